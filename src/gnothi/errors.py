@@ -1,0 +1,86 @@
+"""What can go wrong, as a tree. Every message says what was got, what was expected and what to do.
+
+GnothiError
+├── UsageError            exit code 2: the caller asked for something that cannot be
+│   ├── UnknownName         no such method, model, data set, setting ...; lists the valid ones
+│   ├── InvalidSetting      a setting of the wrong type or range
+│   ├── InvalidInput        a file, line or question that cannot be used
+│   ├── PromptTooLong       a prompt that does not fit the model's context
+│   └── MissingCapability   a method needs what the model lacks
+├── ResourceUnavailable   exit code 3: a model, index or server that is not there or cannot be read
+│   ├── MissingDependency   an extra is not installed
+│   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
+│   └── ModelUnavailable    a model that cannot be loaded or reached
+└── TooManyFailures       exit code 1: a run stopped because too many questions failed
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GnothiError(Exception):
+    """Base of everything a user may see. ``exit_code`` is the command line's contract."""
+
+    exit_code = 1
+
+
+class UsageError(GnothiError):
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """``kind`` is what was looked up ("method", "setting of seakr"), ``valid`` every name that would have worked."""
+
+    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+        self.valid = sorted(valid)
+        close = difflib.get_close_matches(name, self.valid, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        listing = ", ".join(self.valid) if self.valid else "(none)"
+        super().__init__(f"unknown {kind}: got {name!r}.{hint} Expected one of: {listing}.")
+
+
+class InvalidSetting(UsageError):
+    pass
+
+
+class InvalidInput(UsageError):
+    pass
+
+
+class PromptTooLong(UsageError):
+    def __init__(self, model: str, tokens: int, limit: int) -> None:
+        super().__init__(
+            f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
+            "Shorten the question, retrieve fewer passages (--set k=...) or use a model with a longer context."
+        )
+
+
+class MissingCapability(UsageError):
+    """Raised before the first question, so that no run dies half-way for a foreseeable reason."""
+
+    def __init__(self, method: str, model: str, lacking: Iterable[str], alternative: str) -> None:
+        what = ", ".join(lacking)
+        super().__init__(f"method {method!r} needs {what}, which model {model!r} does not offer. {alternative}")
+
+
+class ResourceUnavailable(GnothiError):
+    exit_code = 3
+
+
+class MissingDependency(ResourceUnavailable):
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}, which is not installed. Install it with: pip install 'gnothi[{extra}]'")
+
+
+class IndexUnavailable(ResourceUnavailable):
+    pass
+
+
+class ModelUnavailable(ResourceUnavailable):
+    pass
+
+
+class TooManyFailures(GnothiError):
+    exit_code = 1

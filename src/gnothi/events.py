@@ -1,0 +1,108 @@
+"""What happened while a question was answered, as frozen tagged records on a context variable.
+
+Methods do not write events: the parts they call do (gates, re-rankers, wrappers around models and retrievers).
+``record()`` opens a list that receives every event of the current task and of the tasks started inside it; recordings nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from gnothi.types import ScoredPassage
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    tag: ClassVar[str] = "event"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready form; ``event`` names the kind."""
+        return {"event": self.tag, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall(Event):
+    """One request to a model. ``operation`` is generate, sample or score; tokens are of this request alone."""
+
+    tag: ClassVar[str] = "model_call"
+    model: str
+    operation: str
+    task: str
+    prompt_tokens: int
+    generated_tokens: int
+    seconds: float
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Searched(Event):
+    """One query to a retriever and what came back."""
+
+    tag: ClassVar[str] = "searched"
+    query: str
+    passages: tuple[ScoredPassage, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(Event):
+    """A sentence the model proposed, with its uncertainty (None where none was measured)."""
+
+    tag: ClassVar[str] = "drafted"
+    text: str
+    uncertainty: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Event):
+    """A score held against a threshold. ``kind`` is what was decided (retrieve, keep, ...), ``subject`` what about,
+    ``verdict`` the outcome in a word. ``signal`` names the score's source."""
+
+    tag: ClassVar[str] = "decided"
+    kind: str
+    signal: str
+    score: float | None
+    threshold: float | None
+    verdict: str
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Event):
+    """Candidates ordered by uncertainty, the chosen one first. ``kind`` is passage or answer; each candidate is (label, text, score)."""
+
+    tag: ClassVar[str] = "ranked"
+    kind: str
+    candidates: tuple[tuple[str, str, float | None], ...]
+
+
+Listener = Callable[[Event], None]
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("gnothi_event_listeners", default=())
+
+
+def emit(event: Event) -> None:
+    """Hand ``event`` to every listener of the current context, outermost first."""
+    for listener in _listeners.get():
+        listener(event)
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[None]:
+    """Call ``listener`` for each event inside the block."""
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def record() -> Iterator[list[Event]]:
+    """Collect the events inside the block."""
+    events: list[Event] = []
+    with listen(events.append):
+        yield events

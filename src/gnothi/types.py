@@ -1,0 +1,199 @@
+"""Frozen records that cross package boundaries. Nothing here knows a backend, a method or a file format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Site = Literal["ffn", "residual"]
+Position = Literal["fed_eos", "last", "predicting"]
+Finish = Literal["eos", "stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of evidence: what a retriever returns and a model reads."""
+
+    id: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPassage:
+    """A passage with the score its retriever gave it; higher is better, scales differ between retrievers."""
+
+    passage: Passage
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with what is known about it.
+
+    ``answers`` are acceptable answers (any of them counts as right; empty where there is no gold answer), ``choices``
+    the options of a multiple-choice question, ``metadata`` whatever the data set knows beyond that.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    kind: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One worked example of a task, shown to general models before the question."""
+
+    question: str
+    answer: str
+    passages: tuple[Passage, ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a model is asked to do. ``name`` is what a trained format keys on; instruction and demonstrations serve general models.
+
+    ``answer_label`` precedes the model's reply in plain completion ("Answer:").
+    """
+
+    name: str
+    instruction: str = ""
+    demonstrations: tuple[Demonstration, ...] = ()
+    answer_label: str = "Answer:"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as data; the model's renderer turns it into text.
+
+    ``answer_so_far`` is the part of the reply that already stands: the model continues it.
+    """
+
+    task: Task
+    question: str
+    passages: tuple[Passage, ...] = ()
+    choices: tuple[str, ...] = ()
+    answer_so_far: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How to continue a prompt. ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 switch the cuts off.
+
+    Top-k is applied before top-p. ``stop`` strings end the text and are not part of it. ``seed`` None leaves the choice
+    to the wrapper that derives it from run seed, question and request.
+    """
+
+    max_tokens: int = 100
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpec:
+    """Which hidden state of a sampled continuation is wanted (SeaKR, section 3.1).
+
+    ``layer`` counts decoder layers from 0; None is the middle one, ``num_layers // 2 - 1`` (15 of 32, as in SeaKR's code).
+    ``site``: ``ffn`` is the output of the feed-forward block before the residual is added, ``residual`` the layer's output.
+    ``position``: ``fed_eos`` feeds one end-of-sequence token after the text and takes its state; ``last`` takes the state
+    at the last generated token; ``predicting`` the state of the position that predicted the last generated token.
+    """
+
+    layer: int | None = None
+    site: Site = "ffn"
+    position: Position = "fed_eos"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A generated token. ``logprob`` is the natural logarithm of its probability under the model at temperature 1, without cuts.
+
+    ``logsumexp`` is that of the raw logits at the position (the negative of the energy), None where the backend cannot tell.
+    """
+
+    text: str
+    logprob: float
+    logsumexp: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One continuation. ``tokens`` is empty where the backend gives text only. A stop string ends ``text`` and is not in it;
+    the tokens are those whose text makes up ``text`` (the one that completed the stop string may be cut off)."""
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    finish: Finish = "eos"
+    prompt_tokens: int = 0
+    generated_tokens: int = 0
+
+    @property
+    def logprob(self) -> float:
+        """Sum of the tokens' log-probabilities (natural logarithm)."""
+        return sum(token.logprob for token in self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """n sampled continuations of one prompt; ``states`` has shape (n, hidden size), float32, row i for generation i."""
+
+    generations: tuple[Generation, ...]
+    states: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationScore:
+    """Log-probabilities (natural logarithm) of the tokens of one given continuation."""
+
+    text: str
+    logprobs: tuple[float, ...]
+
+    @property
+    def logprob(self) -> float:
+        return sum(self.logprobs)
+
+    @property
+    def mean_logprob(self) -> float:
+        """Length-normalised log-probability; 0 for an empty continuation."""
+        return self.logprob / len(self.logprobs) if self.logprobs else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do beyond text. As a method's needs: what it cannot run without."""
+
+    logprobs: bool = False
+    hidden_states: bool = False
+    scoring: bool = False
+    energy: bool = False
+
+    def lacking(self, needs: Capabilities) -> tuple[str, ...]:
+        """Names of what ``needs`` asks for and this does not offer."""
+        return tuple(name for name in self.__slots__ if getattr(needs, name) and not getattr(self, name))
+
+    def __or__(self, other: Capabilities) -> Capabilities:
+        return Capabilities(*(getattr(self, name) or getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a method returns. ``rationale`` is the reasoning that led to ``text``, ``evidence`` the passages that were kept.
+
+    ``uncertainty`` ranks answers by trust (higher is less certain); None where the method has no such number.
+    """
+
+    text: str
+    rationale: str = ""
+    evidence: tuple[Passage, ...] = ()
+    uncertainty: float | None = None
