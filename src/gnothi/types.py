@@ -106,8 +106,9 @@ class StateSpec:
 
     ``layer`` counts decoder layers from 0; None is the middle one, ``num_layers // 2 - 1`` (15 of 32, as in SeaKR's code).
     ``site``: ``ffn`` is the output of the feed-forward block before the residual is added, ``residual`` the layer's output.
-    ``position``: ``fed_eos`` feeds one end-of-sequence token after the text and takes its state; ``last`` takes the state
-    at the last generated token; ``predicting`` the state of the position that predicted the last generated token.
+    ``position``: ``fed_eos`` replaces the token that ended the continuation (end of sequence, the one that completed a stop
+    string, or the last one at the length limit) by the end-of-sequence token, feeds it and takes its state, as SeaKR's code
+    does; ``last`` takes the state at that ending token itself; ``predicting`` that of the position which predicted it.
     """
 
     layer: int | None = None

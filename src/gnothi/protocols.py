@@ -1,0 +1,71 @@
+"""The three protocols: what speaks, what is out there, how a question is answered.
+
+They live below every package, so that signals, filters and methods see protocols and never a backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, runtime_checkable
+
+from gnothi.types import Answer, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Question, Samples, ScoredPassage, StateSpec
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """A language model seen from a method. All calls may run concurrently; the implementation batches them."""
+
+    @property
+    def name(self) -> str:
+        """What a user calls it: a hub id, a folder, ``lab``, ``openai:NAME``."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        """One continuation of the prompt."""
+        ...
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        """n independent continuations; with ``hidden``, one state each, shape (n, hidden size)."""
+        ...
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        """Log-probabilities of each given continuation after the prompt, in order."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the model holds. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """A source of evidence. Calls may run concurrently."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """At most k passages, best first; ties broken by passage id; an empty query or no match gives an empty tuple."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the retriever holds. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way of answering questions: a frozen dataclass, resources first, then the paper's hyper-parameters as fields.
+
+    ``name`` is what ``--method`` takes. ``needs`` is what the model must offer with the present settings.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def needs(self) -> Capabilities: ...
+
+    async def __call__(self, question: Question) -> Answer: ...
