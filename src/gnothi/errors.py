@@ -71,7 +71,9 @@ class ResourceUnavailable(GnothiError):
 
 class MissingDependency(ResourceUnavailable):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package!r}, which is not installed. Install it with: pip install 'gnothi[{extra}]'")
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed. Install it with: pip install 'gnothi[{extra}]'"
+        )
 
 
 class IndexUnavailable(ResourceUnavailable):

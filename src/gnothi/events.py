@@ -73,7 +73,10 @@ class Decided(Event):
 
 @dataclass(frozen=True, slots=True)
 class Ranked(Event):
-    """Candidates ordered by uncertainty, the chosen one first. ``kind`` is passage or answer; each candidate is (label, text, score)."""
+    """Candidates ordered by uncertainty, the chosen one first.
+
+    ``kind`` is passage or answer; each candidate is (label, text, score).
+    """
 
     tag: ClassVar[str] = "ranked"
     kind: str

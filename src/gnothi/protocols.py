@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-from gnothi.types import Answer, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Question, Samples, ScoredPassage, StateSpec
+from gnothi.types import (
+    Answer,
+    Capabilities,
+    ContinuationScore,
+    Decoding,
+    Generation,
+    Prompt,
+    Question,
+    Samples,
+    ScoredPassage,
+    StateSpec,
+)
 
 
 @runtime_checkable

@@ -59,7 +59,7 @@ class Demonstration:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a model is asked to do. ``name`` is what a trained format keys on; instruction and demonstrations serve general models.
+    """What a model is asked to do. ``name`` is what a trained format keys on; the rest serves general models.
 
     ``answer_label`` precedes the model's reply in plain completion ("Answer:").
     """
@@ -118,7 +118,7 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A generated token. ``logprob`` is the natural logarithm of its probability under the model at temperature 1, without cuts.
+    """A generated token. ``logprob`` is the natural logarithm of its probability at temperature 1, without cuts.
 
     ``logsumexp`` is that of the raw logits at the position (the negative of the energy), None where the backend cannot tell.
     """

@@ -1,0 +1,42 @@
+"""A scripted retriever: a list it always returns, or what each query finds. Public, for tests and for trying out methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gnothi.retrieval.results import check_k, ranked
+from gnothi.types import Passage, ScoredPassage
+
+Script = Sequence[Passage | ScoredPassage]
+
+
+class ScriptedRetriever:
+    """Returns what it was told.
+
+    ``script`` is either a sequence, which every query finds, or a mapping from a query's text to a sequence; a query that is
+    not in the mapping finds nothing. A plain Passage gets the score 1 / rank: the order of the script is that of the results.
+    ``queries`` lists every query received, in order of arrival.
+    """
+
+    def __init__(self, script: Script | Mapping[str, Script], name: str = "scripted") -> None:
+        self._script = script
+        self._name = name
+        self.queries: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        self.queries.append(query)
+        if not query.strip():
+            return ()
+        found = self._script.get(query, ()) if isinstance(self._script, Mapping) else self._script
+        scored = (
+            item if isinstance(item, ScoredPassage) else ScoredPassage(item, 1 / rank) for rank, item in enumerate(found, 1)
+        )
+        return ranked(scored, k)
+
+    async def aclose(self) -> None:
+        """Nothing to release."""

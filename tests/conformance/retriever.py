@@ -1,0 +1,119 @@
+"""What every Retriever must do. Subclass ``RetrieverConformance`` in a test file and override the fixture ``retriever``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from gnothi.errors import InvalidSetting
+from gnothi.protocols import Retriever
+from gnothi.types import Passage, ScoredPassage
+
+CORPUS = (
+    Passage("p1", "The lighthouse of Orvel was built in 1820 by Dana Brisk.", "Orvel lighthouse"),
+    Passage("p2", "Orvel is a harbour town known for its salted plums.", "Orvel"),
+    Passage("p3", "Dana Brisk was an engineer and a painter of birds.", "Dana Brisk"),
+    # The next two are the same but for their id: whatever the score, they tie.
+    Passage("twin-b", "A heron stands in shallow water waiting for fish."),
+    Passage("twin-a", "A heron stands in shallow water waiting for fish."),
+    Passage("p6", "Ümlaut naïve 東京 — “quoted” text\nwith a second line & <tags>.", 'Odd: "title"'),
+)
+# What each query must find first. A retriever under test finds at least this.
+EXPECTED = {
+    "Who built the lighthouse of Orvel?": "p1",
+    "harbour town salted plums": "p2",
+    "engineer and painter of birds": "p3",
+    "heron fish water": "twin-a",
+    "naïve quoted text": "p6",
+}
+NO_MATCH = "qqxzzv wwkkj"
+ODD_QUERIES = (
+    'unbalanced "quote',
+    "a AND OR NOT (",
+    "title:Orvel^^",
+    '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /',
+    "\x00\x01",
+    "東京",
+    "🦉 owl",
+    "[a TO b]",
+    "text:/regex(/",
+    "word " * 3000,
+    "x" * 100_000,
+    "\ud800".encode("utf-8", "replace").decode(),
+    "\n\t",
+    "IN [",
+    "a~2 b*",
+)
+
+
+class RetrieverConformance:
+    """``lexical`` False: the retriever ranks by similarity and so finds something for any query."""
+
+    lexical = True
+
+    @pytest_asyncio.fixture
+    async def retriever(self) -> AsyncIterator[Retriever]:
+        raise NotImplementedError("override this fixture: yield a retriever over CORPUS")
+        yield
+
+    async def test_is_a_retriever_with_a_name(self, retriever: Retriever) -> None:
+        assert isinstance(retriever, Retriever)
+        assert retriever.name
+
+    @pytest.mark.parametrize(("query", "first"), EXPECTED.items())
+    async def test_finds_the_obvious_passage_first(self, retriever: Retriever, query: str, first: str) -> None:
+        results = await retriever.search(query, 3)
+        assert results[0].passage.id == first
+
+    async def test_passages_come_back_whole(self, retriever: Retriever) -> None:
+        originals = {passage.id: passage for passage in CORPUS}
+        for query in EXPECTED:
+            for result in await retriever.search(query, 10):
+                assert result.passage == originals[result.passage.id]
+
+    @pytest.mark.parametrize("k", [1, 2, 3, 1000])
+    async def test_at_most_k_best_first_ties_by_id_no_repeats(self, retriever: Retriever, k: int) -> None:
+        for query in EXPECTED:
+            results = await retriever.search(query, k)
+            assert isinstance(results, tuple)
+            assert 1 <= len(results) <= min(k, len(CORPUS))
+            assert all(isinstance(result, ScoredPassage) for result in results)
+            keys = [(-result.score, result.passage.id) for result in results]
+            assert keys == sorted(keys)
+            assert len({result.passage.id for result in results}) == len(results)
+
+    async def test_fewer_results_are_a_prefix_of_more(self, retriever: Retriever) -> None:
+        for query in EXPECTED:
+            many = await retriever.search(query, 6)
+            for k in range(len(many)):
+                assert await retriever.search(query, k) == many[:k]
+
+    async def test_negative_k_is_the_callers_mistake(self, retriever: Retriever) -> None:
+        with pytest.raises(InvalidSetting, match="-1"):
+            await retriever.search("heron", -1)
+
+    @pytest.mark.parametrize("query", ["", " ", "\n\t "])
+    async def test_an_empty_query_finds_nothing(self, retriever: Retriever, query: str) -> None:
+        assert await retriever.search(query, 5) == ()
+
+    async def test_no_match_gives_nothing(self, retriever: Retriever) -> None:
+        if not self.lexical:
+            pytest.skip("a similarity search always finds something")
+        assert await retriever.search(NO_MATCH, 5) == ()
+
+    @pytest.mark.parametrize("query", ODD_QUERIES, ids=range(len(ODD_QUERIES)))
+    async def test_no_text_is_a_syntax_error(self, retriever: Retriever, query: str) -> None:
+        assert isinstance(await retriever.search(query, 5), tuple)
+
+    async def test_concurrent_searches_equal_sequential_ones(self, retriever: Retriever) -> None:
+        queries = [*EXPECTED, NO_MATCH] * 5
+        sequential = [await retriever.search(query, 3) for query in queries]
+        concurrent = await asyncio.gather(*(retriever.search(query, 3) for query in queries))
+        assert list(concurrent) == sequential
+
+    async def test_closing_twice_is_fine(self, retriever: Retriever) -> None:
+        await retriever.aclose()
+        await retriever.aclose()
