@@ -1,0 +1,368 @@
+"""Settings: dataclass defaults < TOML file < environment < ``--set key=value``.
+
+A setting is a dataclass field whose type is plain data (int, float, bool, str, Path, Literal, Optional, tuple) or a dataclass
+of such fields, reached with a dot (``state.layer``). Fields of other types are resources (a model, a retriever), not settable.
+Keys are dotted; what precedes the dot is a section (``model.dtype``). Unknown keys fail and list the valid ones.
+
+``None`` is written ``none``: TOML and the shell have no other way. So an optional text setting cannot hold the word "none".
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+
+import tomli_w
+
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+
+T = TypeVar("T")
+
+ENVIRONMENT_PREFIX = "GNOTHI_"
+# Variables with a meaning of their own; every other GNOTHI_ variable is a setting.
+RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"})
+
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+
+
+class Given(NamedTuple):
+    """A value as someone gave it (text, or what TOML read) and where, for error messages."""
+
+    value: object
+    source: str
+
+
+class Setting(NamedTuple):
+    """One settable field: dotted key, type, default (``dataclasses.MISSING`` when it must be given) and help text."""
+
+    key: str
+    annotation: Any
+    default: Any
+    help: str = ""
+
+    @property
+    def type_name(self) -> str:
+        return describe_type(self.annotation)
+
+
+# --- one value -----------------------------------------------------------------------------------------------------
+
+
+def convert(value: object, annotation: Any, key: str, source: str = "") -> Any:
+    """``value`` as the type ``annotation``: text is parsed, anything else must already fit.
+
+    Raises InvalidSetting naming ``key``, what was got, what was expected and, when given, the source.
+    """
+    try:
+        return _convert(value, annotation)
+    except ValueError:
+        where = f" (from {source})" if source else ""
+        raise InvalidSetting(f"setting {key!r}: got {value!r}{where}, expected {describe_type(annotation)}.") from None
+
+
+def _convert(value: object, annotation: Any) -> Any:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _convert(value, get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, get_args(annotation))
+    if origin is Literal:
+        return _convert_literal(value, get_args(annotation))
+    if origin is tuple:
+        return _convert_tuple(value, get_args(annotation))
+    if annotation is types.NoneType:
+        return _convert_none(value)
+    if annotation is bool:
+        return _convert_bool(value)
+    if annotation is int:
+        return _convert_int(value)
+    if annotation is float:
+        return _convert_float(value)
+    if annotation is str and isinstance(value, str):
+        return value
+    if annotation is Path and isinstance(value, str | Path):
+        return Path(value)
+    raise ValueError(value)
+
+
+def _convert_none(value: object) -> None:
+    if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
+        return
+    raise ValueError(value)
+
+
+def _convert_bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _TRUE | _FALSE:
+            return word in _TRUE
+    raise ValueError(value)
+
+
+def _convert_int(value: object) -> int:
+    if isinstance(value, str):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError(value)
+
+
+def _convert_float(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(value)
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError(value)
+    return number
+
+
+def _convert_literal(value: object, options: Sequence[object]) -> object:
+    for option in options:
+        if type(value) is type(option) and value == option:
+            return option
+    for option in options:
+        if isinstance(value, str) and value.strip() == str(option):
+            return option
+    raise ValueError(value)
+
+
+def _convert_union(value: object, members: Sequence[Any]) -> Any:
+    # Text fits every union that holds str, so the narrower members are asked first.
+    order = sorted(members, key=lambda member: (member is str, member is Path, member is not types.NoneType))
+    for member in order:
+        try:
+            return _convert(value, member)
+        except ValueError:
+            continue
+    raise ValueError(value)
+
+
+def _convert_tuple(value: object, members: Sequence[Any]) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = _split(value)
+    if not isinstance(value, list | tuple):
+        raise ValueError(value)
+    if len(members) == 2 and members[1] is Ellipsis:
+        return tuple(_convert(item, members[0]) for item in value)
+    if len(value) != len(members):
+        raise ValueError(value)
+    return tuple(_convert(item, member) for item, member in zip(value, members, strict=True))
+
+
+def _split(text: str) -> list[Any]:
+    """``a, b`` or a TOML array, for items that hold commas."""
+    text = text.strip()
+    if text.startswith("["):
+        try:
+            return cast("list[Any]", tomllib.loads(f"items = {text}")["items"])
+        except tomllib.TOMLDecodeError:
+            raise ValueError(text) from None
+    return [item.strip() for item in text.split(",")] if text else []
+
+
+def describe_type(annotation: Any) -> str:
+    """A type in words a user knows: ``a whole number``, ``one of ffn, residual``."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return describe_type(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe_type(member) for member in get_args(annotation))
+    if origin is Literal:
+        return "one of " + ", ".join(str(option) for option in get_args(annotation))
+    if origin is tuple:
+        members = get_args(annotation)
+        if len(members) == 2 and members[1] is Ellipsis:
+            return f"a list (a, b, ...) of: {describe_type(members[0])}"
+        return "a list of " + ", ".join(describe_type(member) for member in members)
+    names = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "text",
+        Path: "a path",
+        types.NoneType: "none",
+    }
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def as_text(value: object) -> str:
+    """``value`` as ``--set`` would take it; ``convert`` reads it back."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        items = [as_text(item) for item in value]
+        ambiguous = any("," in item or item != item.strip() or not item or item.startswith("[") for item in items)
+        return tomli_w.dumps({"items": items}).removeprefix("items = ").strip() if ambiguous else ", ".join(items)
+    return str(value)
+
+
+# --- the settings of a dataclass -----------------------------------------------------------------------------------
+
+
+def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
+    """The settable fields of a dataclass by dotted key, nested dataclasses flattened."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    found: dict[str, Setting] = {}
+    for item in fields(cls):
+        key, annotation = prefix + item.name, hints[item.name]
+        if not item.init:
+            continue
+        if _is_plain(annotation):
+            default = item.default_factory() if item.default_factory is not MISSING else item.default
+            found[key] = Setting(key, annotation, default, str(item.metadata.get("help", "")))
+        elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
+            for inner, setting in settings_of(annotation, f"{key}.").items():
+                found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
+    return found
+
+
+def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: object) -> T:
+    """An instance of the dataclass ``cls`` from its defaults, ``given`` settings and ``resources``.
+
+    ``given`` maps dotted keys to text, plain values or ``Given``; ``kind`` names the class in errors ("method seakr"). Raises
+    UnknownName or InvalidSetting; a ValueError from ``__post_init__`` becomes an InvalidSetting.
+    """
+    settings = settings_of(cls)
+    values = {key: _read(key, value, settings, kind) for key, value in given.items()}
+    required = [key for key, setting in settings.items() if setting.default is MISSING and key not in values]
+    if required:
+        raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with --set {required[0]}=...")
+    defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
+    try:
+        return cls(**resources, **_nest(values, defaults.__getitem__))
+    except ValueError as error:
+        raise InvalidSetting(f"{kind}: {error}") from error
+
+
+def resolved(instance: Any) -> dict[str, Any]:
+    """Every setting of a built dataclass, by dotted key."""
+    return {key: _get(instance, key) for key in settings_of(type(instance))}
+
+
+def _read(key: str, value: object, settings: Mapping[str, Setting], kind: str) -> Any:
+    raw, source = value if isinstance(value, Given) else Given(value, "")
+    if key not in settings:
+        raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, settings)
+    return convert(raw, settings[key].annotation, key, source)
+
+
+def _nest(values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:
+    """Constructor arguments from dotted keys; ``default`` gives the nested dataclass that inner keys change."""
+    arguments = {key: value for key, value in values.items() if "." not in key}
+    for name in {key.partition(".")[0] for key in values if "." in key}:
+        nested = default(name)
+        inner = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
+        arguments[name] = replace(nested, **_nest(inner, partial(getattr, nested)))
+    return arguments
+
+
+def _default(item: Any) -> Any:
+    return item.default_factory() if item.default_factory is not MISSING else item.default
+
+
+def _get(instance: Any, key: str) -> Any:
+    for name in key.split("."):
+        instance = getattr(instance, name)
+    return instance
+
+
+def _is_plain(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType, tuple):
+        return all(member is Ellipsis or _is_plain(member) for member in get_args(annotation))
+    if origin is Annotated:
+        return _is_plain(get_args(annotation)[0])
+    return origin is Literal or annotation in (int, float, bool, str, Path, types.NoneType)
+
+
+# --- layers --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was given over all layers, by dotted key; the strongest layer has won already."""
+
+    given: Mapping[str, Given] = field(default_factory=dict)
+
+    def section(self, name: str) -> dict[str, Given]:
+        """The keys under ``name.``, without it."""
+        return {key.removeprefix(f"{name}."): value for key, value in self.given.items() if key.startswith(f"{name}.")}
+
+    def plain(self, sections: Collection[str]) -> dict[str, Given]:
+        """The keys that lie in none of ``sections``: the method's own."""
+        return {key: value for key, value in self.given.items() if key.partition(".")[0] not in sections or "." not in key}
+
+
+def read_settings(
+    config: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Iterable[str] = ()
+) -> Settings:
+    """Merge the layers: TOML file < environment < ``key=value`` overrides, later overrides winning.
+
+    ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot.
+    """
+    given: dict[str, Given] = {}
+    if config is not None:
+        given |= {key: Given(value, str(config)) for key, value in _flatten(_load(config)).items()}
+    for variable, text in sorted((environ or {}).items()):
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
+            key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+            given[key] = Given(text, f"environment variable {variable}")
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key.strip():
+            raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
+        given[key.strip()] = Given(text, f"--set {override}")
+    return Settings(given)
+
+
+def _load(config: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check --config.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Dotted keys and their values as a TOML document, which ``read_settings`` reads back."""
+    root: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, name = key.split(".")
+        table = root
+        for part in path:
+            table = table.setdefault(part, {})
+        table[name] = _toml_value(value)
+    return tomli_w.dumps(root)
+
+
+def _toml_value(value: Any) -> Any:
+    if value is None:
+        return "none"
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_toml_value(item) for item in value]
+    return value
