@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
 settings.register_profile("gnothi", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gnothi")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data beside the project (never part of it): $GNOTHI_SHARED/data, or shared/data in a parent folder."""
+    given = os.environ.get("GNOTHI_SHARED")
+    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
+    for parent in parents:
+        if (parent / "data").is_dir():
+            return parent / "data"
+    pytest.skip("no shared/data in the parents of the project, and GNOTHI_SHARED does not name the folder that holds data/")

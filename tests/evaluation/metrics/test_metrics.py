@@ -14,7 +14,10 @@ from tests.evaluation.metrics import official
 
 ANSWERS = st.one_of(
     st.text(max_size=30),
-    st.lists(st.sampled_from(["The", "a", "an", "cat", "CAT", "sat", "yes", "no", "noanswer", "U.S.", "-", "1,000", "naïve"]), max_size=6).map(" ".join),
+    st.lists(
+        st.sampled_from(["The", "a", "an", "cat", "CAT", "sat", "yes", "no", "noanswer", "U.S.", "-", "1,000", "naïve"]),
+        max_size=6,
+    ).map(" ".join),
 )
 GOLDS = st.lists(ANSWERS, min_size=1, max_size=4)
 

@@ -8,7 +8,7 @@ from gnothi.evaluation.metrics.normalise import normalise
 
 
 def accuracy(answer: str, golds: Sequence[str]) -> float:
-    """1.0 or 0.0. Kinder than exact match to models that answer in sentences; containment is of characters, as in published code.
+    """1.0 or 0.0. Kinder than exact match to models that answer in sentences; containment is of characters.
 
     A gold answer that normalises to nothing is in every string, so it counts only against an answer that does too.
     """

@@ -1,4 +1,4 @@
-"""The answer normalisation of SQuAD's and HotpotQA's official scorers: lower case, no punctuation, no articles, single spaces."""
+"""The normalisation of SQuAD's and HotpotQA's official scorers: lower case, no punctuation, no articles, single spaces."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""What several evaluation tests use."""
