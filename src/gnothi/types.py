@@ -121,11 +121,13 @@ class Token:
     """A generated token. ``logprob`` is the natural logarithm of its probability at temperature 1, without cuts.
 
     ``logsumexp`` is that of the raw logits at the position (the negative of the energy), None where the backend cannot tell.
+    ``id`` is the token's number in the model's vocabulary, None where the backend does not say.
     """
 
     text: str
     logprob: float
     logsumexp: float | None = None
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
