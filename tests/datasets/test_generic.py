@@ -1,0 +1,54 @@
+"""The generic format's keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.datasets import Record, load
+from gnothi.datasets.generic import question
+
+
+def record(**data: Any) -> Record:
+    return Record({"question": " Who? ", **data}, "f.jsonl, line 7", 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "answers"),
+    [
+        ("Ann", ("Ann",)),
+        (["Ann", "Anna", "Ann", " "], ("Ann", "Anna")),
+        (True, ("yes",)),
+        ([False], ("no",)),
+        (1984, ("1984",)),
+        ([], ()),
+        (None, ()),
+    ],
+)
+def test_answers(given: Any, answers: tuple[str, ...]) -> None:
+    for key in ("answers", "answer", "gold", "golden_answers"):
+        assert question(record(**{key: given})).answers == answers
+
+
+def test_aliases_are_added() -> None:
+    assert question(record(answer="Ann", aliases=["Anna", "Ann"])).answers == ("Ann", "Anna")
+
+
+def test_the_rest() -> None:
+    found = question(record(answer="x", type="bridge", choices=["x", "y"], level="hard", metadata={"hops": 2}))
+    assert (found.id, found.text, found.kind, found.choices) == ("7", "Who?", "bridge", ("x", "y"))
+    assert found.metadata == {"level": "hard", "hops": 2}
+
+
+def test_nq_open(shared_data: Path) -> None:
+    questions = load(str(shared_data / "nq_open.dev.jsonl"))
+    assert len(questions) == 3610
+    assert questions[0].answers == ("14 December 1972 UTC", "December 1972")
+
+
+def test_recorded_outcomes(shared_data: Path) -> None:
+    questions = load(str(shared_data / "recorded" / "nq.test.jsonl"))
+    assert len(questions) == 500
+    assert questions[0].metadata["no_retrieval"] == "Grover Cleveland"

@@ -1,0 +1,151 @@
+"""Loading by name and from files, and what is said about files that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.datasets import FORMATS, load
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.types import Question
+
+LAB = {"lab": lambda: [Question(str(n), f"q{n}?") for n in range(5)], "lab:one_hop": lambda: iter([Question("x", "x?")])}
+
+
+def write(path: Path, *records: object) -> str:
+    path.write_text("\n".join(json.dumps(record) for record in records) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_named_data_sets_come_from_the_caller() -> None:
+    assert [question.id for question in load("lab", limit=2, named=LAB)] == ["0", "1"]
+    assert load("lab:one_hop", named=LAB) == [Question("x", "x?")]
+    with pytest.raises(UnknownName, match="lab:one_hop"):
+        load("lab:one_hops", named=LAB)
+    with pytest.raises(InvalidSetting, match="format"):
+        load("lab", format="jsonl", named=LAB)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limit_is_at_least_one(limit: int) -> None:
+    with pytest.raises(InvalidSetting, match="limit"):
+        load("lab", limit=limit, named=LAB)
+
+
+def test_formats_are_recognised(tmp_path: Path) -> None:
+    generic = write(tmp_path / "g.jsonl", {"query": "Who?", "gold": "Ann"})
+    multihop = write(
+        tmp_path / "h.jsonl",
+        {"question": "Who?", "answers": ["Ann"], "passages": [{"title": "T", "text": "t", "supporting": True}]},
+    )
+    assert load(generic)[0].answers == ("Ann",)
+    assert load(multihop)[0].metadata == {"supporting": ("T",)}
+    assert "passages" in load(multihop, format="jsonl")[0].metadata
+
+
+def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="hotpotqa, jsonl"):
+        load(write(tmp_path / "g.jsonl", {"question": "Who?", "answer": "Ann"}), format="csv")
+    with pytest.raises(InvalidInput, match=r"line 1: the format is not recognised: got the keys title, text.*--format"):
+        load(write(tmp_path / "g.jsonl", {"title": "T", "text": "t"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"{not json", "not JSON"),
+        (b'["a list"]', "expected a JSON object"),
+        (b'{"question": "", "answer": "x"}', "text that is not empty"),
+        (b'{"question": 5, "answer": "x"}', "text that is not empty"),
+        (b'{"question": "Who?"}', "gold answers"),
+        (b'{"answer": "x"}', "a key 'question' or 'query'"),
+        (b'{"question": "Who?", "answer": {"value": "x"}}', "an answer or a list of answers"),
+        (b'{"question": "Who?", "answer": "x", "choices": "a, b"}', "a list of text"),
+        (b'{"question": "Who?", "answer": "x", "id": 1.5}', "text or a whole number"),
+        (b'{"question": "Who?", "answer": "x", "id": "a"}', "again .first at .*line 1"),
+        (b'{"question": "Who?", "answer": "x", "metadata": 3}', "an object"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_an_invalid_line_is_named(tmp_path: Path, line: bytes, complaint: str) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b'{"question": "Who?", "answer": "x", "id": "a"}\n\n' + line + b"\n")
+    with pytest.raises(InvalidInput, match=complaint) as caught:
+        load(str(path))
+    assert f"{path}, line 3" in str(caught.value)
+
+
+def test_a_limit_reads_no_further(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"question": "Who?", "answer": "x"}\nnot json\n', encoding="utf-8")
+    assert len(load(str(path), limit=1)) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"[]"])
+def test_a_file_without_questions(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match="no questions"):
+        load(str(path))
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no file"):
+        load(str(tmp_path / "absent.jsonl"), named=LAB)
+    with pytest.raises(InvalidInput, match="folder"):
+        load(str(tmp_path), named=LAB)
+
+
+def test_an_array_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "questions.json"
+    path.write_text('\ufeff[{"question": "Who?", "answer": "x"}, 3]', encoding="utf-8")
+    assert load(str(path), limit=1)[0].id == "1"
+    with pytest.raises(InvalidInput, match="item 2"):
+        load(str(path))
+    path.write_text('[{"question": "Who?",\n "answer": }]', encoding="utf-8")
+    with pytest.raises(InvalidInput, match="line 2"):
+        load(str(path))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.jsonl"
+    path.write_bytes(content)
+    for format in [None, *FORMATS]:
+        with pytest.raises(InvalidInput, match=r"any\.jsonl"):
+            load(str(path), format=format)
+
+
+TEXT = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=4
+)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Question,
+            id=TEXT,
+            text=TEXT,
+            answers=st.lists(TEXT, unique=True).map(tuple),
+            choices=st.lists(TEXT).map(tuple),
+            kind=st.just("") | TEXT,
+            metadata=st.dictionaries(TEXT, JSON),
+        ),
+        min_size=1,
+        unique_by=lambda question: question.id,
+    )
+)
+def test_questions_written_as_lines_come_back(tmp_path_factory: pytest.TempPathFactory, questions: list[Question]) -> None:
+    path = tmp_path_factory.getbasetemp() / "round.jsonl"
+    records = [
+        {"id": q.id, "question": q.text, "answers": q.answers, "choices": q.choices, "kind": q.kind, "metadata": q.metadata}
+        for q in questions
+    ]
+    assert load(write(path, *records), format="jsonl") == questions
