@@ -6,7 +6,7 @@ Methods do not write events: the parts they call do (gates, re-rankers, wrappers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -81,6 +81,27 @@ class Ranked(Event):
     tag: ClassVar[str] = "ranked"
     kind: str
     candidates: tuple[tuple[str, str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls."""
+
+    retrievals: int = 0
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    generated_tokens: int = 0
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Usage:
+        seen = list(events)
+        calls = [event for event in seen if isinstance(event, ModelCall)]
+        return cls(
+            retrievals=sum(isinstance(event, Searched) for event in seen),
+            model_calls=len(calls),
+            prompt_tokens=sum(call.prompt_tokens for call in calls),
+            generated_tokens=sum(call.generated_tokens for call in calls),
+        )
 
 
 Listener = Callable[[Event], None]
