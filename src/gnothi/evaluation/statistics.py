@@ -1,0 +1,235 @@
+"""How sure a number is: intervals, paired tests, ranking quality (AUROC) and calibration (ECE). Pure functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, stats
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+RESAMPLES = 2_000
+PERMUTATIONS = 20_000
+_CHUNK = 1 << 22  # random numbers held at once
+
+
+class Interval(NamedTuple):
+    """A two-sided confidence interval."""
+
+    low: float
+    high: float
+
+
+class PairedTest(NamedTuple):
+    """``difference`` of the means (first minus second), its bootstrap interval, the two-sided p-value and what it rests on."""
+
+    n: int
+    difference: float
+    interval: Interval | None
+    p: float
+    test: str
+
+
+class Bin(NamedTuple):
+    """Predictions that lie close together: their number, mean prediction and the observed share."""
+
+    n: int
+    predicted: float
+    observed: float
+
+
+# --- intervals -----------------------------------------------------------------------------------------------------
+
+
+def mean_interval(
+    values: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval | None:
+    """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13). None for fewer than two values.
+
+    Where all values are equal the bootstrap says nothing: for all zeros or all ones the Wilson interval of a share is given.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2:
+        return None
+    if np.ptp(sample) == 0:
+        value = float(sample[0])
+        return (
+            wilson_interval(round(value * len(sample)), len(sample), confidence)
+            if value in (0.0, 1.0)
+            else Interval(value, value)
+        )
+    random = np.random.default_rng(seed)
+    per_chunk = max(1, _CHUNK // len(sample))
+    means = np.concatenate(
+        [
+            sample[random.integers(0, len(sample), (min(per_chunk, resamples - start), len(sample)))].mean(axis=1)
+            for start in range(0, resamples, per_chunk)
+        ]
+    )
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's score interval of a share (Wilson 1927); never empty, never outside [0, 1]."""
+    found = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return Interval(float(found.low), float(found.high))
+
+
+# --- paired tests --------------------------------------------------------------------------------------------------
+
+
+def paired_test(first: ArrayLike, second: ArrayLike, seed: int = 0) -> PairedTest:
+    """Do two methods differ in mean over the same questions? Two-sided sign-flip permutation test (Fisher 1935; Noreen 1989).
+
+    Where all differences that are not zero have the same size (exact match, accuracy) the test has a closed form, McNemar's
+    exact test; else 20,000 random sign patterns, p = (1 + as extreme) / (1 + tried).
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1 or not len(a):
+        raise ValueError(f"got shapes {a.shape} and {b.shape}, expected two equal one-dimensional ones with at least one value")
+    differences = a - b
+    moved = differences[differences != 0]
+    mean, interval = float(differences.mean()), mean_interval(differences, seed=seed)
+    if not len(moved):
+        # A tie in every question: the interval of a constant zero, not that of a share.
+        return PairedTest(len(a), 0.0, None, 1.0, "mcnemar exact")
+    if np.ptp(np.abs(moved)) == 0:
+        p = float(stats.binomtest(int((moved > 0).sum()), len(moved)).pvalue)
+        return PairedTest(len(a), mean, interval, p, "mcnemar exact")
+    return PairedTest(len(a), mean, interval, _sign_flip(moved, seed), "paired permutation")
+
+
+def _sign_flip(differences: Floats, seed: int) -> float:
+    random = np.random.default_rng(seed)
+    # Sums of the same numbers in another order differ in the last bits; they must count as equally extreme.
+    observed = abs(differences.sum()) * (1 - 1e-12)
+    per_chunk = max(1, _CHUNK // len(differences))
+    extreme = 0
+    for start in range(0, PERMUTATIONS, per_chunk):
+        signs = random.integers(0, 2, (min(per_chunk, PERMUTATIONS - start), len(differences)), dtype=np.int8) * 2 - 1
+        extreme += int((np.abs(signs @ differences) >= observed).sum())
+    return (1 + extreme) / (1 + PERMUTATIONS)
+
+
+# --- ranking -------------------------------------------------------------------------------------------------------
+
+
+def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
+    """Probability that a positive scores above a negative, ties counting half (Mann & Whitney 1947). None without both classes.
+
+    Infinite scores are fine; NaN is a ValueError.
+    """
+    x, y = _ranked(scores, positive)
+    m, n = int(y.sum()), int((~y).sum())
+    if not m or not n:
+        return None
+    ranks = stats.rankdata(x)
+    return float((ranks[y].sum() - m * (m + 1) / 2) / (m * n))
+
+
+def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
+    """DeLong's interval (DeLong et al. 1988, by mid-ranks: Sun & Xu 2014) on the logit scale, so that it stays in [0, 1].
+
+    Perfect separation has no estimated variance: then Wilson's interval for the smaller class is given, which is wide enough.
+    None without two of each class.
+    """
+    x, y = _ranked(scores, positive)
+    above, below = x[y], x[~y]
+    m, n = len(above), len(below)
+    area = auroc(x, y)
+    if area is None or min(m, n) < 2:
+        return None
+    joint = stats.rankdata(np.concatenate([above, below]))
+    placements_above = (joint[:m] - stats.rankdata(above)) / n
+    placements_below = 1 - (joint[m:] - stats.rankdata(below)) / m
+    variance = placements_above.var(ddof=1) / m + placements_below.var(ddof=1) / n
+    if area in (0.0, 1.0) or variance == 0:
+        return wilson_interval(round(area * min(m, n)), min(m, n), confidence)
+    half = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+    centre = np.log(area / (1 - area))
+    low, high = 1 / (1 + np.exp(-(centre + np.array([-half, half]))))
+    return Interval(float(low), float(high))
+
+
+def risk_coverage(uncertainty: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:
+    """(coverage, risk): the share of wrong answers as ever more of the most certain ones are accepted (El-Yaniv & Wiener 2010).
+
+    Both have one entry per distinct uncertainty: answers of equal uncertainty are accepted together.
+    """
+    u, w = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    order = np.argsort(u, kind="stable")
+    u, w = u[order], w[order]
+    last_of_group = np.append(u[1:] != u[:-1], True) if len(u) else np.zeros(0, dtype=bool)
+    accepted = np.arange(1, len(u) + 1)[last_of_group]
+    return accepted / max(1, len(u)), np.cumsum(w)[last_of_group] / accepted
+
+
+def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    if x.shape != y.shape or x.ndim != 1:
+        raise ValueError(f"got shapes {x.shape} and {y.shape}, expected two equal one-dimensional ones")
+    if np.isnan(x).any():
+        raise ValueError("got a score that is not a number")
+    return x, y
+
+
+# --- calibration ---------------------------------------------------------------------------------------------------
+
+
+def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
+    """Equal-width bins over [0, 1] that hold at least one prediction, in order."""
+    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    if p.shape != y.shape or p.ndim != 1:
+        raise ValueError(f"got shapes {p.shape} and {y.shape}, expected two equal one-dimensional ones")
+    if len(p) and not (p.min() >= 0 and p.max() <= 1):
+        raise ValueError(f"got predictions from {p.min()} to {p.max()}, expected probabilities")
+    index = np.minimum((p * bins).astype(int), bins - 1)
+    return tuple(
+        Bin(int(here.sum()), float(p[here].mean()), float(y[here].mean())) for b in range(bins) if (here := index == b).any()
+    )
+
+
+def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> float | None:
+    """Expected calibration error: mean |predicted - observed| over the bins, weighted by their size (Naeini et al. 2015).
+
+    None without predictions.
+    """
+    found = reliability(predicted, happened, bins)
+    total = sum(bin.n for bin in found)
+    return sum(bin.n * abs(bin.predicted - bin.observed) for bin in found) / total if total else None
+
+
+def crossfit_probabilities(scores: ArrayLike, happened: ArrayLike, folds: int = 5, seed: int = 0) -> Floats | None:
+    """Each score as a probability that it happens, by isotonic regression fitted on the other folds (Zadrozny & Elkan 2002).
+
+    A score of any scale becomes comparable to a share without being judged on what it was fitted on. None where fewer than
+    ``2 * folds`` scores or one class only.
+    """
+    x, y = _ranked(scores, happened)
+    if len(x) < 2 * folds or y.all() or not y.any():
+        return None
+    fold = np.random.default_rng(seed).permutation(len(x)) % folds
+    predicted = np.empty(len(x))
+    for held_out in range(folds):
+        train = fold != held_out
+        knots, heights = _isotonic(x[train], y[train])
+        # The step function's last knot at or below each score; scores below every knot take the first.
+        predicted[~train] = heights[np.maximum(np.searchsorted(knots, x[~train], side="right") - 1, 0)]
+    return predicted
+
+
+def _isotonic(x: Floats, y: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    knots, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    shares = np.bincount(inverse, weights=y) / counts
+    return knots, np.asarray(optimize.isotonic_regression(shares, weights=counts).x)
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """None where there is nothing to average."""
+    found = list(values)
+    return sum(found) / len(found) if found else None
