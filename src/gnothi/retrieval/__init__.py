@@ -1,0 +1,17 @@
+"""What is out there: retrievers, and the ways to fill them.
+
+Importing this package loads no search engine.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gnothi.protocols import Retriever
+
+
+def open_index(path: str | os.PathLike[str]) -> Retriever:
+    """The retriever over the index in folder ``path``. Raises IndexUnavailable when there is none that can be read."""
+    from gnothi.retrieval.bm25 import BM25Index
+
+    return BM25Index.open(path)

@@ -1,0 +1,151 @@
+"""BM25 on tantivy: the embedded default.
+
+Score (Robertson and Zaragoza, 2009, section 3.3; tantivy's constants k1 = 1.2, b = 0.75): the sum over query terms of
+ln(1 + (N - n + 0.5) / (n + 0.5)) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length)), the length rounded to
+tantivy's one-byte scale (exact up to 40 terms). Deleted passages count in N, n and the mean until tantivy merges them away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import tantivy
+
+from gnothi.errors import IndexUnavailable
+from gnothi.retrieval import analysis
+from gnothi.retrieval.folder import read_manifest
+from gnothi.retrieval.results import check_k, ranked
+from gnothi.types import Passage, ScoredPassage
+
+# Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
+_DECIMALS = 4
+_SPARE = 32
+_MEMORY_WRITER_BYTES = 15_000_000
+
+
+class BM25Index:
+    """A Retriever over a folder or over passages in memory. Many processes may read a folder while one writes it; a search sees
+    the newest commit."""
+
+    def __init__(self, index: tantivy.Index, name: str, path: Path | None) -> None:
+        self._index = index
+        self._schema = index.schema
+        self._analyser = analysis.analyser()
+        self._name = name
+        self._path = path
+        self._stamp = self._commit_stamp()
+        self._searcher = index.searcher()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> BM25Index:
+        """Raises IndexUnavailable when there is no index, one of another version, or one that cannot be read."""
+        folder = Path(path)
+        read_manifest(folder)
+        if not (folder / "meta.json").exists():
+            raise IndexUnavailable(
+                f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
+            )
+        try:
+            index = tantivy.Index.open(str(folder))
+            analysis.register(index)
+            index.config_reader("manual")
+            return cls(index, str(path), folder)
+        except (ValueError, OSError) as error:
+            raise IndexUnavailable(_unreadable(folder, error)) from None
+
+    @classmethod
+    def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
+        """For small corpora: nothing is written. Of passages with the same id the last one stays."""
+        index = tantivy.Index(analysis.schema())
+        analysis.register(index)
+        writer = index.writer(_MEMORY_WRITER_BYTES, 1)
+        for passage in {passage.id: passage for passage in passages}.values():
+            writer.add_document(analysis.document(passage, ""))
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        return cls(index, name, None)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __len__(self) -> int:
+        """Number of passages."""
+        return int(self._current().num_docs)
+
+    def get(self, passage_id: str) -> Passage | None:
+        """The passage with this id, None when there is none."""
+        searcher = self._current()
+        term = tantivy.Query.term_query(self._schema, analysis.ID, analysis.encodable(passage_id), "basic")
+        hits = searcher.search(term, limit=1, count=False).hits
+        return analysis.passage(searcher.doc(hits[0][1])) if hits else None
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """Runs in a worker thread; the event loop stays free."""
+        check_k(k)
+        return await asyncio.to_thread(self.search_blocking, query, k)
+
+    def search_blocking(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """``search`` for callers without an event loop."""
+        check_k(k)
+        terms = self._analyser.analyze(analysis.encodable(query))
+        if not terms or k == 0:
+            return ()
+        searcher = self._current()
+        try:
+            return self._top(searcher, analysis.query(self._schema, terms), k)
+        except (ValueError, OSError) as error:
+            raise IndexUnavailable(_unreadable(self._path, error)) from None
+
+    def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> tuple[ScoredPassage, ...]:
+        limit = k + _SPARE
+        while True:
+            hits = searcher.search(query, limit=limit, count=False).hits
+            scores = [round(score, _DECIMALS) for score, _ in hits]
+            # Tantivy breaks ties by position in the index. To break them by id, every passage tied with the k-th is needed.
+            if len(hits) < limit or scores[-1] < scores[k - 1]:
+                break
+            limit *= 8
+        tied = scores[min(k, len(scores)) - 1] if scores else 0.0
+        kept = [(score, address) for score, (_, address) in zip(scores, hits, strict=True) if score >= tied]
+        # In the order of the store, so that each of its blocks is unpacked once.
+        kept.sort(key=lambda item: (item[1].segment_ord, item[1].doc))
+        return ranked((ScoredPassage(analysis.passage(searcher.doc(address)), score) for score, address in kept), k)
+
+    async def aclose(self) -> None:
+        """The files are memory-mapped and released with the object."""
+
+    def _current(self) -> tantivy.Searcher:
+        """A searcher over the newest commit: one stat a search, a reload when another process has committed."""
+        stamp = self._commit_stamp()
+        with self._lock:
+            if stamp != self._stamp:
+                try:
+                    self._index.reload()
+                    self._searcher = self._index.searcher()
+                except (ValueError, OSError) as error:
+                    raise IndexUnavailable(_unreadable(self._path, error)) from None
+                self._stamp = stamp
+            return self._searcher
+
+    def _commit_stamp(self) -> tuple[int, int]:
+        if self._path is None:
+            return (0, 0)
+        try:
+            status = os.stat(self._path / "meta.json")
+        except OSError:
+            raise IndexUnavailable(f"the index {self._path} is gone: its meta.json cannot be read. Build it again.") from None
+        return (status.st_mtime_ns, status.st_ino)
+
+
+def _unreadable(path: Path | None, error: Exception) -> str:
+    return (
+        f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of a version of tantivy like the one "
+        "installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
+    )
