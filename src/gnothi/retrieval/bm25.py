@@ -146,6 +146,6 @@ class BM25Index:
 
 def _unreadable(path: Path | None, error: Exception) -> str:
     return (
-        f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of a version of tantivy like the one "
-        "installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
+        f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version "
+        "that is installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
     )
