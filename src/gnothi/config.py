@@ -235,7 +235,7 @@ def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: obj
     UnknownName or InvalidSetting; a ValueError from ``__post_init__`` becomes an InvalidSetting.
     """
     settings = settings_of(cls)
-    values = {key: _read(key, value, settings, kind) for key, value in given.items()}
+    values = check(given, settings, kind)
     required = [key for key, setting in settings.items() if setting.default is MISSING and key not in values]
     if required:
         raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with --set {required[0]}=...")
@@ -251,11 +251,15 @@ def resolved(instance: Any) -> dict[str, Any]:
     return {key: _get(instance, key) for key in settings_of(type(instance))}
 
 
-def _read(key: str, value: object, settings: Mapping[str, Setting], kind: str) -> Any:
-    raw, source = value if isinstance(value, Given) else Given(value, "")
-    if key not in settings:
-        raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, settings)
-    return convert(raw, settings[key].annotation, key, source)
+def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: str) -> dict[str, Any]:
+    """``given`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
+    values = {}
+    for key, value in given.items():
+        raw, source = value if isinstance(value, Given) else Given(value, "")
+        if key not in settings:
+            raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, settings)
+        values[key] = convert(raw, settings[key].annotation, key, source)
+    return values
 
 
 def _nest(values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:

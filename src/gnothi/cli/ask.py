@@ -1,0 +1,135 @@
+"""``gnothi ask``: one question, every decision shown as it is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gnothi.cli import options
+from gnothi.config import Settings
+from gnothi.errors import InvalidInput
+from gnothi.events import Decided, Event, Listener, Searched, Usage, listen
+from gnothi.seeding import question_scope
+from gnothi.types import Answer, Question
+
+QUESTION_ID = "ask"
+
+
+@click.command()
+@click.argument("question")
+@options.method
+@options.model
+@options.index
+@options.settings
+@click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps.")
+@click.option("--trace", is_flag=True, help="Show every model call and all that was found, too.")
+def ask(
+    question: str,
+    method: str,
+    model: str,
+    index: str | None,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    choices: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+    trace: bool,
+) -> None:
+    """Answer QUESTION and show every decision on the way.
+
+    \b
+    gnothi ask "Who directed The Amber Gate?"
+    gnothi ask "..." --method rag --set k=5
+    gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
+    """
+    from gnothi.cli import terminal
+    from gnothi.cli.steps import Steps, show_answer
+
+    if not question.strip():
+        raise InvalidInput('got an empty question, expected text, as in: gnothi ask "Who wrote ...?"')
+    asked = Question(QUESTION_ID, question.strip(), choices=choices)
+    seen: list[Event] = []
+    listeners: list[Listener] = [seen.append]
+    if not as_json:
+        listeners.append(Steps(terminal.console(), trace))
+    outcome = asyncio.run(answer(asked, method, model, index, options.read(config, overrides), seed, listeners))
+    if as_json:
+        terminal.print_json(document(asked, outcome, seen, trace))
+    else:
+        show_answer(terminal.console(), outcome.answer, Usage.of(seen), outcome.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answer, who gave it and how long it took once everything was open."""
+
+    answer: Answer
+    method: str
+    model: str
+    index: str | None
+    seconds: float
+
+
+async def answer(
+    question: Question,
+    method: str,
+    model: str,
+    index: str | None,
+    settings: Settings,
+    seed: int,
+    listeners: Sequence[Listener],
+) -> Outcome:
+    """Open what is needed and answer, with ``listeners`` hearing of everything the method does."""
+    from gnothi.cli import terminal
+    from gnothi.cli.resources import open_resources
+
+    with contextlib.ExitStack() as stack:
+        waiting = stack.enter_context(terminal.Waiting(f"opening model {model} ..."))
+        async with open_resources(model, index, settings, [method]) as resources:
+            run = resources.method(method)
+            waiting.stop()
+            for listener in listeners:
+                stack.enter_context(listen(listener))
+            stack.enter_context(question_scope(seed, question.id))
+            started = time.perf_counter()
+            result = await run(question)
+            seconds = time.perf_counter() - started
+            name = resources.retriever.name if resources.retriever else None
+            return Outcome(result, method, resources.model.name, name, seconds)
+
+
+def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace: bool = False) -> dict[str, Any]:
+    """What ``--json`` prints. ``retrievals`` is their number; ``searches`` tells each one's query and what it found."""
+    usage = Usage.of(seen)
+    result = {
+        "question": question.text,
+        "method": outcome.method,
+        "model": outcome.model,
+        "index": outcome.index,
+        "answer": outcome.answer.text,
+        "rationale": outcome.answer.rationale,
+        "uncertainty": outcome.answer.uncertainty,
+        "evidence": [asdict(passage) for passage in outcome.answer.evidence],
+        "retrievals": usage.retrievals,
+        "searches": [
+            {"query": event.query, "passages": [found.passage.id for found in event.passages]}
+            for event in seen
+            if isinstance(event, Searched)
+        ],
+        "decisions": [without_tag(event) for event in seen if isinstance(event, Decided)],
+        "usage": asdict(usage) | {"seconds": outcome.seconds},
+    }
+    return result | ({"events": [event.as_dict() for event in seen]} if trace else {})
+
+
+def without_tag(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.as_dict().items() if key != "event"}

@@ -1,0 +1,108 @@
+"""The entry point: one file per command, imported when it is asked for, and errors turned into one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from gnothi import __version__
+from gnothi.errors import GnothiError, ResourceUnavailable
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+# Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
+    "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
+    "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
+    "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gnothi")
+@click.option("--debug", is_flag=True, envvar="GNOTHI_DEBUG", help="Show where an error came from (or GNOTHI_DEBUG=1).")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Gnothi answers questions from what a model knows and from evidence where it does not.
+
+    Exit codes: 0 done, 1 some questions failed, 2 usage or configuration, 3 a model, index or server is unavailable.
+    """
+    ctx.obj = debug
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and exit. Installed as the command ``gnothi``."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
+            stream.reconfigure(errors="replace")
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; nothing but a bug shows a traceback (or ``--debug``)."""
+    debug = "--debug" in arguments or os.environ.get("GNOTHI_DEBUG", "").lower() in {"1", "true", "yes", "on"}
+    try:
+        result = cli.main(args=list(arguments), prog_name="gnothi", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except GnothiError as error:
+        return _fail(str(error), error.exit_code, debug)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail(
+            "interrupted. A run or build that writes to a folder goes on with the same command again.", INTERRUPTED, debug
+        )
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        return _fail(_system_message(error), ResourceUnavailable.exit_code, debug)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, exit_code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"gnothi: {message}", err=True)
+    return exit_code
+
+
+def _system_message(error: OSError) -> str:
+    where = f" {error.filename}" if error.filename is not None else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"the disk is full: cannot write{where}. What was written before is kept: "
+            "free some space and give the same command again, or choose another --out."
+        )
+    return (
+        f"cannot use{where or ' a file'}: {error.strerror or error}. Check that it exists and that you may read and write it."
+    )

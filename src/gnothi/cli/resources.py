@@ -1,0 +1,149 @@
+"""From what a user names to what a method needs: models, indexes, methods with their settings, questions.
+
+Names and settings are checked before anything heavy is opened, so that a typing error costs no time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from gnothi import config
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidSetting, ModelUnavailable
+from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.types import Question
+
+LAB = "lab"
+MODEL_SECTION = "model"
+LAB_QUESTIONS = 500
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the methods of one command share. ``retriever`` is None where no index was named and none is the default."""
+
+    model: LanguageModel
+    retriever: Retriever | None
+    settings: Settings
+    methods: tuple[str, ...]
+
+    def method(self, name: str) -> Method:
+        """The method of that name with its settings. Raises UnknownName, InvalidSetting or MissingCapability."""
+        from gnothi import methods
+
+        if self.retriever is None and needs_retriever(name):
+            raise InvalidSetting(
+                f"method {name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index build`)."
+            )
+        given = method_settings([*self.methods, name], self.settings)[name]
+        return methods.create(name, self.model, self.retriever, given)
+
+
+@contextlib.asynccontextmanager
+async def open_resources(
+    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str]
+) -> AsyncIterator[Resources]:
+    """Open model and index for ``methods``, and close them at the end; names and settings are checked first.
+
+    ``index_spec`` None is the lab's corpus for the lab model and no index for any other.
+    """
+    method_settings(methods, settings)
+    async with contextlib.AsyncExitStack() as stack:
+        spec = index_spec or (LAB if model_spec == LAB else None)
+        retriever = open_index(spec) if spec else None
+        if retriever is not None:
+            stack.push_async_callback(retriever.aclose)
+        model = open_model(model_spec, settings)
+        stack.push_async_callback(model.aclose)
+        yield Resources(model, retriever, settings, tuple(methods))
+
+
+def open_model(spec: str, settings: Settings | None = None) -> LanguageModel:
+    """The model of a spec, its calls traced. Raises ModelUnavailable, MissingDependency or UnknownName."""
+    from gnothi import models
+
+    given = settings.section(MODEL_SECTION) if settings else {}
+    if spec == LAB:
+        return models.load_model(str(lab_model()), given, name=LAB)
+    return models.load_model(spec, given)
+
+
+def lab_model() -> Path:
+    """The folder of the laboratory's model, which comes with the package."""
+    folder = Path(str(files("gnothi"))) / "lab" / "model"
+    if not (folder / "config.json").is_file():
+        raise ModelUnavailable(f"the laboratory's model is not in {folder}: train it with `gnothi lab train --out {folder}`.")
+    return folder
+
+
+def open_index(spec: str) -> Retriever:
+    """The retriever of a spec, its searches traced. Raises IndexUnavailable."""
+    from gnothi import retrieval
+    from gnothi.retrieval.wrappers import Traced
+
+    if spec == LAB:
+        from gnothi import lab
+        from gnothi.retrieval.bm25 import BM25Index
+
+        return Traced(BM25Index.in_memory(lab.passages(), LAB))
+    return Traced(retrieval.open_index(spec))
+
+
+def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
+    """The first ``limit`` questions of a data set or file. Raises UnknownName or InvalidInput."""
+    from gnothi import datasets
+
+    return datasets.load(spec, format, limit, named_datasets(limit))
+
+
+def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Question]]]:
+    """Data sets that need no file. They are made on the spot, so at least ``limit`` questions are."""
+    from gnothi.lab.questions import KINDS
+
+    count = max(limit or 0, LAB_QUESTIONS)
+    return {LAB: partial(_lab_questions, None, count)} | {
+        f"{LAB}:{kind}": partial(_lab_questions, kind, count) for kind in KINDS
+    }
+
+
+def _lab_questions(kind: Any, count: int) -> list[Question]:
+    from gnothi.lab.questions import questions
+    from gnothi.lab.world import build_world
+
+    return questions(build_world(), kind, count)
+
+
+def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[str, Given]]:
+    """What was given to each method: plain keys that it has, and those under its name (``seakr.threshold``).
+
+    A plain key must be a setting of at least one of ``names``. Sections of methods that do not take part are left alone, so
+    that one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
+    """
+    from gnothi import methods
+
+    known = {name: config.settings_of(methods.find(name)) for name in names}
+    sections = {MODEL_SECTION, *methods.names()}
+    plain = settings.plain(sections)
+    union = {key: setting for one in known.values() for key, setting in one.items()}
+    config.check(plain, union, " and ".join(names) or "no method")
+    chosen = {
+        name: {key: value for key, value in plain.items() if key in one} | settings.section(name) for name, one in known.items()
+    }
+    for name, given in chosen.items():
+        config.check(given, known[name], name)
+    return chosen
+
+
+def needs_retriever(name: str) -> bool:
+    """Whether a method has a place for a retriever."""
+    from dataclasses import fields
+
+    from gnothi import methods
+
+    return any(item.name == "retriever" for item in fields(methods.find(name)))

@@ -1,0 +1,78 @@
+"""Output that all commands share: results on stdout, everything else on stderr; JSON is one document and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPED_WIDTH = 80
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that colours on a terminal only (and not with NO_COLOR), 80 columns wide where there is no terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else PIPED_WIDTH)
+
+
+class Waiting:
+    """A line on a terminal that says what is waited for; ``stop`` takes it away. Nothing where stderr is no terminal."""
+
+    def __init__(self, message: str) -> None:
+        from rich.status import Status
+
+        screen = console(stderr=True)
+        self._status = Status(message, console=screen) if screen.is_terminal else None
+
+    def __enter__(self) -> Self:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        if self._status:
+            self._status.stop()
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):  # a numpy number
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def definitions(rows: Iterable[tuple[str, str]], indent: int = 2, width: int = PIPED_WIDTH) -> list[str]:
+    """Terms and their explanations as lines of at most ``width`` columns; long terms get a line of their own."""
+    rows = list(rows)
+    column = min(max((len(term) for term, _ in rows), default=0), 24)
+    lines = []
+    for term, text in rows:
+        wrapped = wrap(text, width - indent - column - 2)
+        if len(term) > column:
+            lines.append(" " * indent + term)
+            term = ""
+        lines.append(" " * indent + f"{term:<{column}}  {wrapped[0]}".rstrip())
+        lines += [" " * (indent + column + 2) + line for line in wrapped[1:]]
+    return lines
+
+
+def wrap(text: str, width: int) -> Sequence[str]:
+    """``text`` in lines of at most ``width`` columns; never empty."""
+    import textwrap
+
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
