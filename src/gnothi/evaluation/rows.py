@@ -1,0 +1,140 @@
+"""One row per question and method: what came out, what it cost, how it was decided; or how it failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any
+
+from gnothi.errors import InvalidInput
+from gnothi.evaluation.metrics import score
+from gnothi.events import Decided, Event, Usage
+from gnothi.types import Answer, Question
+
+Key = tuple[str, str]
+"""(method, question id)"""
+
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``metrics`` is empty where there is no gold answer, and for a failure, which has ``error`` (type, message) and no answer.
+
+    ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, and seconds from the question's start to its end
+    (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
+    signal means that nothing could be measured, which counts as most uncertain. Numbers keep six significant digits.
+    """
+
+    method: str
+    question_id: str
+    question: str
+    answer: str | None = None
+    gold: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    kind: str = ""
+    rationale: str = ""
+    evidence: tuple[str, ...] = ()
+    uncertainty: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, str] | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.method, self.question_id
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def retrieved(self) -> bool:
+        return self.cost["retrievals"] > 0
+
+    def gate(self) -> list[Mapping[str, Any]]:
+        """The decisions whether to retrieve, in order."""
+        return [decision for decision in self.decisions if decision["kind"] == "retrieve"]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def comparable(self) -> dict[str, Any]:
+        """Everything that running again must give again: all but the time."""
+        cost = {name: value for name, value in self.cost.items() if name != "seconds"}
+        return dict(jsonable({**self.as_dict(), "cost": cost}))
+
+
+def answered(method: str, question: Question, answer: Answer, events: Iterable[Event], seconds: float) -> Row:
+    return Row(
+        answer=answer.text,
+        rationale=answer.rationale,
+        evidence=tuple(passage.id for passage in answer.evidence),
+        uncertainty=_rounded(answer.uncertainty),
+        metrics={name: significant(value) for name, value in score(answer.text, question.answers).items()},
+        **_shared(method, question, list(events), seconds),
+    )
+
+
+def failure(method: str, question: Question, error: Exception, events: Iterable[Event], seconds: float) -> Row:
+    described = {"type": type(error).__name__, "message": str(error) or repr(error)}
+    return Row(error=described, **_shared(method, question, list(events), seconds))
+
+
+def _shared(method: str, question: Question, events: list[Event], seconds: float) -> dict[str, Any]:
+    return {
+        "method": method,
+        "question_id": question.id,
+        "question": question.text,
+        "gold": question.answers,
+        "choices": question.choices,
+        "kind": question.kind,
+        "cost": {**asdict(Usage.of(events)), "seconds": round(seconds, 4)},
+        "decisions": tuple(_decision(event) for event in events if isinstance(event, Decided)),
+        "metadata": jsonable(question.metadata),
+    }
+
+
+def _decision(event: Decided) -> dict[str, Any]:
+    return {**asdict(event), "score": _rounded(event.score), "threshold": _rounded(event.threshold)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else significant(value)
+
+
+def significant(value: float) -> float:
+    """Rounded to six significant digits: beyond them the order of a batch shows."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as plain JSON: records and mappings are objects, sequences lists; what is not finite is null, the rest text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: jsonable(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
+    if hasattr(value, "tolist"):  # numpy
+        return jsonable(value.tolist())
+    return str(value)
+
+
+def from_dict(data: Mapping[str, Any], place: str) -> Row:
+    """The row that ``as_dict`` wrote; keys of later versions are left aside. Raises InvalidInput naming ``place``."""
+    known = {item.name for item in fields(Row)}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name in known
+    }
+    try:
+        return Row(**values)
+    except TypeError:
+        raise InvalidInput(f"{place}: got the keys {', '.join(data)}, expected a row of a run.") from None
