@@ -1,0 +1,177 @@
+"""Training the lab model from nothing: one linear job, the same result from the same seed, resumable after any stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import MissingDependency
+from gnothi.lab.curriculum import Curriculum, Mix
+from gnothi.lab.tokenizer import SPECIAL, build_tokenizer
+from gnothi.lab.world import Grid, World, build_world
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from gnothi.lab.packing import Batch
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything the result depends on. Learning rates fall linearly to zero after ``warmup`` steps."""
+
+    seed: int = 0
+    hidden: int = 128
+    layers: int = 5
+    heads: int = 4
+    intermediate: int = 384
+    steps: int = 6000
+    rows: int = 16
+    width: int = 256
+    warmup: int = 50
+    matrix_rate: float = 0.02
+    other_rate: float = 0.004
+    first_stage: float = 0.06
+    """Share of the steps that train mostly reading and one-hop recall, before all kinds of document come in."""
+    prepared: bool = True
+    """Start from prepared weights (``gnothi.lab.initialisation``) instead of random ones."""
+
+
+FIRST_STAGE = Mix(reading=0.66, partial=0.02, memory=0.3, ignorance=0.02, know=0, describe=0, decompose=0, judge=0)
+Report = Callable[[dict[str, Any]], None]
+
+
+def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+    try:
+        import torch
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError as error:
+        raise MissingDependency("transformers", "local", "training the lab model") from error
+
+    from gnothi.lab.initialisation import initialise
+
+    torch.manual_seed(recipe.seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.intermediate,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.heads,
+        max_position_embeddings=2048,
+        attention_bias=True,
+        tie_word_embeddings=True,
+        rms_norm_eps=1e-5,
+        pad_token_id=SPECIAL.index("<pad>"),
+        bos_token_id=SPECIAL.index("<bos>"),
+        eos_token_id=SPECIAL.index("<eos>"),
+        attn_implementation="sdpa",
+    )
+    model = LlamaForCausalLM(config)
+    if recipe.prepared:
+        initialise(model, recipe.seed)
+    return model
+
+
+def batch_of_step(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast, step: int) -> Batch:
+    """The training batch of a step: a function of recipe and step alone, so that a resumed run sees the same data."""
+    from gnothi.lab.packing import encode, pack
+
+    mix = FIRST_STAGE if step < recipe.first_stage * recipe.steps else Mix()
+    curriculum = Curriculum(world, mix, seed=recipe.seed * 1_000_003 + step)
+
+    def documents() -> Iterator[tuple[list[int], list[int]]]:
+        while True:
+            yield from encode(tokenizer, [curriculum.document() for _ in range(32)])
+
+    return pack(documents(), recipe.rows, recipe.width)
+
+
+def loss_of(model: LlamaForCausalLM, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy (nats) over the tokens the model is trained to write."""
+    import torch
+
+    hidden = model.model(input_ids=batch.inputs, attention_mask=batch.mask(), use_cache=False).last_hidden_state
+    targets = batch.labels[:, 1:]
+    learnt = targets != -100
+    return torch.nn.functional.cross_entropy(model.lm_head(hidden[:, :-1][learnt]), targets[learnt])
+
+
+def train(
+    out: Path,
+    recipe: Recipe | None = None,
+    grid: Grid | None = None,
+    report: Report = lambda row: None,
+    probe_every: int = 250,
+    checkpoint_every: int = 250,
+    stop_after: int | None = None,
+) -> LlamaForCausalLM:
+    """Train into folder ``out``: ``checkpoint.pt`` while under way, the model in ``transformers`` format at the end, and
+    ``curve.jsonl`` (one line per probe). Run again, it goes on from the checkpoint. ``stop_after`` ends early (steps of
+    this call), for tests of resumption."""
+    import torch
+
+    from gnothi.lab.probes import Probes
+
+    recipe, grid = recipe or Recipe(), grid or Grid()
+    world = build_world(recipe.seed, grid)
+    tokenizer = build_tokenizer(world)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = build_model(recipe, tokenizer).to(device)
+    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    muon = torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.0)
+    adam = torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    probes = Probes(world)
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint, curve = out / "checkpoint.pt", out / "curve.jsonl"
+    start, seen = 0, 0
+    if checkpoint.exists():
+        saved = torch.load(checkpoint, map_location=device, weights_only=True)
+        start, seen = saved["step"], saved["seen"]
+        model.load_state_dict(saved["model"])
+        muon.load_state_dict(saved["muon"])
+        adam.load_state_dict(saved["adam"])
+        kept = [line for line in curve.read_text().splitlines() if json.loads(line)["step"] <= start] if curve.exists() else []
+        curve.write_text("".join(f"{line}\n" for line in kept))
+    began, last = time.monotonic(), min(recipe.steps, start + stop_after) if stop_after else recipe.steps
+    for step in range(start, last):
+        scale = min(1.0, (step + 1) / recipe.warmup) * (1 - step / recipe.steps)
+        for optimiser, rate in ((muon, recipe.matrix_rate), (adam, recipe.other_rate)):
+            for group in optimiser.param_groups:
+                group["lr"] = rate * scale
+        batch = batch_of_step(recipe, world, tokenizer, step).to(device)
+        loss = loss_of(model, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimiser in (muon, adam):
+            optimiser.step()
+            optimiser.zero_grad()
+        seen += int((batch.documents >= 0).sum())
+        done = step + 1
+        if done % probe_every == 0 or done == recipe.steps:
+            row = {"step": done, "tokens": seen, "seconds": round(time.monotonic() - began, 1), "loss": round(float(loss.detach()), 4)}
+            row |= {name: round(share, 4) for name, share in probes.measure(model, tokenizer).items()}
+            with curve.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            report(row)
+        if done % checkpoint_every == 0 or done == last:
+            state = {"step": done, "seen": seen, "model": model.state_dict(), "muon": muon.state_dict(), "adam": adam.state_dict()}
+            torch.save(state, checkpoint.with_suffix(".part"))
+            os.replace(checkpoint.with_suffix(".part"), checkpoint)
+    if last == recipe.steps:
+        save(model, tokenizer, out, recipe, grid)
+    return model
+
+
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, recipe: Recipe, grid: Grid) -> None:
+    """The model and tokenizer in ``transformers`` format, with what tells Gnothi how to prompt it and how it was made."""
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    (out / "gnothi.json").write_text(json.dumps({"renderer": "tagged", "recipe": asdict(recipe), "grid": asdict(grid)}, indent=2) + "\n")
