@@ -1,0 +1,1 @@
+"""What is worth keeping, and which answer to trust."""

@@ -1,0 +1,41 @@
+"""Self-aware reasoning: of answers reached in several ways, trust the least uncertain (SeaKR, section 3.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gnothi import events
+from gnothi.signals.consistency import NO_ANSWER, normalized
+from gnothi.types import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An answer, the strategy that led to it and the strategy's uncertainty."""
+
+    strategy: str
+    text: str
+    uncertainty: float
+    rationale: str = ""
+    evidence: tuple[Passage, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The uncertainty, None where it could not be measured."""
+        return self.uncertainty if math.isfinite(self.uncertainty) else None
+
+    @property
+    def says_something(self) -> bool:
+        return normalized(self.text) not in NO_ANSWER
+
+
+def least_uncertain(candidates: Sequence[Candidate]) -> Candidate:
+    """The candidate of lowest uncertainty; one that is empty or "unknown" loses to any other; ties go to the first.
+
+    Emits Ranked with kind ``answer`` and one (strategy, answer, score) per candidate. ``candidates`` holds at least one.
+    """
+    ranked = sorted(candidates, key=lambda candidate: (not candidate.says_something, candidate.uncertainty))
+    events.emit(events.Ranked("answer", tuple((one.strategy, one.text, one.score) for one in ranked)))
+    return ranked[0]

@@ -1,0 +1,43 @@
+"""Self-aware re-ranking: keep the passage under which the model is least uncertain (SeaKR, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured, Signal
+from gnothi.types import Decoding, Passage, Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The passage that won and the continuation of the context that holds it."""
+
+    passage: Passage
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class LeastUncertain:
+    """Reads the prompt once with each candidate as its only passage, all at a time, and takes the lowest uncertainty.
+
+    A context under which the model says nothing comes last; ties go to the candidate that came first. Emits Ranked with
+    kind ``passage`` and one (passage id, passage text, score) per candidate.
+    """
+
+    signal: Signal
+
+    async def __call__(self, model: LanguageModel, prompt: Prompt, candidates: Sequence[Passage], decoding: Decoding) -> Chosen:
+        """``candidates`` holds at least one passage, best first."""
+        measured = await gather(
+            *(self.signal.measure(model, replace(prompt, passages=(passage,)), decoding) for passage in candidates)
+        )
+        pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
+        ranked = sorted(pairs, key=lambda pair: (not pair.measured.greedy.text.strip(), pair.measured.uncertainty))
+        events.emit(
+            events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
+        )
+        return ranked[0]

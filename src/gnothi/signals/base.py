@@ -1,0 +1,62 @@
+"""What every signal offers: one number that says how uncertain a model is when it continues a prompt; higher is less certain.
+
+A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
+a backend reads the prompt once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+from gnothi.errors import InvalidSetting
+from gnothi.protocols import LanguageModel
+from gnothi.types import Capabilities, Decoding, Generation, Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The greedy continuation of a prompt and how uncertain the model was; infinity where nothing could be measured."""
+
+    greedy: Generation
+    uncertainty: float
+
+    @property
+    def score(self) -> float | None:
+        """The uncertainty as events and answers carry it: None instead of infinity, which JSON cannot say."""
+        return None if self.uncertainty == float("inf") else self.uncertainty
+
+
+class Signal(Protocol):
+    """``default_threshold`` is where a gate fires unless told otherwise; None where no value is usual for any model."""
+
+    name: ClassVar[str]
+    needs: ClassVar[Capabilities]
+    default_threshold: ClassVar[float | None]
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        """Continue ``prompt`` under ``decoding`` (greedy) and measure; samples share its length limit and stop strings."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How continuations are sampled for signals that compare several (SeaKR, section 4.1.3; cuts as in its authors' code)."""
+
+    samples: int = 20
+    temperature: float = 1.0
+    top_k: int = 50
+    top_p: float = 0.9
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise InvalidSetting(f"setting 'samples': got {self.samples}, expected at least 1.")
+        if self.temperature <= 0:
+            raise InvalidSetting(
+                f"setting 'temperature': got {self.temperature}, expected more than 0: "
+                "without randomness all samples are the same and every signal that compares them says 'certain'."
+            )
+
+    def decoding(self, greedy: Decoding) -> Decoding:
+        """``greedy`` with this randomness."""
+        return replace(greedy, temperature=self.temperature, top_k=self.top_k, top_p=self.top_p)

@@ -1,0 +1,34 @@
+"""Energy of the greedy continuation (Liu et al. 2020; SeaKR, section 5.1).
+
+The energy at a position is -logsumexp of its raw logits: higher is less certain. The code of SeaKR's authors uses the opposite
+sign, under which the gate retrieves when the model is most certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import ClassVar
+
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured
+from gnothi.types import Capabilities, Decoding, Prompt
+
+
+def mean_energy(logsumexps: Sequence[float]) -> float:
+    """Mean energy over positions, given each one's logsumexp; infinity for none."""
+    return -fmean(logsumexps) if logsumexps else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    name: ClassVar[str] = "energy"
+    needs: ClassVar[Capabilities] = Capabilities(logprobs=True, energy=True)
+    # Logits have another offset in every model: no threshold is usual.
+    default_threshold: ClassVar[float | None] = None
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        greedy = await model.generate(prompt, decoding)
+        positions = [token.logsumexp for token in greedy.tokens if token.logsumexp is not None]
+        return Measured(greedy, mean_energy(positions) if greedy.text.strip() else float("inf"))

@@ -1,0 +1,66 @@
+"""Uncertainty of sampled continuations from their token probabilities (SeaKR, section 5.1).
+
+``multi_perplexity`` averages the samples' perplexities; it is also what the code of SeaKR's authors computes under the name
+ln_entropy. ``ln_entropy`` is the length-normalised predictive entropy of Malinin and Gales (2020): the average, not of the
+perplexities, but of their logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import ClassVar
+
+from gnothi.concurrency import both
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured, Sampling
+from gnothi.signals.perplexity import perplexity
+from gnothi.types import Capabilities, Decoding, Generation, Prompt
+
+
+def mean_perplexity(samples: Sequence[Sequence[float]]) -> float:
+    """Mean perplexity of samples given as token log-probabilities. Empty samples are dropped; infinity when none is left."""
+    values = [perplexity(logprobs) for logprobs in samples if logprobs]
+    return fmean(values) if values else float("inf")
+
+
+def length_normalized_entropy(samples: Sequence[Sequence[float]]) -> float:
+    """Monte Carlo estimate, in nats per token, of -Σ p(y) ln p(y) / length(y) from samples y ~ p given as token
+    log-probabilities. Empty samples are dropped; infinity when none is left. At least 0."""
+    values = [-fmean(logprobs) for logprobs in samples if logprobs]
+    return fmean(values) if values else float("inf")
+
+
+def _spoken(generations: Sequence[Generation]) -> list[list[float]]:
+    return [[token.logprob for token in generation.tokens] for generation in generations if generation.text.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class MultiPerplexity:
+    sampling: Sampling = field(default_factory=Sampling)
+
+    name: ClassVar[str] = "multi_perplexity"
+    needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
+    default_threshold: ClassVar[float | None] = 1.3
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        greedy, samples = await both(
+            model.generate(prompt, decoding), model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding))
+        )
+        return Measured(greedy, mean_perplexity(_spoken(samples.generations)))
+
+
+@dataclass(frozen=True, slots=True)
+class LengthNormalizedEntropy:
+    sampling: Sampling = field(default_factory=Sampling)
+
+    name: ClassVar[str] = "ln_entropy"
+    needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
+    default_threshold: ClassVar[float | None] = 0.25
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        greedy, samples = await both(
+            model.generate(prompt, decoding), model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding))
+        )
+        return Measured(greedy, length_normalized_entropy(_spoken(samples.generations)))

@@ -1,0 +1,57 @@
+"""Signals by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, cast, get_args
+
+from gnothi.errors import UnknownName
+from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.consistency import Consistency
+from gnothi.signals.energy import Energy
+from gnothi.signals.entropy import LengthNormalizedEntropy, MultiPerplexity
+from gnothi.signals.gram import Gram
+from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.self_report import SaysItKnows, SelfReport
+from gnothi.types import Capabilities, StateSpec
+
+SignalName = Literal["gram", "perplexity", "multi_perplexity", "ln_entropy", "energy", "consistency", "self_report", "prompt"]
+
+_SIGNALS: Mapping[str, type[Signal]] = {
+    signal.name: signal
+    for signal in (
+        Gram,
+        Perplexity,
+        MultiPerplexity,
+        LengthNormalizedEntropy,
+        Energy,
+        Consistency,
+        SelfReport,
+        SaysItKnows,
+    )
+}
+
+
+def names() -> tuple[str, ...]:
+    return get_args(SignalName)
+
+
+def find(name: str) -> type[Signal]:
+    """The class of that name, which tells ``needs`` and ``default_threshold``. Raises UnknownName."""
+    if name not in _SIGNALS:
+        raise UnknownName("signal", name, _SIGNALS)
+    return _SIGNALS[name]
+
+
+def create(name: str, sampling: Sampling | None = None, state: StateSpec | None = None, alpha: float = 1e-3) -> Signal:
+    """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside."""
+    signal = find(name)
+    settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha}
+    used = {item.name for item in fields(cast("Any", signal))}
+    return signal(**{key: value for key, value in settings.items() if key in used})
+
+
+def within(capabilities: Capabilities) -> tuple[str, ...]:
+    """Names of the signals that a model of these capabilities can give."""
+    return tuple(name for name, signal in _SIGNALS.items() if not capabilities.lacking(signal.needs))

@@ -1,0 +1,85 @@
+"""What the model says when asked whether it knows: the probability of "Yes" (Kadavath et al. 2022; SKILL-RAG, section 3),
+or just its reply (the prompt ablation of SeaKR, section 5.1).
+
+Both ask about the whole question, with the passages of the prompt: a chain of thought begun so far plays no part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi.concurrency import both
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured
+from gnothi.types import Capabilities, Decoding, Demonstration, Passage, Prompt, Task
+
+KNOW = Task(
+    name="know",
+    instruction=(
+        "Say whether you can answer the question correctly, from memory or from the passages where there are any. "
+        'Reply "Yes, I know." or "No, I don\'t know."'
+    ),
+    demonstrations=(
+        Demonstration("What is the capital of Japan?", "Yes, I know."),
+        Demonstration("What did the baker Ilse Marn of Oldreach name her second shop?", "No, I don't know."),
+        Demonstration(
+            "In which year was the mill at Tarn Hollow rebuilt?",
+            "Yes, I know.",
+            (Passage("demonstration", "The mill burnt down in 1871 and stood rebuilt by 1874.", "Tarn Hollow"),),
+        ),
+        Demonstration("Which seat did the tallest passenger of the first tram in Lodz choose?", "No, I don't know."),
+    ),
+)
+AFFIRMATIVE = "Yes"
+NEGATIVE = "No"
+
+
+def probability_of_yes(affirmative: float, negative: float) -> float:
+    """P("Yes") among the two replies, from their log-probabilities; 0.5 when both are impossible."""
+    difference = negative - affirmative
+    if math.isnan(difference):  # both -inf
+        return 0.5
+    return 1.0 / (1.0 + math.exp(difference)) if difference < 700 else 0.0
+
+
+def reply_says_yes(reply: str) -> bool:
+    """Whether a reply begins with "Yes"; anything else counts as not knowing."""
+    words = reply.split(maxsplit=1)
+    return bool(words) and words[0].strip(".,:;!?\"'*").casefold() == AFFIRMATIVE.casefold()
+
+
+def _asked_whether_known(prompt: Prompt) -> Prompt:
+    return Prompt(KNOW, prompt.question, prompt.passages, prompt.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfReport:
+    """1 - P("Yes"), by scoring the first words of both replies."""
+
+    name: ClassVar[str] = "self_report"
+    needs: ClassVar[Capabilities] = Capabilities(scoring=True)
+    default_threshold: ClassVar[float | None] = 0.5
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        greedy, (affirmative, negative) = await both(
+            model.generate(prompt, decoding), model.score(_asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+        )
+        return Measured(greedy, 1.0 - probability_of_yes(affirmative.logprob, negative.logprob))
+
+
+@dataclass(frozen=True, slots=True)
+class SaysItKnows:
+    """0 when the model's greedy reply begins with "Yes", else 1: text is enough."""
+
+    name: ClassVar[str] = "prompt"
+    needs: ClassVar[Capabilities] = Capabilities()
+    default_threshold: ClassVar[float | None] = 0.5
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        greedy, reply = await both(
+            model.generate(prompt, decoding),
+            model.generate(_asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",))),
+        )
+        return Measured(greedy, 0.0 if reply_says_yes(reply.text) else 1.0)
