@@ -25,7 +25,7 @@ class LeastUncertain:
     """Reads the prompt once with each candidate as its only passage, all at a time, and takes the lowest uncertainty.
 
     A context under which the model says nothing comes last; ties go to the candidate that came first. Emits Ranked with
-    kind ``passage`` and one (passage id, passage text, score) per candidate.
+    kind ``passage`` and one (passage id, passage text, score) per candidate, then Drafted with the winner's continuation.
     """
 
     signal: Signal
@@ -40,4 +40,5 @@ class LeastUncertain:
         events.emit(
             events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
         )
+        events.emit(events.Drafted(ranked[0].measured.greedy.text.strip(), ranked[0].measured.score))
         return ranked[0]

@@ -1,0 +1,10 @@
+"""Ways of answering a question, one file each, by name.
+
+from gnothi import methods
+seakr = methods.create("seakr", {"model": model, "retriever": retriever}, {"threshold": -5.5})
+answer = await seakr(question)
+"""
+
+from gnothi.methods.registry import Description, create, describe, find, names, resources_of
+
+__all__ = ["Description", "create", "describe", "find", "names", "resources_of"]

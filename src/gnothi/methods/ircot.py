@@ -1,0 +1,64 @@
+"""IRCoT (Trivedi et al. 2022): retrieval and chain of thought in turns, each sentence being the next query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi.methods.answers import as_choice, concludes, final_answer, sentence
+from gnothi.methods.chain import conclude
+from gnothi.methods.prompts import REASON, ask, require_text
+from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.perplexity import Perplexity
+from gnothi.types import Answer, Capabilities, Passage, Question
+
+
+@dataclass(frozen=True, slots=True)
+class IRCoT(GenerationSettings):
+    """Retrieve with the question, then one sentence and one retrieval in turns; a reader answers from all passages."""
+
+    model: LanguageModel
+    retriever: Retriever
+    k: int = setting(4, "K: passages per retrieval.", at_least=1)
+    max_steps: int = setting(8, "Sentences of the chain.", at_least=1)
+    max_passages: int = setting(15, "Passages collected over all steps.", at_least=1)
+    reread: bool = setting(True, "Answer by a new chain over all passages; false: conclude the chain that collected them.")
+
+    name: ClassVar[str] = "ircot"
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities()
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        passages = await self._search(question.text, ())
+        chain: list[str] = []
+        for _ in range(self.max_steps):
+            prompt = ask(REASON, question, passages, " ".join(chain))
+            next_sentence = sentence((await self.model.generate(prompt, self.decoding(SENTENCE_STOPS))).text)
+            if not next_sentence or next_sentence in chain:
+                break
+            chain.append(next_sentence)
+            if concludes(next_sentence):
+                break
+            passages = await self._search(next_sentence, passages)
+        return await self._read(question, passages, () if self.reread else tuple(chain))
+
+    async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+        """``passages`` and what the query finds beyond them, up to the limit."""
+        if len(passages) >= self.max_passages:
+            return passages
+        found = [scored.passage for scored in await self.retriever.search(query, self.k)]
+        known = {passage.id for passage in passages}
+        return (*passages, *(passage for passage in found if passage.id not in known))[: self.max_passages]
+
+    async def _read(self, question: Question, passages: tuple[Passage, ...], chain: tuple[str, ...]) -> Answer:
+        so_far = " ".join(chain)
+        if answer := final_answer(so_far):
+            return Answer(as_choice(answer, question.choices), so_far, passages)
+        prompt = ask(REASON, question, passages, so_far)
+        measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))
+        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, passages, measured.score)

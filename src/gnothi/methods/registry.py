@@ -1,0 +1,109 @@
+"""Methods by name. A method's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, cast
+
+from gnothi import config
+from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.signals import registry as signals
+from gnothi.types import Capabilities
+
+_METHODS: Mapping[str, str] = {
+    "direct": "gnothi.methods.direct:Direct",
+    "cot": "gnothi.methods.cot:ChainOfThought",
+    "rag": "gnothi.methods.rag:RetrieveAlways",
+    "ircot": "gnothi.methods.ircot:IRCoT",
+    "seakr": "gnothi.methods.seakr:SeaKR",
+}
+_FLAGS = {"model": "--model", "retriever": "--index"}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What there is to know about a method before using it. ``resources`` are field names and the protocol each wants;
+    ``needs`` is what the model must offer with the settings at their defaults; ``source`` is the first line of its module."""
+
+    name: str
+    summary: str
+    source: str
+    resources: Mapping[str, type]
+    needs: Capabilities
+    settings: tuple[config.Setting, ...]
+
+
+def names() -> tuple[str, ...]:
+    return tuple(_METHODS)
+
+
+def find(name: str) -> type[Method]:
+    """The class of that name. Raises UnknownName."""
+    if name not in _METHODS:
+        raise UnknownName("method", name, _METHODS)
+    module, _, attribute = _METHODS[name].partition(":")
+    return cast("type[Method]", getattr(importlib.import_module(module), attribute))
+
+
+def resources_of(name: str) -> dict[str, type]:
+    """The method's fields that hold a model or a retriever, each with its protocol."""
+    method = find(name)
+    hints = typing.get_type_hints(method)
+    return {
+        item.name: wanted
+        for item in fields(cast("Any", method))
+        for wanted in (LanguageModel, Retriever)
+        if wanted is hints[item.name] or wanted in typing.get_args(hints[item.name])
+    }
+
+
+def create(name: str, resources: Mapping[str, object], settings: Mapping[str, object]) -> Method:
+    """The method, ready to answer.
+
+    ``resources`` maps field names (model, retriever) to what fills them; ones the method has no field for are left aside.
+    ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
+    """
+    method = config.build(find(name), settings, f"method {name}", **_resources(name, resources))
+    model = getattr(method, "model", None)
+    if model is not None and (lacking := model.capabilities.lacking(method.needs)):
+        raise MissingCapability(name, model.name, lacking, _alternative(method, model.capabilities))
+    return method
+
+
+def describe(name: str) -> Description:
+    """Summary, resources and settings of the method, its own settings before the shared ones."""
+    method = find(name)
+    settings = config.settings_of(method)
+    own = [key for key in method.__annotations__ if key in settings]
+    ordered = [*own, *(key for key in settings if key not in own)]
+    resources = resources_of(name)
+    defaults = cast("Any", method)(**dict.fromkeys(resources))
+    source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
+    summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
+    return Description(name, summary, source, resources, defaults.needs, tuple(settings[key] for key in ordered))
+
+
+def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
+    wanted = resources_of(name)
+    required = {item.name for item in fields(cast("Any", find(name))) if item.default is MISSING}
+    for field_name, protocol in wanted.items():
+        if field_name in required and given.get(field_name) is None:
+            flag = _FLAGS.get(field_name, f"--{field_name}")
+            raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
+    return {field_name: given[field_name] for field_name in wanted if given.get(field_name) is not None}
+
+
+def _alternative(method: Method, capabilities: Capabilities) -> str:
+    """What would work instead: a signal within the model's means, or another model."""
+    possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
+    other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
+    if not possible:
+        return f"Use another model: {other_model}."
+    best = "consistency" if "consistency" in possible else possible[0]
+    others = ", ".join(signal for signal in possible if signal != best)
+    return f"Use --set signal={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."

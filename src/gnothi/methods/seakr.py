@@ -1,0 +1,207 @@
+"""SeaKR: self-aware knowledge retrieval (Yao et al. 2024, arXiv 2406.19215).
+
+The model's uncertainty about its next sentence decides whether to retrieve (section 3.2), which passage to keep (3.3) and
+which of two ways of answering to trust (3.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import ClassVar, Literal
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting
+from gnothi.filtering.answers import Candidate, least_uncertain
+from gnothi.filtering.uncertainty import LeastUncertain
+from gnothi.methods.answers import as_choice, concludes, concluding, final_answer, sentence, short_answer
+from gnothi.methods.chain import Conclusion, conclude
+from gnothi.methods.prompts import ANSWER, REASON, ask
+from gnothi.methods.queries import query_from_draft
+from gnothi.methods.settings import (
+    CHAIN_STOPS,
+    SENTENCE_STOPS,
+    SHORT_STOPS,
+    SignalSettings,
+    check_ranges,
+    needs_of,
+    setting,
+)
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals import registry as signals
+from gnothi.signals.base import Measured, Signal
+from gnothi.signals.registry import SignalName
+from gnothi.signals.threshold import Gate
+from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A sentence of the rationale with the uncertainty of its context."""
+
+    text: str
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeaKR(SignalSettings):
+    """Retrieves when the model's hidden states disagree, keeps the passage and the answer under which they agree most."""
+
+    model: LanguageModel
+    retriever: Retriever
+    form: Literal["multi_hop", "simple"] = setting(
+        "multi_hop", "Sentence by sentence, or one answer with at most one retrieval."
+    )
+    signal: SignalName = setting("gram", "U: what measures uncertainty.")
+    threshold: float | None = setting(
+        None, "δ: retrieve above it (none: the signal's own, -6 for gram; calibrate it per model)."
+    )
+    always_retrieve: bool = setting(False, "Ablation: retrieve at every step, whatever the uncertainty.")
+    query: Literal["draft", "question"] = setting("draft", "Search for the certain words of the draft, or for the question.")
+    certainty: float = setting(0.9, "Probability from which a drafted word belongs in the query.", at_least=0.0, at_most=1.0)
+    candidates: int = setting(3, "N: passages to choose from at each retrieval.", at_least=1)
+    rerank: bool = setting(True, "Choose the passage of lowest uncertainty; false (ablation): the retriever's first.")
+    strategy: Literal["both", "rationales", "knowledge"] = setting(
+        "both", "Answer from rationales, passages, or the surer one."
+    )
+    rationale_score: Literal["answer", "steps"] = setting(
+        "answer", "Uncertainty of the rationale strategy: that of its answer, or the mean over its steps (table 12)."
+    )
+    max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
+    max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
+    reason: bool = setting(True, "Simple form: reason step by step; false: a short answer at once.")
+
+    name: ClassVar[str] = "seakr"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.threshold is None and not self.always_retrieve and signals.find(self.signal).default_threshold is None:
+            raise InvalidSetting(
+                f"setting 'threshold': got none, but signal {self.signal!r} has no usual threshold. "
+                "Give one with --set threshold=..., found with 'gnothi calibrate'."
+            )
+
+    @property
+    def needs(self) -> Capabilities:
+        return needs_of(self.signal)
+
+    async def __call__(self, question: Question) -> Answer:
+        candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
+        best = least_uncertain(candidates)
+        return Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
+
+    # --- several steps -------------------------------------------------------------------------------------------------
+
+    async def _multi_hop(self, question: Question) -> list[Candidate]:
+        rationale, knowledge = await self._iterate(question)
+        strategies = []
+        if self.strategy != "knowledge" or not knowledge:
+            strategies.append(self._from_rationales(question, rationale, knowledge))
+        if self.strategy != "rationales" and knowledge:
+            strategies.append(self._from_knowledge(question, knowledge))
+        return await gather(*strategies)
+
+    async def _iterate(self, question: Question) -> tuple[list[Step], tuple[Passage, ...]]:
+        """The buffers R and K: reason sentence by sentence, retrieving where the model is uncertain (section 3.2)."""
+        rationale: list[Step] = []
+        knowledge: tuple[Passage, ...] = ()
+        queries: set[str] = set()
+        for _ in range(self.max_steps):
+            context = ask(REASON, question, so_far=_joined(rationale))
+            verdict = await self._gate(self.model, context, self.decoding(SENTENCE_STOPS))
+            measured, found = verdict.measured, False
+            if verdict.fired:
+                query = self._query(measured.greedy, question, rationale)
+                passages = await self._search(query, knowledge) if query not in queries else ()
+                queries.add(query)
+                if found := bool(passages):
+                    chosen = await self._reranker(self.model, context, passages, self.decoding(SENTENCE_STOPS))
+                    knowledge, measured = (*knowledge, chosen.passage), chosen.measured
+            step = Step(sentence(measured.greedy.text), measured.uncertainty)
+            if not step.text or any(step.text == earlier.text for earlier in rationale):
+                break  # nothing said, or nothing new
+            rationale.append(step)
+            out_of_evidence = verdict.fired and not found
+            if concludes(step.text) or out_of_evidence or len(knowledge) >= self.max_passages:
+                break
+        return rationale, knowledge
+
+    async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
+        """The final answer right after the rationale, its conclusion left out (section 3.4, appendix D.3)."""
+        if self.rationale_score == "steps" and rationale and (stated := final_answer(rationale[-1].text)):
+            return Candidate("rationales", stated, _mean(rationale), _joined(rationale), knowledge)
+        premises = [step for step in rationale if not concludes(step.text)]
+        prompt = ask(REASON, question, so_far=concluding(_joined(premises)))
+        measured = await self._signal.measure(self.model, prompt, self.decoding(SHORT_STOPS))
+        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        uncertainty = _mean(premises) if self.rationale_score == "steps" and premises else measured.uncertainty
+        return Candidate("rationales", conclusion.answer, uncertainty, conclusion.rationale, knowledge)
+
+    async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
+        """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
+        prompt = ask(REASON, question, knowledge)
+        measured = await self._signal.measure(self.model, prompt, self.decoding(CHAIN_STOPS))
+        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        return Candidate("knowledge", conclusion.answer, measured.uncertainty, conclusion.rationale, knowledge)
+
+    # --- one step ------------------------------------------------------------------------------------------------------
+
+    async def _simple(self, question: Question) -> list[Candidate]:
+        """The answer from memory and, where that is uncertain, the one from the best single passage (section 4.1.3)."""
+        context = ask(REASON if self.reason else ANSWER, question)
+        decoding = self.decoding(CHAIN_STOPS if self.reason else SHORT_STOPS)
+        verdict = await self._gate(self.model, context, decoding)
+        passages: tuple[Passage, ...] = ()
+        if verdict.fired:
+            passages = await self._search(self._query(verdict.measured.greedy, question, []), ())
+        if not passages:
+            return [await self._simple_answer("rationales", context, verdict.measured)]
+        chosen = await self._reranker(self.model, context, passages, decoding)
+        candidates = await gather(
+            self._simple_answer("rationales", context, verdict.measured),
+            self._simple_answer("knowledge", replace(context, passages=(chosen.passage,)), chosen.measured),
+        )
+        return [one for one in candidates if self.strategy in ("both", one.strategy)]
+
+    async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
+        if self.reason:
+            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        else:
+            conclusion = Conclusion(short_answer(measured.greedy.text), "")
+        return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)
+
+    # --- parts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _signal(self) -> Signal:
+        return self.make_signal(self.signal)
+
+    @property
+    def _gate(self) -> Gate:
+        threshold = self._signal.default_threshold if self.threshold is None else self.threshold
+        return Gate(self._signal, None if self.always_retrieve else threshold)
+
+    @property
+    def _reranker(self) -> LeastUncertain:
+        return LeastUncertain(self._signal)
+
+    def _query(self, draft: Generation, question: Question, rationale: list[Step]) -> str:
+        if self.query == "question":
+            return question.text
+        previous = rationale[-1].text if rationale else ""
+        return query_from_draft(draft, question.text, previous, self.certainty)
+
+    async def _search(self, query: str, knowledge: tuple[Passage, ...]) -> tuple[Passage, ...]:
+        """The best passages that are not kept already: N of them to choose from, or just one without re-ranking."""
+        known = {passage.id for passage in knowledge}
+        found = await self.retriever.search(query, self.candidates + len(known))
+        new = [scored.passage for scored in found if scored.passage.id not in known]
+        return tuple(new[: self.candidates if self.rerank else 1])
+
+
+def _joined(rationale: list[Step]) -> str:
+    return " ".join(step.text for step in rationale)
+
+
+def _mean(rationale: list[Step]) -> float:
+    return fmean(step.uncertainty for step in rationale)

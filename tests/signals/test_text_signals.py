@@ -1,0 +1,179 @@
+"""Perplexity, entropies, energy, consistency and self-report: their numbers and how they measure."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.models.fake import Reply, Scripted
+from gnothi.signals import registry
+from gnothi.signals.base import Sampling
+from gnothi.signals.consistency import disagreement, normalized
+from gnothi.signals.energy import mean_energy
+from gnothi.signals.entropy import length_normalized_entropy, mean_perplexity
+from gnothi.signals.perplexity import generation_perplexity, perplexity
+from gnothi.signals.self_report import probability_of_yes, reply_says_yes
+from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task
+
+INF = float("inf")
+PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?", (Passage("p", "Some text"),), answer_so_far="She was")
+logprobs = st.lists(st.floats(-50, 0), min_size=1, max_size=30)
+
+
+@given(logprobs)
+def test_perplexity_is_the_inverse_geometric_mean_of_the_probabilities(values: list[float]) -> None:
+    product = math.prod(math.exp(value) ** (1 / len(values)) for value in values)
+    assert perplexity(values) == pytest.approx(1 / product, rel=1e-9)
+    assert perplexity(values) >= 1 - 1e-12
+
+
+def test_perplexity_of_nothing_and_of_the_impossible() -> None:
+    assert perplexity([]) == INF
+    assert perplexity([-1e9]) == INF
+    assert perplexity([-INF]) == INF
+    assert generation_perplexity(Generation("text without tokens")) == INF
+    assert generation_perplexity(Generation("  ")) == INF
+
+
+@given(st.lists(logprobs, min_size=1, max_size=20))
+def test_means_over_samples(samples: list[list[float]]) -> None:
+    singles = [perplexity(sample) for sample in samples]
+    assert mean_perplexity(samples) == pytest.approx(sum(singles) / len(singles))
+    assert length_normalized_entropy(samples) == pytest.approx(sum(map(math.log, singles)) / len(singles), abs=1e-9)
+    assert length_normalized_entropy([*samples, []]) == length_normalized_entropy(samples)
+
+
+def test_no_samples_are_uncertain() -> None:
+    assert mean_perplexity([[], []]) == INF
+    assert length_normalized_entropy([]) == INF
+    assert mean_energy([]) == INF
+    assert disagreement([]) == INF
+
+
+def test_length_normalized_entropy_estimates_the_entropy_of_one_token_texts() -> None:
+    # One draw per outcome of a fair eight-sided die: the estimate is the entropy itself, ln 8.
+    assert length_normalized_entropy([[math.log(1 / 8)]] * 8) == pytest.approx(math.log(8))
+
+
+def test_a_higher_logsumexp_is_less_uncertain() -> None:
+    assert mean_energy([10.0, 20.0]) == -15.0
+    assert mean_energy([5.0]) > mean_energy([6.0])
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["Kestrel", "the kestrel.", "KESTREL", "Orvel"], 0.25),
+        (["a", "b", "c", "d"], 0.75),
+        (["unknown", "I don't know.", "No, I don’t know", ""], 1.0),
+        (["Kestrel", "unknown"], 0.5),
+        (["The", "the"], 0.0),
+        (["São Paulo", "Sa\u0303o Paulo"], 0.0),
+        (["東京", "東京。"], 0.0),
+    ],
+)
+def test_disagreement(texts: list[str], expected: float) -> None:
+    assert disagreement(texts) == pytest.approx(expected)
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=12))
+def test_disagreement_is_a_share_and_blind_to_order(texts: list[str]) -> None:
+    value = disagreement(texts)
+    assert 0 <= value <= 1
+    assert disagreement(texts[::-1]) == value
+    assert disagreement([text.upper() for text in map(normalized, texts)]) <= value + 1e-12
+
+
+@given(st.text(max_size=40))
+def test_normalized_is_idempotent(text: str) -> None:
+    assert normalized(normalized(text)) == normalized(text)
+
+
+@given(st.floats(-100, 0), st.floats(-100, 0))
+def test_probability_of_yes_against_its_definition(yes: float, no: float) -> None:
+    assert probability_of_yes(yes, no) == pytest.approx(math.exp(yes) / (math.exp(yes) + math.exp(no)))
+    assert probability_of_yes(yes, no) + probability_of_yes(no, yes) == pytest.approx(1)
+
+
+def test_probability_of_yes_at_the_limits() -> None:
+    assert probability_of_yes(-INF, -1) == 0
+    assert probability_of_yes(-1, -INF) == 1
+    assert probability_of_yes(-INF, -INF) == 0.5
+    assert probability_of_yes(-1e5, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [("Yes, I know.", True), (" **Yes**", True), ("yes", True), ("No", False), ("", False), ("Yesterday", False)],
+)
+def test_reply_says_yes(reply: str, says: bool) -> None:
+    assert reply_says_yes(reply) is says
+
+
+def script(sure: bool) -> Scripted:
+    def reply(prompt: Prompt) -> Reply | list[Reply]:
+        if prompt.task.name == "know":
+            return Reply("Yes, I know." if sure else "No, I don't know.")
+        if sure:
+            return Reply("Kestrel", (-0.01,))
+        return [Reply(city, (-2.0,), doubt=1.0) for city in ("Kestrel", "Orvel", "Dunmere", "Heskar")]
+
+    return Scripted(reply)
+
+
+@pytest.mark.parametrize("name", registry.names())
+async def test_every_signal_is_higher_for_a_model_that_does_not_know(name: str) -> None:
+    signal = registry.create(name)
+    low = await signal.measure(script(sure=True), PROMPT, Decoding())
+    high = await signal.measure(script(sure=False), PROMPT, Decoding())
+    assert low.uncertainty < high.uncertainty
+    assert low.greedy.text == high.greedy.text == "Kestrel"
+    if signal.default_threshold is not None:
+        assert low.uncertainty <= signal.default_threshold < high.uncertainty
+
+
+@pytest.mark.parametrize("name", registry.names())
+async def test_nothing_said_is_never_more_certain_than_something(name: str) -> None:
+    signal = registry.create(name)
+    if name in ("self_report", "prompt"):
+        pytest.skip("asks about the question, not about the reply")
+    blank = await signal.measure(Scripted(lambda _: ""), PROMPT, Decoding())
+    assert blank.uncertainty in (INF, 1.0)
+
+
+@pytest.mark.parametrize("name", registry.names())
+async def test_every_signal_asks_for_no_more_than_it_says(name: str) -> None:
+    signal = registry.create(name)
+
+    class Limited(Scripted):
+        async def score(self, *_: object) -> object:  # type: ignore[override]
+            raise AssertionError("scored without need")
+
+    kind = Scripted if signal.needs.scoring else Limited
+    measured = await signal.measure(kind(lambda _: "Yes", capabilities=signal.needs), PROMPT, Decoding())
+    assert math.isfinite(measured.uncertainty)
+
+
+async def test_self_report_asks_about_the_question_with_its_passages() -> None:
+    model = script(sure=True)
+    await registry.create("self_report").measure(model, PROMPT, Decoding())
+    asked = next(prompt for prompt in model.prompts if prompt.task.name == "know")
+    assert (asked.question, asked.passages, asked.answer_so_far) == (PROMPT.question, PROMPT.passages, "")
+
+
+def test_registry() -> None:
+    with pytest.raises(UnknownName, match="consistency"):
+        registry.create("consistancy")
+    assert registry.within(Capabilities()) == ("consistency", "prompt")
+    assert registry.within(Capabilities(True, True, True, True)) == registry.names()
+    assert {registry.find(name).name for name in registry.names()} == set(registry.names())
+
+
+@pytest.mark.parametrize("settings", [{"samples": 0}, {"temperature": 0.0}])
+def test_sampling_refuses_what_makes_no_sense(settings: dict[str, float]) -> None:
+    with pytest.raises(InvalidSetting):
+        Sampling(**settings)  # type: ignore[arg-type]
