@@ -31,7 +31,7 @@ async def run(
     max_failures: int | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Answer every question with every method (by name), except what ``folder`` holds already, and return all rows, method by method.
+    """Answer every question with every method but for what ``folder`` holds already; returns all rows, method by method.
 
     At most ``concurrency`` questions are under way at a time. A question that raises becomes a failure row; such rows are
     tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed.

@@ -1,0 +1,93 @@
+"""Gates held against the truth: does the score of the first retrieval decision tell questions the model would get wrong?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gnothi.evaluation.rows import Row
+from gnothi.evaluation.statistics import auroc, auroc_interval, crossfit_probabilities, ece
+
+CLOSED_BOOK = ("direct", "cot")
+"""Methods that answer from memory, the one preferred as truth first."""
+ALWAYS = "rag"
+
+DEGENERATE = 0.02
+_FEWEST_DECISIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Question id -> whether the closed-book answer is wrong. ``source`` is the method that says so, or ``familiarity``."""
+
+    source: str
+    metric: str
+    wrong: Mapping[str, bool]
+
+
+def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth | None:
+    """What a gate ought to know. From the run's closed-book rows where it has some; else, in the laboratory, from whether the
+    model was shown the needed facts often (knows) or never (does not); seldom seen ones are left out. Else None."""
+    for name in CLOSED_BOOK:
+        if scored := {row.question_id: row.metrics[metric] < 1 for row in by_method.get(name, ()) if metric in row.metrics}:
+            return Truth(name, metric, scored)
+    levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
+    known = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
+    return Truth("familiarity", metric, known) if known else None
+
+
+def first_scores(rows: Sequence[Row]) -> dict[str, float]:
+    """Question id -> score of its first retrieval decision; infinity where its signal found nothing to measure."""
+    firsts = {row.question_id: gate[0] for row in rows if not row.failed and (gate := row.gate()) and gate[0]["signal"]}
+    return {question: float("inf") if decision["score"] is None else decision["score"] for question, decision in firsts.items()}
+
+
+def paired_scores(rows: Sequence[Row], known: Truth | None) -> tuple[list[float], list[bool]]:
+    """Scores and whether the closed-book answer was wrong, for the questions that have both."""
+    both = [
+        (score, known.wrong[question]) for question, score in first_scores(rows).items() if known and question in known.wrong
+    ]
+    return [score for score, _ in both], [wrong for _, wrong in both]
+
+
+def gate_summary(rows: Sequence[Row], known: Truth | None) -> dict[str, Any] | None:
+    """None for a method without a gate.
+
+    ``auroc``: is the score higher where the closed-book answer is wrong? ``ece``: of the score turned into a probability by
+    isotonic regression on the other folds. ``firing_rate``: share of all decisions that were to retrieve.
+    """
+    decisions = [decision for row in rows if not row.failed for decision in row.gate() if decision["signal"]]
+    if not decisions:
+        return None
+    scores, wrong = paired_scores(rows, known)
+    predicted = crossfit_probabilities(scores, wrong)
+    interval = auroc_interval(scores, wrong)
+    return {
+        "signal": ", ".join(sorted({decision["signal"] for decision in decisions})),
+        "truth": known.source if known else None,
+        "metric": known.metric if known else None,
+        "n": len(scores),
+        "wrong": sum(wrong),
+        "auroc": auroc(scores, wrong),
+        "interval": interval and list(interval),
+        "ece": None if predicted is None else ece(predicted, wrong),
+        "decisions": len(decisions),
+        "firing_rate": sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
+        "thresholds": sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
+    }
+
+
+def degenerate(gate: Mapping[str, Any] | None) -> str | None:
+    """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs."""
+    if gate is None or gate["decisions"] < _FEWEST_DECISIONS or not gate["thresholds"]:
+        return None
+    rate = gate["firing_rate"]
+    if DEGENERATE < rate < 1 - DEGENERATE:
+        return None
+    which = "never" if rate <= DEGENERATE else "always"
+    limits = ", ".join(f"{threshold:g}" for threshold in gate["thresholds"])
+    return (
+        f"the gate ({gate['signal']}, threshold {limits}) retrieved in {rate:.1%} of {gate['decisions']} decisions: it "
+        f"(almost) {which} fires. Thresholds do not transfer between models: calibrate it (gnothi calibrate) or set another."
+    )

@@ -1,0 +1,93 @@
+"""What a run comes to: per method quality, cost and gate with intervals; methods beside each other; what to be warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gnothi.evaluation.breakdown import by_kind, lab
+from gnothi.evaluation.comparison import beside, paired_tests, search_errors
+from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_scores, truth
+from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.statistics import auroc, mean, mean_interval
+
+COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
+
+
+def summarise(rows: Sequence[Row], dataset: str) -> dict[str, Any]:
+    """``dataset``, ``methods`` (what ``gnothi eval --json`` prints), ``comparisons`` and ``warnings``; JSON-ready."""
+    by_method = group(rows)
+    known, contained = truth(by_method), truth(by_method, "accuracy")
+    methods = [_method(name, by_method, dataset, known, contained) for name in by_method]
+    summary = {
+        "dataset": dataset,
+        "methods": methods,
+        "comparisons": paired_tests(by_method),
+        "warnings": [f"{method['method']}: {warning}" for method in methods for warning in method["warnings"]],
+    }
+    return {key: _rounded(value) for key, value in summary.items()}
+
+
+def group(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by method, in order of appearance."""
+    by_method: dict[str, list[Row]] = {}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    return by_method
+
+
+def _method(
+    name: str, by_method: Mapping[str, Sequence[Row]], dataset: str, known: Truth | None, contained: Truth | None
+) -> dict[str, Any]:
+    rows = by_method[name]
+    answered = [row for row in rows if not row.failed]
+    failures = len(rows) - len(answered)
+    columns: dict[str, list[float]] = {
+        **{metric: [row.metrics[metric] for row in answered if metric in row.metrics] for metric in METRICS},
+        "retrieval_rate": [float(row.retrieved) for row in answered],
+        **{cost: [row.cost[cost] for row in answered] for cost in COSTS},
+    }
+    gate = gate_summary(rows, known)
+    warning = degenerate(gate)
+    unscored = len(answered) - len(columns["em"])
+    intervals = {column: _listed(mean_interval(values)) for column, values in columns.items()}
+    return {
+        "method": name,
+        "dataset": dataset,
+        "n": len(rows),
+        "failures": failures,
+        **{column: mean(values) for column, values in columns.items()},
+        "gate_auroc": gate["auroc"] if gate else None,
+        "intervals": {**intervals, "gate_auroc": gate["interval"] if gate else None},
+        "gate": gate and {**gate, "auroc_by_accuracy": _by_accuracy(rows, contained)},
+        "beside": beside(name, by_method),
+        "search": search_errors(name, by_method),
+        "lab": lab(rows),
+        "kinds": by_kind(rows),
+        "warnings": [
+            *([warning] if warning else []),
+            *([f"{failures} of {len(rows)} questions failed; the same command tries them again"] if failures else []),
+            *([f"{unscored} questions have no gold answer and no score"] if unscored else []),
+        ],
+    }
+
+
+def _by_accuracy(rows: Sequence[Row], contained: Truth | None) -> float | None:
+    """The gate's AUROC where a closed-book answer counts as right when it contains a gold answer."""
+    if contained is None or contained.source == "familiarity":
+        return None
+    return auroc(*paired_scores(rows, contained))
+
+
+def _listed(interval: Sequence[float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _rounded(value: Any) -> Any:
+    """Six significant digits everywhere, mappings and lists kept."""
+    if isinstance(value, float):
+        return significant(value)
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
