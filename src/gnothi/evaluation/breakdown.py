@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gnothi.evaluation.metrics import METRICS, normalise
+from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import mean, mean_interval
+from gnothi.signals.consistency import NO_ANSWER, normalized
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
 
-_NO_ANSWER = {"", "unknown", "i dont know", "i do not know", "no i dont know", "no i do not know", "not known"}
-
 
 def abstained(row: Row) -> bool:
     """Whether the answer says that there is none."""
-    return normalise(row.answer or "") in {normalise(form) for form in _NO_ANSWER}
+    return normalized(row.answer or "") in NO_ANSWER
 
 
 def action(row: Row) -> str:

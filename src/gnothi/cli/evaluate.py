@@ -1,0 +1,206 @@
+"""``gnothi eval``: methods over a data set into a run folder, resumable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi import __version__
+from gnothi.cli import options
+from gnothi.config import Settings
+from gnothi.errors import InvalidSetting, TooManyFailures
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.evaluation.rows import Row
+    from gnothi.evaluation.run_folder import RunFolder
+
+INTERRUPTED = 130
+SOME_FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one command is to compute."""
+
+    dataset: str
+    questions: Sequence[Question]
+    methods: Sequence[str]
+    model: str
+    index: str | None
+    settings: Settings
+    seed: int
+    concurrency: int
+    max_failures: int | None
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        return [(method, question.id) for method in self.methods for question in self.questions]
+
+
+@click.command("eval")
+@click.argument("dataset")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME[,NAME...]",
+    help="One or several; see `gnothi methods`. [default: seakr]",
+)
+@options.model
+@options.index
+@options.settings
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@click.option(
+    "--out",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Folder of the run; an unfinished one goes on.",
+)
+@click.option(
+    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+)
+@click.option(
+    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
+def evaluate(
+    dataset: str,
+    methods: tuple[str, ...],
+    model: str,
+    index: str | None,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    limit: int | None,
+    seed: int,
+    out: Path,
+    format: str | None,
+    concurrency: int,
+    max_failures: int | None,
+    as_json: bool,
+) -> int:
+    """Run methods over DATASET: `lab`, `lab:KIND` or a file of questions.
+
+    \b
+    gnothi eval lab --method direct,rag,seakr --out runs/lab
+    gnothi eval questions.jsonl --method seakr --model PATH --index my-index --out runs/mine
+
+    The same command again completes an interrupted run and tries failed questions again. Exit code 1: some questions failed.
+    """
+    from gnothi.cli import summary_table, terminal
+    from gnothi.cli.resources import load_questions
+    from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.evaluation.summary import summarise
+
+    names = _names(methods)
+    settings = options.read(config, overrides)
+    resolved = _method_settings(names, settings)
+    questions = load_questions(dataset, format, limit)
+    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, max_failures)
+    with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
+        try:
+            rows = _complete(job, folder)
+        except KeyboardInterrupt:
+            done = sum(key in folder.rows and not folder.rows[key].failed for key in job.keys)
+            kept = f"{done} of {len(job.keys)} answers are kept in {out}"
+            click.echo(f"gnothi: interrupted. {kept}; the same command goes on from there.", err=True)
+            return INTERRUPTED
+        except TooManyFailures:
+            folder.write_summary(summarise(list(folder.rows.values()), dataset))
+            raise
+        summary = summarise(rows, dataset)
+        folder.write_summary(summary)
+    if as_json:
+        terminal.print_json(summary["methods"])
+    else:
+        summary_table.show(terminal.console(), summary)
+        click.echo(f"run: {out} (pictures and single questions: gnothi report {out} --html FILE)")
+    return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
+
+
+def _complete(job: Job, folder: RunFolder) -> list[Row]:
+    """All rows of the job; model and index are opened only where something is missing."""
+    missing = [key for key in job.keys if key not in folder.rows or folder.rows[key].failed]
+    return asyncio.run(_run(job, folder, len(missing))) if missing else folder.finish(job.keys)
+
+
+async def _run(job: Job, folder: RunFolder, missing: int) -> list[Row]:
+    from gnothi.cli import terminal
+    from gnothi.cli.progress import RunProgress
+    from gnothi.cli.resources import open_resources
+    from gnothi.evaluation.runner import run
+
+    with terminal.Waiting(f"opening model {job.model} ...") as waiting:
+        async with open_resources(job.model, job.index, job.settings, job.methods) as resources:
+            methods = {name: resources.method(name) for name in job.methods}
+            waiting.stop()
+            with RunProgress(len(job.keys), len(job.keys) - missing, job.dataset) as progress:
+                return await run(
+                    methods,
+                    job.questions,
+                    folder,
+                    seed=job.seed,
+                    concurrency=job.concurrency,
+                    max_failures=job.max_failures,
+                    on_row=lambda row: progress.advance(row.failed),
+                )
+
+
+def _names(methods: Sequence[str]) -> list[str]:
+    """Method names from repeated and comma-separated options, each once."""
+    names = list(dict.fromkeys(name.strip() for option in methods or ("seakr",) for name in option.split(",") if name.strip()))
+    if not names:
+        raise InvalidSetting(
+            f"--method: got {', '.join(methods)!r}, expected the name of a method, as in --method direct,seakr."
+        )
+    return names
+
+
+def _method_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]:
+    """Every setting of every method with its value, by ``method.NAME.KEY``; raises for names and settings that do not exist."""
+    from gnothi import config
+    from gnothi import methods as registry
+    from gnothi.cli.resources import method_settings
+
+    resolved: dict[str, Any] = {}
+    for name, given in method_settings(names, settings).items():
+        known = config.settings_of(registry.find(name))
+        values = {key: setting.default for key, setting in known.items()} | config.check(given, known, f"method {name}")
+        resolved |= {f"method.{name}.{key}": value for key, value in values.items()}
+    return resolved
+
+
+def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
+    """What the run's rows depend on. Under ``execution.``: what they do not."""
+    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.evaluation.run_folder import EXECUTION
+    from gnothi.evaluation.runner import fingerprint
+
+    given = {f"{MODEL_SECTION}.settings.{key}": value.value for key, value in job.settings.section(MODEL_SECTION).items()}
+    return {
+        "dataset.name": job.dataset,
+        "dataset.format": format,
+        "dataset.limit": limit,
+        "dataset.questions": len(job.questions),
+        "dataset.fingerprint": fingerprint(job.questions),
+        "seed": job.seed,
+        "methods": list(job.methods),
+        "model.name": job.model,
+        "index": job.index,
+        **given,
+        **methods,
+        f"{EXECUTION}gnothi": __version__,
+        f"{EXECUTION}concurrency": job.concurrency,
+        f"{EXECUTION}max_failures": job.max_failures,
+    }

@@ -1,0 +1,60 @@
+"""How far a run is, on stderr: a bar with rate and time left on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+import click
+
+from gnothi.cli import terminal
+
+LINE_EVERY = 30.0
+"""Seconds between two lines where stderr is no terminal: a log stays readable."""
+
+
+class RunProgress:
+    """Counts finished questions. Use as a context manager; call ``advance`` for each."""
+
+    def __init__(self, total: int, done: int, label: str) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        console = terminal.console(stderr=True)
+        self.total, self.done, self.failed = total, done, 0
+        self._start, self._started_with, self._last_line = time.monotonic(), done, time.monotonic()
+        self._bar = None
+        if console.is_terminal:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task(label, total=total, completed=done, rate="")
+        self._label = label
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, failed: bool) -> None:
+        self.done += 1
+        self.failed += failed
+        now = time.monotonic()
+        rate = (self.done - self._started_with) / max(now - self._start, 1e-9)
+        broken = f", {self.failed} failed" if self.failed else ""
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, rate=f"{rate:.1f}/s{broken}")
+        elif now - self._last_line >= LINE_EVERY:
+            self._last_line = now
+            left = (self.total - self.done) / rate
+            click.echo(f"{self._label}: {self.done} of {self.total}{broken}, {rate:.1f}/s, about {left:.0f} s left", err=True)

@@ -1,0 +1,116 @@
+"""A run's summary on a terminal: one row per method, then what stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SIGNIFICANT = 0.05
+
+
+def show(console: Console, summary: Mapping[str, Any]) -> None:
+    """The table of methods, never/always/oracle, the paired tests that matter, decisions in the lab, warnings."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("method", overflow="fold")
+    for heading in ("n", "EM", "F1", "acc.", "retr.", "srch", "calls", "tokens", "sec.", "AUROC"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method in summary["methods"]:
+        table.add_row(*_cells(method))
+        table.add_row(*_intervals(method), style="dim")
+    _paragraph(
+        console, f"{summary['dataset']}: means per question, 95 % intervals below; retr.: share of questions with a search"
+    )
+    console.print(table)
+    lines = [line for method in summary["methods"] for line in _beside(method)]
+    lines += [line for test in summary["comparisons"] if (line := _test(test))]
+    for line in lines:
+        _paragraph(console, line)
+    for warning in summary["warnings"]:
+        _paragraph(console, f"warning: {warning}", style="yellow")
+
+
+def _paragraph(console: Console, text: str, style: str | None = None) -> None:
+    import textwrap
+
+    console.print(textwrap.fill(text, console.width, subsequent_indent="  ", break_on_hyphens=False), style=style)
+
+
+def _cells(method: Mapping[str, Any]) -> list[str]:
+    shares = [share(method[name]) for name in ("em", "f1", "accuracy", "retrieval_rate")]
+    tokens = "-" if method["prompt_tokens"] is None else thousands(method["prompt_tokens"] + method["generated_tokens"])
+    costs = [number(method["retrievals"]), number(method["model_calls"]), tokens, number(method["seconds"])]
+    return [method["method"], str(method["n"]), *shares, *costs, share(method["gate_auroc"])]
+
+
+def _intervals(method: Mapping[str, Any]) -> list[str]:
+    found = method["intervals"]
+    # Those of F1 and accuracy are in the summary: 80 columns have no room for them.
+    return [
+        "",
+        "",
+        between(found["em"]),
+        "",
+        "",
+        between(found["retrieval_rate"]),
+        "",
+        "",
+        "",
+        "",
+        between(found["gate_auroc"]),
+    ]
+
+
+def _beside(method: Mapping[str, Any]) -> list[str]:
+    lines = []
+    name, beside, search, lab = method["method"], method["beside"], method["search"], method["lab"]
+    if beside and beside["em"].get("oracle") is not None:
+        em, rate = beside["em"], beside["retrieval_rate"]
+        roles = (("never", beside["never"]), ("always", beside["always"]), ("method", name), ("oracle", "the better of both"))
+        shown = ", ".join(f"{role} {share(em[role])} (retr. {share(rate[role])}, {given})" for role, given in roles)
+        lines.append(f"{name}: EM {shown}")
+    if search and search["n"] and method["gate"]:
+        over, under = search["over_search"], search["under_search"]
+        lines.append(
+            f"{name}: over-search {share(over['share'])} (searched, though {search['closed_book']} was right), "
+            f"under-search {share(under['share'])} (did not, though it was wrong)"
+        )
+    if lab:
+        lines.append(
+            f"{name}: right decisions {share(lab['right'])} ({between(lab['right_interval'])}), "
+            f"of retrieving alone {share(lab['right_retrieval'])}"
+        )
+    return lines
+
+
+def _test(test: Mapping[str, Any]) -> str | None:
+    if test["metric"] != "em":
+        return None
+    verdict = "differ" if test["p"] < SIGNIFICANT else "no difference shown"
+    return (
+        f"{test['first']} - {test['second']}: EM {test['difference']:+.3f} {between(test['interval'], sign=True)}, "
+        f"p = {test['p']:.2g} ({test['test']}, n = {test['n']}): {verdict}"
+    )
+
+
+def share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.3f}"
+
+
+def between(interval: Sequence[float] | None, sign: bool = False) -> str:
+    if interval is None:
+        return ""
+    low, high = interval
+    return f"[{low:+.3f}, {high:+.3f}]" if sign else f"{low:.2f}-{high:.2f}".replace("0.", ".").replace("1.00", "1.0")
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def thousands(value: float) -> str:
+    return f"{value / 1000:.1f}k" if value >= 10_000 else f"{value:.0f}"
