@@ -1,0 +1,276 @@
+"""What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name`` (and ``settings``).
+
+The suite brings a little world: films, their directors and the towns these were born in. Its model knows nothing by heart
+and says so, reads what passages say, and reasons in sentences; its retriever compares words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import gc
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+
+from gnothi import config, events, methods
+from gnothi.errors import InvalidInput, MissingCapability
+from gnothi.models.fake import EVERYTHING, Reply, Scripted
+from gnothi.protocols import Method
+from gnothi.types import (
+    Answer,
+    Capabilities,
+    Decoding,
+    Generation,
+    Passage,
+    Prompt,
+    Question,
+    Samples,
+    ScoredPassage,
+    StateSpec,
+)
+
+FILMS = 8
+PEOPLE = tuple(f"Mira{number} Tolven" for number in range(FILMS))
+TOWNS = tuple(f"Kestrel{number}" for number in range(FILMS))
+PASSAGES = (
+    *(Passage(f"film{n}", f"The film Velkarra{n} was directed by {PEOPLE[n]}.", f"Velkarra{n}") for n in range(FILMS)),
+    *(Passage(f"person{n}", f"{PEOPLE[n]} was born in {TOWNS[n]}.", PEOPLE[n]) for n in range(FILMS)),
+    *(Passage(f"other{n}", f"Velkarra{n} is also the name of a dish of {PEOPLE[n]}.") for n in range(FILMS)),
+)
+QUESTIONS = tuple(Question(f"q{n}", f"Where was the director of the film Velkarra{n} born?", (TOWNS[n],)) for n in range(FILMS))
+CONCLUSION = "So the answer is"
+
+
+def reader(prompt: Prompt) -> list[Reply]:
+    """The world's model: right where the passages or the chain so far hold the fact; where they do not, its samples differ."""
+    reply = _greedy(prompt)
+    if not reply.doubt:
+        return [reply]
+    return [reply, *(replace(reply, text=re.sub("Nobody|Nowhere", f"Perhaps{n}", reply.text)) for n in range(4))]
+
+
+def _greedy(prompt: Prompt) -> Reply:
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number = int(found.group(1))
+    read = " ".join(passage.text for passage in prompt.passages) + " " + prompt.answer_so_far
+    knows_director = f"directed by {PEOPLE[number]}" in read
+    knows_town = f"{PEOPLE[number]} was born in {TOWNS[number]}" in read
+    if prompt.task.name == "know":
+        return Reply("Yes, I know." if knows_director and knows_town else "No, I don't know.")
+    if prompt.task.name == "answer":
+        return Reply(TOWNS[number], (-0.01,)) if knows_director and knows_town else Reply("Nowhere", (-3.0,), doubt=1.0)
+    person = PEOPLE[number] if knows_director else "Nobody Atall"
+    town = TOWNS[number] if knows_director and knows_town else "Nowhere"
+    chain = [
+        (f"The film Velkarra{number} was directed by {person}.", knows_director),
+        (f"{person} was born in {town}.", knows_town),
+        (f"{CONCLUSION} {town}.", True),
+    ]
+    if prompt.answer_so_far.endswith(CONCLUSION):
+        return Reply(f" {town}.", (-0.01,))
+    rest = chain[len(re.findall(r"\.", prompt.answer_so_far)) :]
+    if not rest:
+        return Reply("")
+    text, sure = " ".join(sentence for sentence, _ in rest), rest[0][1]
+    words = rest[0][0].split()
+    return Reply(
+        text,
+        tuple(-0.01 if sure or word not in (*person.split(), f"{town}.") else -3.0 for word in words),
+        0.0 if sure else 1.0,
+    )
+
+
+class WordRetriever:
+    """Ranks the world's passages by the number of words they share with the query."""
+
+    name = "words"
+
+    def __init__(self, passages: Sequence[Passage] = PASSAGES) -> None:
+        self.passages = passages
+        self.queries: list[str] = []
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        await asyncio.sleep(0)
+        self.queries.append(query)
+        words = set(re.findall(r"\w+", query))
+        scored = [
+            ScoredPassage(one, float(len(words & set(re.findall(r"\w+", one.title + " " + one.text))))) for one in self.passages
+        ]
+        ranked = sorted((one for one in scored if one.score), key=lambda one: (-one.score, one.passage.id))
+        return tuple(ranked[:k])
+
+    async def aclose(self) -> None:
+        return None
+
+
+class Slow(Scripted):
+    """Gives way before it replies, so that concurrent questions interleave."""
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        await asyncio.sleep(0)
+        return await super().generate(prompt, decoding)
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        await asyncio.sleep(0.001)
+        return await super().sample(prompt, n, decoding, hidden)
+
+
+class Hanging(Scripted):
+    """Never replies; counts who waits."""
+
+    waiting = 0
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        del prompt, decoding
+        Hanging.waiting += 1
+        try:
+            await asyncio.Event().wait()
+            raise AssertionError
+        finally:
+            Hanging.waiting -= 1
+
+
+class MethodConformance:
+    """``knows``: whether the method finds the world's answers (a method without retrieval cannot)."""
+
+    name: ClassVar[str]
+    settings: ClassVar[Mapping[str, object]] = {}
+    knows: ClassVar[bool] = True
+
+    def make(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> Method:
+        resources = {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}
+        return methods.create(self.name, resources, self.settings)
+
+    def test_is_a_frozen_dataclass_that_describes_itself(self) -> None:
+        method = self.make()
+        assert isinstance(method, Method)
+        assert method.name == self.name
+        assert isinstance(method.needs, Capabilities)
+        data: Any = method
+        assert dataclasses.is_dataclass(method)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            data.model = None
+        description = methods.describe(self.name)
+        assert description.summary
+        assert description.source
+        assert all(setting.help for setting in description.settings), "a setting without help"
+        assert next(iter(description.resources)) == "model"
+
+    def test_its_settings_survive_being_written_and_read(self) -> None:
+        method = self.make()
+        texts = {key: config.as_text(value) for key, value in config.resolved(method).items()}
+        again = methods.create(self.name, {"model": Scripted(reader), "retriever": WordRetriever()}, texts)
+        assert config.resolved(again) == config.resolved(method)
+
+    async def test_answers(self) -> None:
+        for question in QUESTIONS[:3]:
+            answer = await self.make()(question)
+            assert isinstance(answer, Answer)
+            assert (answer.text in question.answers) is self.knows
+            assert answer.uncertainty is None or answer.uncertainty == answer.uncertainty
+
+    async def test_the_same_question_twice_gives_the_same_answer(self) -> None:
+        assert await self.make()(QUESTIONS[0]) == await self.make()(QUESTIONS[0])
+
+    async def test_concurrent_questions_equal_sequential_ones(self) -> None:
+        method = self.make(Slow(reader))
+        sequential = [await method(question) for question in QUESTIONS]
+        concurrent = await asyncio.gather(*(method(question) for question in QUESTIONS))
+        assert list(concurrent) == sequential
+
+    async def test_events_of_concurrent_questions_do_not_mix(self) -> None:
+        method = self.make(Slow(reader))
+
+        async def recorded(question: Question) -> list[events.Event]:
+            with events.record() as happened:
+                await method(question)
+            return happened
+
+        alone = [await recorded(question) for question in QUESTIONS]
+        together = await asyncio.gather(*(recorded(question) for question in QUESTIONS))
+        assert list(together) == alone
+
+    async def test_cancelling_leaves_nothing_behind(self) -> None:
+        tasks = asyncio.all_tasks()
+        task = asyncio.ensure_future(self.make(Hanging(reader))(QUESTIONS[0]))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert Hanging.waiting
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert Hanging.waiting == 0
+        assert asyncio.all_tasks() == tasks
+        gc.collect()  # a coroutine that was never awaited would warn now
+
+    @pytest.mark.parametrize("when", range(6))
+    async def test_cancelling_at_any_moment(self, when: int) -> None:
+        task = asyncio.ensure_future(self.make(Slow(reader))(QUESTIONS[0]))
+        for _ in range(when):
+            await asyncio.sleep(0)
+        finished = not task.cancel()
+        with contextlib.nullcontext() if finished else pytest.raises(asyncio.CancelledError):
+            await task
+        gc.collect()
+
+    @pytest.mark.parametrize("text", ["", "  \n"])
+    async def test_an_empty_question_is_refused_before_any_call(self, text: str) -> None:
+        model, retriever = Scripted(reader), WordRetriever()
+        with pytest.raises(InvalidInput, match="q-empty"):
+            await self.make(model, retriever)(Question("q-empty", text))
+        assert not model.prompts
+        assert not retriever.queries
+
+    async def test_nothing_retrieved_still_gives_an_answer(self) -> None:
+        answer = await self.make(retriever=WordRetriever(()))(QUESTIONS[0])
+        assert answer.text == "Nowhere"
+        assert answer.evidence == ()
+
+    @pytest.mark.parametrize("text", ["", "   ", "\n"])
+    async def test_a_model_that_says_nothing_gives_an_empty_answer(self, text: str) -> None:
+        answer = await self.make(Scripted(lambda _: text))(QUESTIONS[0])
+        assert answer.text == ""
+
+    async def test_a_model_that_never_concludes_is_stopped(self) -> None:
+        counter = iter(range(10**6))
+        model = Scripted(lambda _: Reply(f"Fact number {next(counter)} is here. And", doubt=1.0))
+        answer = await self.make(model)(QUESTIONS[0])
+        assert isinstance(answer, Answer)
+        assert len(model.prompts) < 150
+
+    async def test_a_model_that_repeats_itself_is_stopped(self) -> None:
+        model = Scripted(lambda _: Reply("It is what it is. It is what it is.", doubt=1.0))
+        await self.make(model)(QUESTIONS[0])
+        assert len(model.prompts) < 40
+
+    async def test_an_error_comes_through_as_itself(self) -> None:
+        def broken(_: Prompt) -> Reply:
+            raise ConnectionError("the model is gone")
+
+        with pytest.raises(ConnectionError, match="gone"):
+            await self.make(Scripted(broken))(QUESTIONS[0])
+
+    async def test_an_answer_among_choices_is_spelt_as_the_choice(self) -> None:
+        question = replace(QUESTIONS[0], choices=("Kestrel1", "the KESTREL0!", "nowhere"))
+        model = Scripted(reader)
+        answer = await self.make(model)(question)
+        assert answer.text == ("the KESTREL0!" if self.knows else "nowhere")
+        assert all(prompt.choices == question.choices for prompt in model.prompts)
+
+    async def test_runs_on_a_model_that_offers_just_what_it_needs(self) -> None:
+        needs = self.make().needs
+        answer = await self.make(Scripted(reader, capabilities=needs))(QUESTIONS[0])
+        assert (answer.text in QUESTIONS[0].answers) is self.knows
+
+    def test_is_refused_at_creation_what_it_needs(self) -> None:
+        needs = self.make().needs
+        if not EVERYTHING.lacking(needs) and needs == Capabilities():
+            pytest.skip("needs nothing beyond text")
+        with pytest.raises(MissingCapability, match=r"--set signal=consistency|another model"):
+            self.make(Scripted(reader, capabilities=Capabilities()))

@@ -1,0 +1,98 @@
+"""Every method, and every ablation of SeaKR, through the conformance suite."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from gnothi import methods
+from gnothi.signals import registry
+from tests.conformance.method import MethodConformance
+
+ABLATIONS: dict[str, dict[str, object]] = {
+    **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
+    "signal=energy": {"signal": "energy", "threshold": -9.9},
+    "always_retrieve": {"always_retrieve": True},
+    "rationales": {"strategy": "rationales"},
+    "knowledge": {"strategy": "knowledge"},
+    "steps": {"rationale_score": "steps"},
+    "residual": {"site": "residual", "position": "last", "layer": 2, "samples": 5},
+    "simple": {"form": "simple", "max_tokens": 60},
+}
+
+
+class TestDirect(MethodConformance):
+    name = "direct"
+    knows = False
+
+
+class TestDirectWithGram(TestDirect):
+    settings: ClassVar = {"signal": "gram"}
+
+
+class TestChainOfThought(MethodConformance):
+    name = "cot"
+    knows = False
+
+
+class TestChainOfThoughtWithConsistency(TestChainOfThought):
+    settings: ClassVar = {"signal": "consistency"}
+
+
+class TestRetrieveAlways(MethodConformance):
+    name = "rag"
+    settings: ClassVar = {"k": 30}
+
+
+class TestRetrieveAlwaysShort(TestRetrieveAlways):
+    settings: ClassVar = {"k": 30, "reason": False}
+
+
+class TestIRCoT(MethodConformance):
+    name = "ircot"
+
+
+class TestIRCoTOneChain(TestIRCoT):
+    settings: ClassVar = {"reread": False, "k": 2}
+
+
+class TestSeaKR(MethodConformance):
+    name = "seakr"
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+class TestSeaKRAblations:
+    """The settings that change what happens, each through the checks that depend on them."""
+
+    def suite(self, ablation: str) -> MethodConformance:
+        suite = MethodConformance()
+        suite.name, suite.settings = "seakr", ABLATIONS[ablation]  # type: ignore[misc]
+        suite.knows = "simple" not in ablation  # type: ignore[misc]
+        return suite
+
+    async def test_answers(self, ablation: str) -> None:
+        await self.suite(ablation).test_answers()
+
+    async def test_silence(self, ablation: str) -> None:
+        await self.suite(ablation).test_a_model_that_says_nothing_gives_an_empty_answer("")
+
+    async def test_nothing_retrieved(self, ablation: str) -> None:
+        await self.suite(ablation).test_nothing_retrieved_still_gives_an_answer()
+
+    async def test_babble(self, ablation: str) -> None:
+        await self.suite(ablation).test_a_model_that_never_concludes_is_stopped()
+
+    async def test_cancelling(self, ablation: str) -> None:
+        await self.suite(ablation).test_cancelling_leaves_nothing_behind()
+
+    async def test_concurrency(self, ablation: str) -> None:
+        await self.suite(ablation).test_concurrent_questions_equal_sequential_ones()
+
+    async def test_just_what_it_needs(self, ablation: str) -> None:
+        await self.suite(ablation).test_runs_on_a_model_that_offers_just_what_it_needs()
+
+
+def test_every_method_is_in_this_file() -> None:
+    tested = {suite.name for suite in MethodConformance.__subclasses__()}
+    assert tested == set(methods.names())

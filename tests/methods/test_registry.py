@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from gnothi import methods
+from gnothi.config import Given
+from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.methods.seakr import SeaKR
+from gnothi.models.fake import Scripted
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.types import Capabilities
+
+RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
+
+
+def test_names_and_lazy_loading() -> None:
+    assert methods.names() == ("direct", "cot", "rag", "ircot", "seakr")
+    code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
+    assert done.stdout.strip() == "set()"
+
+
+def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
+    with pytest.raises(UnknownName, match=r"'seaker'. Did you mean 'seakr'\? .*direct, ircot"):
+        methods.create("seaker", RESOURCES, {})
+    with pytest.raises(UnknownName, match=r"setting of method rag.*'threshold'.*max_tokens"):
+        methods.create("rag", RESOURCES, {"threshold": "1"})
+
+
+def test_settings_are_read_by_type() -> None:
+    settings = {
+        "threshold": "-5.5",
+        "candidates": Given("2", "--set candidates=2"),
+        "always_retrieve": "true",
+        "signal": "consistency",
+        "layer": "none",
+        "form": "simple",
+        "samples": 7,
+    }
+    method = methods.create("seakr", RESOURCES, settings)
+    assert isinstance(method, SeaKR)
+    assert (method.threshold, method.candidates, method.always_retrieve, method.layer) == (-5.5, 2, True, None)
+    assert (method.signal, method.form, method.samples) == ("consistency", "simple", 7)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"candidates": "many"}, "candidates.*'many'.*a whole number"),
+        ({"candidates": "0"}, "candidates.*got 0.*at least 1"),
+        ({"top_p": "1.5"}, "top_p.*at most 1"),
+        ({"signal": "gramm"}, "signal.*'gramm'.*one of gram"),
+        ({"always_retrieve": "perhaps"}, "true or false"),
+        ({"signal": "energy"}, "energy.*threshold"),
+        ({"threshold": "nan"}, "threshold"),
+    ],
+)
+def test_bad_settings_say_what_was_expected(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message):
+        methods.create("seakr", RESOURCES, settings)
+
+
+def test_a_missing_resource_names_its_flag() -> None:
+    with pytest.raises(InvalidSetting, match=r"'rag' needs a retriever.*--index"):
+        methods.create("rag", {"model": Scripted({})}, {})
+    with pytest.raises(InvalidSetting, match=r"--model"):
+        methods.create("direct", {"retriever": None}, {})
+
+
+def test_what_the_model_lacks_is_said_before_the_first_question_with_a_way_out() -> None:
+    resources = {**RESOURCES, "model": Scripted({}, name="text-only", capabilities=Capabilities())}
+    with pytest.raises(
+        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*--set signal=consistency \(or one of: prompt\)"
+    ):
+        methods.create("seakr", resources, {})
+    methods.create("seakr", resources, {"signal": "consistency"})
+    methods.create("direct", resources, {})
+    with pytest.raises(MissingCapability, match="logprobs"):
+        methods.create("cot", resources, {"signal": "perplexity"})
+
+
+def test_describe() -> None:
+    description = methods.describe("seakr")
+    assert description.resources == {"model": LanguageModel, "retriever": Retriever}
+    assert description.needs == Capabilities(hidden_states=True)
+    assert "Yao et al. 2024" in description.source
+    settings = {setting.key: setting for setting in description.settings}
+    assert next(iter(settings)) == "form"
+    assert settings["candidates"].default == 3
+    assert settings["samples"].default == 20
+    assert methods.describe("direct").resources == {"model": LanguageModel}
