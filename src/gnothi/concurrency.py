@@ -3,41 +3,157 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
-from typing import Any, TypeVar, cast
+import concurrent.futures
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
 async def gather(*awaitables: Awaitable[T]) -> list[T]:
     """Await all, in order. The first failure cancels the others and is raised as itself, not inside an ExceptionGroup."""
+
+    async def run(awaitable: Awaitable[T]) -> T:
+        return await awaitable
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_coroutine(awaitable)) for awaitable in awaitables]
+            coroutines: list[Coroutine[Any, Any, T]] = [run(awaitable) for awaitable in awaitables]
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
     return [task.result() for task in tasks]
 
 
-async def both(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
-    """``gather`` for two awaitables of different types."""
-    results: list[Any] = await gather(cast("Awaitable[Any]", first), cast("Awaitable[Any]", second))
-    return results[0], results[1]
-
-
-def _coroutine(awaitable: Awaitable[T]) -> Coroutine[Any, Any, T]:
-    # A coroutine becomes a task itself: inside a wrapper that is cancelled before its first step it would never be awaited.
-    if isinstance(awaitable, Coroutine):
-        return awaitable
-
-    async def wait() -> T:
-        return await awaitable
-
-    return wait()
-
-
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     first = group.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class Job(Generic[Request, Result]):
+    """A request that waits for its outcome. The worker calls ``finish`` once; later calls do nothing."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
+
+    @property
+    def settled(self) -> bool:
+        """The job has its outcome or was cancelled: work on it may be dropped."""
+        return self.future.done()
+
+    def finish(self, outcome: Result | Exception) -> None:
+        # The caller may cancel between a check and the call, so the race is resolved by the future itself.
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            if isinstance(outcome, Exception):
+                self.future.set_exception(outcome)
+            else:
+                self.future.set_result(outcome)
+
+
+class Inbox(Generic[Request, Result]):
+    """What waits for a worker. ``take`` hands out everything that arrived since the last call and never blocks, so that
+    a worker in the middle of a batch can admit newcomers."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Job[Request, Result]] = deque()
+        self._taken: list[Job[Request, Result]] = []
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, request: Request) -> Job[Request, Result]:
+        job: Job[Request, Result] = Job(request)
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("this batcher is closed: no request can be sent any more")
+            self._waiting.append(job)
+            self._changed.notify()
+        return job
+
+    def take(self) -> list[Job[Request, Result]]:
+        if not self._waiting:
+            return []
+        with self._changed:
+            jobs = [job for job in self._waiting if not job.settled]
+            self._waiting.clear()
+            self._taken = [job for job in self._taken if not job.settled] + jobs
+        return jobs
+
+    def wait(self) -> bool:
+        """Block until something waits; False when the inbox is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            return bool(self._waiting)
+
+    def fail(self, error: Exception) -> None:
+        """Give ``error`` to every job that was taken and has no outcome."""
+        for job in self._taken:
+            job.finish(error)
+        self._taken.clear()
+
+    def close(self) -> None:
+        """Refuse new requests; those that wait are cancelled."""
+        with self._changed:
+            self._closed = True
+            for job in self._waiting:
+                job.future.cancel()
+            self._waiting.clear()
+            self._changed.notify_all()
+
+
+Work = Callable[[Inbox[Request, Result]], None]
+
+
+class Batcher(Generic[Request, Result]):
+    """Runs requests of any number of tasks and event loops on one worker thread.
+
+    Whenever the thread is free and something waits it calls ``work(inbox)``, which takes what is there, finishes every job
+    it took and returns when nothing is left; there are no timers. A cancelled call leaves the batch without harm to the
+    others. An exception that escapes ``work`` goes to the jobs it had taken, and the thread goes on with the next ones.
+    """
+
+    def __init__(self, work: Work[Request, Result], name: str = "batcher") -> None:
+        self._work = work
+        self._name = name
+        self._inbox: Inbox[Request, Result] = Inbox()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    async def submit(self, request: Request) -> Result:
+        with self._starting:
+            job = self._inbox.put(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=f"gnothi-{self._name}", daemon=True)
+                self._thread.start()
+        return await asyncio.wrap_future(job.future)
+
+    async def aclose(self) -> None:
+        """Cancel what waits, let what runs finish, end the thread. Idempotent."""
+        self._inbox.close()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _serve(self) -> None:
+        while self._inbox.wait():
+            try:
+                self._work(self._inbox)
+                unfinished: Exception = RuntimeError(f"{self._name} left a request without a result")
+            except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers, not to this thread
+                unfinished = error
+            self._inbox.fail(unfinished)
+
+
+def in_batches(run: Callable[[Sequence[Request]], Sequence[Result | Exception]]) -> Work[Request, Result]:
+    """Work for a Batcher from a function that answers a whole batch: one result or exception per request, in order."""
+
+    def work(inbox: Inbox[Request, Result]) -> None:
+        while jobs := inbox.take():
+            for job, outcome in zip(jobs, run([job.request for job in jobs]), strict=True):
+                job.finish(outcome)
+
+    return work

@@ -161,6 +161,7 @@ class ContinuationScore:
 
     text: str
     logprobs: tuple[float, ...]
+    prompt_tokens: int = 0
 
     @property
     def logprob(self) -> float:

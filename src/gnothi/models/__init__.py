@@ -1,0 +1,38 @@
+"""What speaks. ``load_model`` turns a model spec into a LanguageModel; importing this package loads no heavy library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnothi.errors import UsageError
+from gnothi.models.batched import Batched
+from gnothi.models.rendering import make_renderer
+from gnothi.models.settings import ModelSettings
+from gnothi.models.wrappers import Seeded, Traced, Wrapper
+
+__all__ = ["ModelSettings", "load_model"]
+
+LAB = "lab"
+LAB_FOLDER = Path(__file__).parent.parent / "lab" / "model"
+
+
+def load_model(spec: str, settings: ModelSettings | None = None) -> Wrapper:
+    """The model a spec names: ``lab``, a folder, or a hub id.
+
+    Its calls are traced (events.ModelCall), seeded and batched; ``metadata`` says how it runs. Raises ModelUnavailable,
+    MissingDependency, InvalidSetting, or UsageError for kinds of models that this version lacks.
+    """
+    settings = settings or ModelSettings()
+    if spec.startswith("openai:"):
+        raise UsageError(
+            f"model {spec!r}: models behind an API are not available in this version; use 'lab', a folder or a hub id."
+        )
+    if not spec.strip():
+        raise UsageError("no model was named: got an empty text, expected 'lab', a folder or a hub id.")
+    from gnothi.models.local.loading import load
+
+    model, tokenizer, declared = load(str(LAB_FOLDER) if spec == LAB else spec, spec, settings)
+    from gnothi.models.transformers import TransformersBackend
+
+    renderer = make_renderer(settings.renderer, tokenizer, declared)
+    return Traced(Seeded(Batched(TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings))))

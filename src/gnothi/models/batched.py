@@ -1,0 +1,107 @@
+"""From a synchronous backend that answers batches to an asynchronous model whose calls may run concurrently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+from gnothi.concurrency import Batcher, Inbox, Work, in_batches
+from gnothi.errors import InvalidSetting
+from gnothi.models.sampling import check
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """n continuations of a prompt, with one hidden state each when ``hidden`` is given. Answered by Samples."""
+
+    prompt: Prompt
+    n: int
+    decoding: Decoding
+    hidden: StateSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Log-probabilities of given continuations. Answered by a tuple of ContinuationScore, in order."""
+
+    prompt: Prompt
+    continuations: tuple[str, ...]
+
+
+Request = Continue | Score
+Result = Samples | tuple[ContinuationScore, ...]
+
+
+class Backend(Protocol):
+    """Answers batches and knows nothing of asyncio. It is called from one thread at a time."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What a run should record about how this backend works: device, precision, which paths it takes."""
+        ...
+
+    def run(self, batch: Sequence[Request]) -> Sequence[Result | Exception]:
+        """One result or exception per request, in order. A request that cannot be served fails alone."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class ContinuousBackend(Protocol):
+    """A backend that admits new requests while it works on others."""
+
+    def serve(self, inbox: Inbox[Request, Result]) -> None:
+        """Take jobs from the inbox, again and again, finish each, and return when none is left."""
+        ...
+
+
+class Batched:
+    """A LanguageModel over a Backend: concurrent calls become batches on one worker thread (one per device)."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        work: Work[Request, Result] = in_batches(backend.run)
+        if isinstance(backend, ContinuousBackend):
+            work = backend.serve
+        self._batcher: Batcher[Request, Result] = Batcher(work, name=backend.name)
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return self._backend.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._backend.capabilities
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        return self._backend.metadata
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        return (await self.sample(prompt, 1, decoding)).generations[0]
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        if n < 1:
+            raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
+        check(decoding)
+        return cast(Samples, await self._batcher.submit(Continue(prompt, n, decoding, hidden)))
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        result = await self._batcher.submit(Score(prompt, tuple(continuations)))
+        return cast(tuple[ContinuationScore, ...], result)
+
+    async def aclose(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await self._batcher.aclose()
+            self._backend.close()

@@ -1,0 +1,95 @@
+"""Loading a model and its tokenizer from a folder or the hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.models.settings import ModelSettings
+
+DECLARATION = "gnothi.json"
+
+
+def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, str | None]:
+    """Model (in evaluation mode, on its device), tokenizer, and the renderer its folder declares (None without one).
+
+    Raises ModelUnavailable when there is no such model or it cannot be read, MissingDependency without torch or transformers.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
+    folder = Path(spec).expanduser()
+    local = folder.is_dir()
+    if not local and (folder.exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1):
+        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is no folder. {_EXPECTED}")
+    if local and not (folder / "config.json").is_file():
+        raise ModelUnavailable(f"cannot load model {name!r}: the folder {spec} holds no config.json. {_EXPECTED}")
+    cuda = torch.cuda.is_available()
+    if settings.device == "cuda" and not cuda:
+        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use --set model.device=cpu.")
+    device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
+    precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
+    source = str(folder) if local else spec
+    if not local:
+        _reach(spec, name)
+    try:
+        with _no_progress_bars():
+            tokenizer = AutoTokenizer.from_pretrained(source)
+            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, precision))
+        model = model.to(device).eval()
+    # The library raises many kinds of exceptions; to a user they all mean the same.
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}") from error
+    return model, tokenizer, _declared(folder) if local else None
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Loading shows a bar for weights, which would stand in the middle of a command's own output."""
+    from transformers.utils import logging
+
+    enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            logging.enable_progress_bar()
+
+
+def _reach(spec: str, name: str) -> None:
+    """Find out in one try whether the hub has the model, unless it is cached: the library would try for a minute."""
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(spec, "config.json"), str):
+        return
+    try:
+        HfApi().model_info(spec, timeout=10)
+    except Exception as error:
+        raise ModelUnavailable(f"cannot load model {name!r}: no answer from the hub about {spec!r}. {_EXPECTED}") from error
+
+
+_EXPECTED = (
+    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer) or the id of a causal language model "
+    "on the hub that is cached or can be downloaded."
+)
+
+
+def _declared(folder: Path) -> str | None:
+    """The renderer named in the folder's ``gnothi.json``."""
+    path = folder / DECLARATION
+    if not path.is_file():
+        return None
+    try:
+        declaration = json.loads(path.read_text(encoding="utf-8"))
+        renderer = declaration.get("renderer")
+    except (ValueError, AttributeError) as error:
+        raise ModelUnavailable(f'cannot read {path}: expected JSON like {{"renderer": "tagged"}}, got: {error}.') from error
+    return renderer if renderer is None else str(renderer)

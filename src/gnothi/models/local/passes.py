@@ -1,0 +1,64 @@
+"""Forward passes of a ``transformers`` causal model, whatever its architecture."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnothi.models.local.states import Tap, Taps
+
+Captured = dict[Tap, Tensor]
+
+
+class Network:
+    """A loaded model. ``wanted`` are the hidden states that every pass returns."""
+
+    def __init__(self, model: Any, pad: int) -> None:
+        self.model = model
+        self.config = model.config.get_text_config()
+        self.device = model.device
+        self.taps = Taps(model, self.config.num_hidden_layers)
+        self.wanted: frozenset[Tap] = frozenset()
+        self._pad = pad
+        accepted = inspect.signature(model.forward).parameters
+        self._takes_positions = "position_ids" in accepted
+        self._takes_logits_to_keep = "logits_to_keep" in accepted
+
+    def forward(
+        self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None, *, last_only: bool = False, **extra: Any
+    ) -> tuple[Tensor, Captured]:
+        """One pass over ``tokens`` (rows, tokens) at ``position`` (same shape); ``cache`` grows by them.
+
+        Logits (rows, tokens or 1, vocabulary) and the wanted states (rows, tokens, hidden size).
+        """
+        options: dict[str, Any] = {"input_ids": tokens, "past_key_values": cache, "use_cache": True, "attention_mask": mask}
+        if self._takes_positions:
+            options["position_ids"] = position
+        if last_only and self._takes_logits_to_keep:
+            options["logits_to_keep"] = 1
+        with self.taps.reading(self.wanted) as states:
+            logits = self.model(**options, **extra).logits
+        return logits, dict(states)
+
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[Any, Tensor | None, Tensor, Captured]:
+        """Read prompts, padded on the left to the longest one.
+
+        The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
+        and the wanted states at each prompt's last token (prompts, hidden size).
+        """
+        from transformers import DynamicCache
+
+        width = max(len(prompt) for prompt in prompts)
+        padded = [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        tokens = torch.tensor(padded, device=self.device)
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
+        mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
+        cache = DynamicCache(config=self.model.config)
+        logits, states = self.forward(tokens, offset.clamp(min=0), cache, mask, last_only=True)
+        # Clones, so that a batch's full states and logits can be freed.
+        return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}

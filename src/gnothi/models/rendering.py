@@ -1,0 +1,137 @@
+"""Renderers turn a Prompt into the text a model continues. They know formats, never a method.
+
+For every renderer: the text of a prompt with an answer so far is the text without it plus the answer so far, joined by
+``join``. So a step of a growing answer shares its whole prefix with the step before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from gnothi.errors import InvalidSetting
+from gnothi.types import Demonstration, Passage, Prompt
+
+RendererName = Literal["auto", "plain", "chat", "tagged"]
+
+
+class Renderer(Protocol):
+    """``special_tokens`` says whether the tokenizer must add its own (BOS): a chat template brings them in its text."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def special_tokens(self) -> bool: ...
+
+    def render(self, prompt: Prompt) -> str: ...
+
+
+def join(before: str, after: str) -> str:
+    """``after`` as the continuation of ``before``: separated by a space unless one of them brings whitespace.
+
+    Trailing spaces of ``after`` are dropped: most tokenizers put a space into the token that follows it, so text that
+    ends with one would be continued badly.
+    """
+    after = after.rstrip(" ")
+    if not after.strip():
+        return before
+    if not before or before[-1].isspace():
+        return before + after.lstrip(" ")
+    return before + after if after[0].isspace() else f"{before} {after}"
+
+
+class Plain:
+    """Plain completion, as base models read it: instruction, worked examples, evidence, question, label, answer so far."""
+
+    name = "plain"
+    special_tokens = True
+
+    def render(self, prompt: Prompt) -> str:
+        task = prompt.task
+        blocks = [task.instruction.strip()] if task.instruction.strip() else []
+        for demonstration in task.demonstrations:
+            blocks.append(join(f"{_body(demonstration)}\n{task.answer_label}", demonstration.answer.strip()))
+        blocks.append(f"{_body(prompt)}\n{task.answer_label}")
+        return join("\n\n".join(blocks), prompt.answer_so_far)
+
+
+class Chat:
+    """The tokenizer's chat template: instruction in the first user message (not every template has a system role),
+    demonstrations as earlier turns, the answer so far as the beginning of the assistant's reply.
+
+    ``template`` maps messages to text with the assistant's turn opened.
+    """
+
+    name = "chat"
+    special_tokens = False
+
+    def __init__(self, template: Callable[[Sequence[Mapping[str, str]]], str]) -> None:
+        self._template = template
+
+    def render(self, prompt: Prompt) -> str:
+        turns: list[tuple[str, str]] = []
+        for demonstration in prompt.task.demonstrations:
+            turns += [("user", _body(demonstration)), ("assistant", demonstration.answer.strip())]
+        turns.append(("user", _body(prompt)))
+        if prompt.task.instruction.strip():
+            turns[0] = ("user", f"{prompt.task.instruction.strip()}\n\n{turns[0][1]}")
+        return join(self._template([{"role": role, "content": content} for role, content in turns]), prompt.answer_so_far)
+
+
+class Tagged:
+    """The laboratory model's format: tags instead of instructions, everything joined by single spaces.
+
+    ``<passage> title : text ... <question> q <choices> a / b <task> answer so far``
+    """
+
+    name = "tagged"
+    special_tokens = True
+
+    def render(self, prompt: Prompt) -> str:
+        pieces = []
+        for passage in prompt.passages:
+            title = f"{passage.title} : " if passage.title.strip() else ""
+            pieces.append(f"<passage> {title}{passage.text}")
+        pieces.append(f"<question> {prompt.question}")
+        if prompt.choices:
+            pieces.append(f"<choices> {' / '.join(prompt.choices)}")
+        pieces.append(f"<{prompt.task.name}>")
+        base = " ".join(" ".join(piece.split()) for piece in pieces)
+        return join(base, " ".join(prompt.answer_so_far.split()))
+
+
+def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = None) -> Renderer:
+    """``auto`` is what the model's folder declares, else chat if the tokenizer has a chat template, else plain."""
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    chosen = name if name != "auto" else declared or ("chat" if has_template else "plain")
+    if chosen == "plain":
+        return Plain()
+    if chosen == "tagged":
+        return Tagged()
+    if chosen != "chat":
+        raise InvalidSetting(f"setting 'model.renderer': got {chosen!r}, expected one of auto, chat, plain, tagged.")
+    if not has_template:
+        raise InvalidSetting(
+            "the chat renderer needs a chat template, which this tokenizer lacks; use --set model.renderer=plain."
+        )
+
+    def template(messages: Sequence[Mapping[str, str]]) -> str:
+        # Reasoning models open a thinking block by default, which would come before any answer; others ignore the flag.
+        text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=False)
+        return str(text)
+
+    return Chat(template)
+
+
+def _body(shown: Prompt | Demonstration) -> str:
+    lines = [f"Context [{number}]: {_passage(passage)}" for number, passage in enumerate(shown.passages, start=1)]
+    lines.append(f"Question: {' '.join(shown.question.split())}")
+    if shown.choices:
+        lines.append(f"Choices: {' / '.join(shown.choices)}")
+    return "\n".join(lines)
+
+
+def _passage(passage: Passage) -> str:
+    text = " ".join(passage.text.split())
+    return f"{passage.title.strip()}: {text}" if passage.title.strip() else text

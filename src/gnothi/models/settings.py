@@ -1,0 +1,30 @@
+"""What ``--set model.NAME=VALUE`` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gnothi.models.rendering import RendererName
+
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "float32", "bfloat16", "float64"]
+Attention = Literal["auto", "forked", "repeated"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Settings of the in-process backend."""
+
+    device: Device = field(default="auto", metadata={"help": "where the model runs; auto takes a GPU when there is one"})
+    dtype: Precision = field(default="auto", metadata={"help": "precision; auto is bfloat16 on a GPU, float32 on a CPU"})
+    renderer: RendererName = field(
+        default="auto",
+        metadata={"help": "how prompts become text; auto is what the model's folder says, else chat, else plain"},
+    )
+    attention: Attention = field(
+        default="auto", metadata={"help": "how samples share their prompt; auto forks where the architecture allows it"}
+    )
+    max_rows: int = field(default=1024, metadata={"help": "continuations that are decoded at once"})
+    prefill_tokens: int = field(default=8192, metadata={"help": "prompt tokens that are read in one pass"})
+    cache_mb: int = field(default=4096, metadata={"help": "memory for keys and values, in MB"})

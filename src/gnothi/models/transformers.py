@@ -1,0 +1,189 @@
+"""The in-process backend: any causal language model that ``transformers`` can load, from the hub or a folder.
+
+A prompt is read once, whatever the number of its continuations; rows of all requests decode together; new requests join while
+others run. The middle-layer state of each sample is read by a hook at the position the request names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from gnothi.concurrency import Inbox, Job
+from gnothi.errors import PromptTooLong, UsageError
+from gnothi.models.batched import Continue, Request, Result, Score
+from gnothi.models.local.engine import Engine, Limits, Path
+from gnothi.models.local.passes import Network
+from gnothi.models.local.repeated import Repeated
+from gnothi.models.local.rows import Task
+from gnothi.models.local.scoring import score
+from gnothi.models.local.states import Tap
+from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.rendering import Renderer, join
+from gnothi.models.settings import ModelSettings
+from gnothi.types import Capabilities, ContinuationScore, StateSpec
+
+
+class TransformersBackend:
+    """``model`` and ``tokenizer`` as ``transformers`` loads them; the model stays where it is, in its own precision."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, renderer: Renderer, *, name: str, settings: ModelSettings | None = None
+    ) -> None:
+        settings = settings or ModelSettings()
+        self.name = name
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._renderer = renderer
+        self._eos = _end_tokens(model, tokenizer)
+        self._context = _context_length(model, tokenizer)
+        self._network = Network(model, tokenizer.pad_token_id or 0)
+        self._detokenizer = Detokenizer(tokenizer)
+        path: Path = Repeated(self._network)
+        per_token = _cache_bytes_per_token(model)
+        limits = Limits(settings.max_rows, settings.cache_mb * 2**20 // per_token, settings.prefill_tokens)
+        self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
+        self.capabilities = Capabilities(logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True)
+        self.metadata: Mapping[str, str] = {
+            "model": name,
+            "architecture": type(model).__name__,
+            "device": str(model.device),
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "renderer": renderer.name,
+            "attention": path.name,
+        }
+
+    def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
+        inbox: Inbox[Request, Result] = Inbox()
+        jobs = [inbox.put(request) for request in batch]
+        self.serve(inbox)
+        failures = [job.future.exception() for job in jobs]
+        return [
+            failure if isinstance(failure, Exception) else job.future.result()
+            for job, failure in zip(jobs, failures, strict=True)
+        ]
+
+    def serve(self, inbox: Inbox[Request, Result]) -> None:
+        with torch.inference_mode():
+            try:
+                while True:
+                    jobs = inbox.take()
+                    if jobs:
+                        self._receive(jobs)
+                    elif not self._engine.busy:
+                        return
+                    self._engine.advance()
+            except BaseException:
+                self._engine.clear()
+                raise
+
+    def close(self) -> None:
+        self._engine.clear()
+        self._model = self._network = self._engine = None  # type: ignore[assignment]
+
+    # --- requests to work -------------------------------------------------------------------------------------------
+
+    def _receive(self, jobs: Sequence[Job[Request, Result]]) -> None:
+        """Render and tokenise; decoding starts with the engine's next step, scoring is done at once."""
+        rendered: list[tuple[Job[Request, Result], str]] = []
+        for job in jobs:
+            try:
+                rendered.append((job, self._renderer.render(job.request.prompt)))
+            except Exception as error:  # noqa: BLE001 - a prompt that a template refuses is that request's failure alone
+                job.finish(error)
+        scores: list[tuple[Job[Request, Result], Score, list[int], list[list[int]]]] = []
+        for (job, text), ids in zip(rendered, self._encode([text for _, text in rendered]), strict=True):
+            try:
+                if isinstance(job.request, Continue):
+                    self._engine.submit(self._task(job, job.request, ids))
+                else:
+                    scores.append((job, job.request, ids, self._continuations(job.request, text, ids)))
+            except UsageError as error:
+                job.finish(error)
+        if scores:
+            self._score(scores)
+
+    def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
+        self._check_length(len(ids) + request.decoding.max_tokens)
+        watch = StopWatch(request.decoding.stop, self._detokenizer) if request.decoding.stop else None
+        tap = self._tap(request.hidden) if request.hidden is not None else None
+        return Task(job, request, tuple(ids), tap, watch)
+
+    def _tap(self, spec: StateSpec) -> Tap:
+        if spec.position == "fed_eos" and not self._eos:
+            raise UsageError(
+                f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
+                "use position 'last' or 'predicting'."
+            )
+        return self._network.taps.resolve(spec)
+
+    def _check_length(self, tokens: int) -> None:
+        if self._context is not None and tokens > self._context:
+            raise PromptTooLong(self.name, tokens, self._context)
+
+    def _continuations(self, request: Score, text: str, ids: list[int]) -> list[list[int]]:
+        """Tokens of each continuation as they follow the prompt's."""
+        joint = self._encode([join(text, continuation) for continuation in request.continuations])
+        alone = self._tokenizer(list(request.continuations), add_special_tokens=False)["input_ids"] if joint else []
+        tokens = [
+            whole[len(ids) :] if whole[: len(ids)] == ids else list(part) for whole, part in zip(joint, alone, strict=True)
+        ]
+        self._check_length(len(ids) + max(map(len, tokens), default=0))
+        return tokens
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        rows = self._tokenizer(list(texts), add_special_tokens=self._renderer.special_tokens)["input_ids"]
+        # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
+        start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
+        cut = [row[:-1] if self._renderer.special_tokens and row and row[-1] in self._eos else row for row in rows]
+        return [list(row) or [start] for row in cut]
+
+    def _score(self, items: Sequence[tuple[Job[Request, Result], Score, list[int], list[list[int]]]]) -> None:
+        for chunk in _by_length(items, self._engine.limits.prefill):
+            results = score(self._network, [ids for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk])
+            for (job, request, ids, _), logprobs in zip(chunk, results, strict=True):
+                pairs = zip(request.continuations, logprobs, strict=True)
+                job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
+
+
+Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]
+
+
+def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
+    """Items of similar prompt length together, at most ``budget`` padded tokens a chunk (at least one item)."""
+    chunk: list[Scored] = []
+    for item in sorted(items, key=lambda item: len(item[2])):
+        if chunk and len(item[2]) * (len(chunk) + 1) > budget:
+            yield chunk
+            chunk = []
+        chunk.append(item)
+    if chunk:
+        yield chunk
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Ids that end a continuation: the tokenizer's first, then those of the generation settings and the configuration."""
+    found: list[int] = []
+    for source in (tokenizer, getattr(model, "generation_config", None), model.config.get_text_config()):
+        ids = getattr(source, "eos_token_id", None)
+        found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
+    return tuple(dict.fromkeys(found))
+
+
+def _context_length(model: Any, tokenizer: Any) -> int | None:
+    """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit."""
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
+    return int(limit) if limit and limit < 10**9 else None
+
+
+def _cache_bytes_per_token(model: Any) -> int:
+    """Keys and values of one token over all layers."""
+    config = model.config.get_text_config()
+    heads = getattr(config, "num_attention_heads", 1)
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    kept = getattr(config, "num_key_value_heads", None) or heads
+    return int(max(1, 2 * config.num_hidden_layers * kept * size * model.dtype.itemsize))

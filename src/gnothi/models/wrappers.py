@@ -1,0 +1,103 @@
+"""Wrappers around a language model: cross-cutting concerns, so that no method and no backend has a line for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gnothi.events import ModelCall, emit
+from gnothi.protocols import LanguageModel
+from gnothi.seeding import derive
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+
+
+class Wrapper:
+    """Passes everything on. ``metadata`` is that of the wrapped model, empty where it has none."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._model.capabilities
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        return getattr(self._model, "metadata", {})
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        return await self._model.generate(prompt, decoding)
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        return await self._model.sample(prompt, n, decoding, hidden)
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        return await self._model.score(prompt, continuations)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+class Seeded(Wrapper):
+    """Fills ``Decoding.seed`` where chance is involved and none was given: from run seed, question and request,
+    so that the same request of the same question draws the same samples whatever else runs beside it."""
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        return await self._model.generate(prompt, _seeded(decoding, "generate", prompt))
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        # n and the state are no part of the request's identity: the first rows of more samples are those of fewer.
+        return await self._model.sample(prompt, n, _seeded(decoding, "sample", prompt), hidden)
+
+
+def _seeded(decoding: Decoding, operation: str, prompt: Prompt) -> Decoding:
+    if decoding.temperature == 0 or decoding.seed is not None:
+        return decoding
+    return replace(decoding, seed=derive(operation, prompt, decoding))
+
+
+class Traced(Wrapper):
+    """Emits ``events.ModelCall`` for every call that succeeds; a failed one raises and leaves no event.
+
+    The prompt counts once per request, however many samples are drawn from it.
+    """
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        started = time.perf_counter()
+        generation = await self._model.generate(prompt, decoding)
+        self._emit("generate", prompt, (generation,), started)
+        return generation
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        started = time.perf_counter()
+        samples = await self._model.sample(prompt, n, decoding, hidden)
+        self._emit("sample", prompt, samples.generations, started)
+        return samples
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        started = time.perf_counter()
+        scores = await self._model.score(prompt, continuations)
+        scored = sum(len(score.logprobs) for score in scores)
+        seconds = time.perf_counter() - started
+        prompt_tokens = max((score.prompt_tokens for score in scores), default=0)
+        texts = tuple(score.text for score in scores)
+        emit(ModelCall(self.name, "score", prompt.task.name, prompt_tokens + scored, 0, seconds, texts))
+        return scores
+
+    def _emit(self, operation: str, prompt: Prompt, generations: Sequence[Generation], started: float) -> None:
+        emit(
+            ModelCall(
+                model=self.name,
+                operation=operation,
+                task=prompt.task.name,
+                prompt_tokens=max(generation.prompt_tokens for generation in generations),
+                generated_tokens=sum(generation.generated_tokens for generation in generations),
+                seconds=time.perf_counter() - started,
+                texts=tuple(generation.text for generation in generations),
+            )
+        )

@@ -1,0 +1,331 @@
+"""What every LanguageModel must do.
+
+Subclass ``LanguageModelConformance`` in a test file and override the fixture ``model``. A model that runs a network this
+process can also run directly subclasses ``NetworkConformance`` and overrides ``network`` too: its numbers are then compared
+with plain passes and with the library's own ``generate``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from numpy.typing import NDArray
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting, PromptTooLong
+from gnothi.models.rendering import Renderer
+from gnothi.protocols import LanguageModel
+from gnothi.types import Decoding, Generation, Passage, Position, Prompt, Samples, Site, StateSpec, Task
+
+ANSWER = Task("answer", answer_label="Answer:")
+PROMPTS = (
+    Prompt(ANSWER, "who is w1 ?"),
+    Prompt(ANSWER, "where is the city of w2 and the city of w3 w4 w5 w6 w7 w8 ?"),
+    Prompt(ANSWER, "w9 ?", passages=(Passage("p", "w10 is the city of w11 . " * 6, "w12"),)),
+    Prompt(Task("reason"), "who is w13 ?", answer_so_far="w14 is the w15 ."),
+)
+GREEDY = Decoding(max_tokens=12)
+WARM = Decoding(max_tokens=12, temperature=1.0, top_k=20, top_p=0.9, seed=11)
+PLAIN_WARM = Decoding(max_tokens=12, temperature=0.8, seed=5)
+
+
+def texts(samples: Samples) -> list[str]:
+    return [generation.text for generation in samples.generations]
+
+
+def joined(generation: Generation) -> str:
+    return "".join(token.text for token in generation.tokens)
+
+
+class LanguageModelConformance:
+    @pytest_asyncio.fixture
+    async def model(self) -> AsyncIterator[LanguageModel]:
+        raise NotImplementedError("override this fixture: yield a model")
+        yield
+
+    async def test_offers_the_protocol(self, model: LanguageModel) -> None:
+        assert isinstance(model, LanguageModel)
+        assert model.name
+
+    async def test_a_generation_is_consistent(self, model: LanguageModel) -> None:
+        for prompt in PROMPTS:
+            generation = await model.generate(prompt, GREEDY)
+            assert generation.finish in ("eos", "stop", "length")
+            assert 0 < generation.generated_tokens <= GREEDY.max_tokens + 1
+            assert generation.prompt_tokens > 0
+            if model.capabilities.logprobs and generation.tokens:
+                assert joined(generation) == generation.text
+                assert all(token.logprob <= 1e-6 for token in generation.tokens)
+
+    async def test_greedy_is_repeatable(self, model: LanguageModel) -> None:
+        first = await gather(*(model.generate(prompt, GREEDY) for prompt in PROMPTS))
+        second = await gather(*(model.generate(prompt, GREEDY) for prompt in PROMPTS))
+        assert [g.text for g in first] == [g.text for g in second]
+
+    async def test_the_length_limit_holds(self, model: LanguageModel) -> None:
+        generation = await model.generate(PROMPTS[0], Decoding(max_tokens=1))
+        assert len(generation.tokens) <= 1
+
+    async def test_a_stop_string_ends_the_text_and_is_not_in_it(self, model: LanguageModel) -> None:
+        for prompt in PROMPTS:
+            whole = (await model.generate(prompt, GREEDY)).text
+            if len(whole) < 6:
+                continue
+            stop = whole[3:5]
+            stopped = await model.generate(prompt, replace(GREEDY, stop=(stop, "never in any text")))
+            assert stopped.text == whole[: whole.index(stop)]
+            assert stopped.finish == "stop"
+            assert joined(stopped) in ("", stopped.text)
+
+    async def test_sampling_gives_n_rows_and_one_state_each(self, model: LanguageModel) -> None:
+        samples = await model.sample(PROMPTS[0], 5, WARM)
+        assert len(samples.generations) == 5
+        assert samples.states is None
+        if model.capabilities.hidden_states:
+            states = (await model.sample(PROMPTS[0], 5, WARM, StateSpec())).states
+            assert states is not None
+            assert states.dtype == np.float32
+            assert states.shape[0] == 5
+            assert states.ndim == 2
+            assert np.isfinite(states).all()
+
+    async def test_the_same_seed_gives_the_same_samples(self, model: LanguageModel) -> None:
+        first, second = await gather(model.sample(PROMPTS[1], 6, WARM), model.sample(PROMPTS[1], 6, WARM))
+        assert texts(first) == texts(second)
+
+    async def test_samples_are_a_prefix_of_more_samples(self, model: LanguageModel) -> None:
+        few, many = await gather(model.sample(PROMPTS[1], 3, WARM), model.sample(PROMPTS[1], 9, WARM))
+        assert texts(few) == texts(many)[:3]
+
+    async def test_no_samples_is_an_error(self, model: LanguageModel) -> None:
+        with pytest.raises(InvalidSetting, match="got n = 0"):
+            await model.sample(PROMPTS[0], 0, WARM)
+
+    async def test_scores_come_in_order(self, model: LanguageModel) -> None:
+        if not model.capabilities.scoring:
+            pytest.skip("this model does not score")
+        continuations = ["Yes", "No", "w1 w2 w3", "", "Yes"]
+        scores = await model.score(PROMPTS[0], continuations)
+        assert [score.text for score in scores] == continuations
+        assert scores[0] == scores[4]
+        assert scores[3].logprobs == ()
+        assert all(number <= 0 for score in scores for number in score.logprobs)
+        assert await model.score(PROMPTS[0], []) == ()
+
+    async def test_calls_run_concurrently(self, model: LanguageModel) -> None:
+        calls = [model.sample(prompt, 3, replace(WARM, seed=seed)) for seed in range(8) for prompt in PROMPTS]
+        assert [len(samples.generations) for samples in await gather(*calls)] == [3] * len(calls)
+
+    async def test_a_cancelled_call_harms_nobody(self, model: LanguageModel) -> None:
+        expected = texts(await model.sample(PROMPTS[0], 4, WARM))
+        doomed = asyncio.create_task(model.sample(PROMPTS[1], 4, replace(WARM, max_tokens=100)))
+        fine = asyncio.create_task(model.sample(PROMPTS[0], 4, WARM))
+        await asyncio.sleep(0)
+        doomed.cancel()
+        assert texts(await fine) == expected
+        with pytest.raises(asyncio.CancelledError):
+            await doomed
+        assert texts(await model.sample(PROMPTS[0], 4, WARM)) == expected
+
+    async def test_closing_twice_is_fine(self, model: LanguageModel) -> None:
+        await model.generate(PROMPTS[0], GREEDY)
+        await model.aclose()
+        await model.aclose()
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network behind a model: ``transformers`` model and tokenizer, how prompts are rendered, what its passes agree to.
+
+    ``layer(i)`` and ``ffn(i)`` are the modules whose output is the residual stream after layer i and what its feed-forward
+    block adds to it.
+    """
+
+    model: Any
+    tokenizer: Any
+    renderer: Renderer
+    context: int
+    tolerance: float = 1e-5
+
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        return list(self.tokenizer(self.renderer.render(prompt), add_special_tokens=self.renderer.special_tokens)["input_ids"])
+
+    def layer(self, index: int) -> Any:
+        return next(stack for stack in self._stacks() if len(stack) == self.model.config.num_hidden_layers)[index]
+
+    def ffn(self, index: int) -> Any:
+        layer = self.layer(index)
+        return getattr(layer, "post_feedforward_layernorm", layer.mlp)
+
+    def _stacks(self) -> list[Any]:
+        import torch
+
+        return [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
+
+    def refeed(self, ids: list[int], layer: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """One plain pass without cache: logits, what the layer's feed-forward block adds, and its output; all per position."""
+        import torch
+
+        seen: dict[str, Any] = {}
+        hooks = [
+            self.ffn(layer).register_forward_hook(lambda _m, _i, output: seen.update(ffn=output)),
+            self.layer(layer).register_forward_hook(
+                lambda _m, _i, output: seen.update(residual=output[0] if isinstance(output, tuple) else output)
+            ),
+        ]
+        with torch.inference_mode():
+            out = self.model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
+        for hook in hooks:
+            hook.remove()
+        if layer + 1 < self.model.config.num_hidden_layers:
+            assert torch.equal(seen["residual"], out.hidden_states[layer + 1])
+        return tuple(value[0].double().numpy() for value in (out.logits, seen["ffn"], seen["residual"]))
+
+
+def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result
+
+
+class NetworkConformance(LanguageModelConformance):
+    @pytest.fixture
+    def network(self) -> Network:
+        raise NotImplementedError("override this fixture: return the network behind the model")
+
+    def tokens(self, network: Network, generation: Generation) -> list[int]:
+        """The generated tokens, the ending end-of-sequence token included."""
+        ids = [token.id for token in generation.tokens]
+        assert None not in ids
+        known = [number for number in ids if number is not None]
+        return [*known, network.tokenizer.eos_token_id] if generation.finish == "eos" else known
+
+    def check_numbers(self, network: Network, prompt: Prompt, generation: Generation) -> None:
+        prompt_ids = network.prompt_ids(prompt)
+        ids = self.tokens(network, generation)
+        logits, _, _ = network.refeed(prompt_ids + ids, 0)
+        expected = log_softmax(logits)[np.arange(len(prompt_ids) - 1, len(prompt_ids) - 1 + len(ids)), ids]
+        sums = np.log(np.exp(logits).sum(axis=-1))[len(prompt_ids) - 1 :]
+        for token, logprob, logsumexp in zip(generation.tokens, expected, sums, strict=False):
+            assert token.logprob == pytest.approx(logprob, abs=network.tolerance)
+            assert token.logsumexp == pytest.approx(logsumexp, abs=network.tolerance)
+        assert generation.prompt_tokens == len(prompt_ids)
+        assert generation.generated_tokens == len(ids)
+
+    async def test_greedy_equals_the_librarys_own(self, model: LanguageModel, network: Network) -> None:
+        import torch
+
+        generations = await gather(*(model.generate(prompt, GREEDY) for prompt in PROMPTS))
+        for prompt, generation in zip(PROMPTS, generations, strict=True):
+            ids = torch.tensor([network.prompt_ids(prompt)])
+            plain = network.model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=GREEDY.max_tokens, do_sample=False
+            )
+            assert self.tokens(network, generation) == plain[0, ids.shape[1] :].tolist()
+
+    async def test_logprobs_and_energies_equal_a_refeed_at_any_batch_composition(
+        self, model: LanguageModel, network: Network
+    ) -> None:
+        together = await gather(
+            *(
+                model.sample(prompt, n, decoding)
+                for prompt in PROMPTS
+                for n, decoding in [(1, GREEDY), (6, WARM), (2, PLAIN_WARM)]
+            )
+        )
+        for number, samples in enumerate(together):
+            for generation in samples.generations:
+                self.check_numbers(network, PROMPTS[number // 3], generation)
+        alone = await model.sample(PROMPTS[2], 2, WARM)
+        for generation in alone.generations:
+            self.check_numbers(network, PROMPTS[2], generation)
+
+    @pytest.mark.parametrize("site", get_args(Site))
+    @pytest.mark.parametrize("position", get_args(Position))
+    async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, site: Site, position: Position) -> None:
+        layers = network.model.config.num_hidden_layers
+        for layer in (None, 0, layers - 1):
+            spec = StateSpec(layer, site, position)
+            # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
+            runs = [model.sample(prompt, 5, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
+            others = [
+                model.sample(PROMPTS[0], 3, PLAIN_WARM),
+                model.sample(PROMPTS[1], 2, PLAIN_WARM, StateSpec(1, "ffn", "last")),
+            ]
+            results = (await gather(*runs, *others))[: len(PROMPTS)]
+            for prompt, samples in zip(PROMPTS, results, strict=True):
+                assert samples.states is not None
+                for generation, state in zip(samples.generations, samples.states, strict=True):
+                    ids = self.tokens(network, generation)
+                    fed = [*ids[:-1], network.tokenizer.eos_token_id] if position == "fed_eos" else ids
+                    sequence = network.prompt_ids(prompt) + fed
+                    place = len(sequence) - (2 if position == "predicting" else 1)
+                    _, ffn, residual = network.refeed(sequence, layers // 2 - 1 if layer is None else layer)
+                    expected = (ffn if site == "ffn" else residual)[place]
+                    np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
+
+    async def test_states_after_a_stop_string(self, model: LanguageModel, network: Network) -> None:
+        """The token that completed the stop string is the ending one, though it is not among the generation's tokens."""
+        samples = await model.sample(PROMPTS[1], 8, WARM, StateSpec(None, "residual", "predicting"))
+        whole = next(generation for generation in samples.generations if len(generation.tokens) >= 4)
+        row = samples.generations.index(whole)
+        stop = whole.tokens[2].text.strip()
+        spec = StateSpec(1, "ffn", "fed_eos")
+        stopped = await model.sample(PROMPTS[1], 8, replace(WARM, stop=(stop,)), spec)
+        assert stopped.generations[row].finish == "stop"
+        ids = [token.id for token in whole.tokens]
+        end = next(at for at, token in enumerate(whole.tokens) if stop in token.text)
+        sequence = [*network.prompt_ids(PROMPTS[1]), *ids[:end], network.tokenizer.eos_token_id]
+        assert stopped.generations[row].generated_tokens == end + 1
+        assert stopped.states is not None
+        _, ffn, _ = network.refeed(sequence, 1)
+        np.testing.assert_allclose(stopped.states[row], ffn[-1], atol=network.tolerance * max(1, np.abs(ffn[-1]).max()))
+
+    async def test_samples_do_not_depend_on_company_or_order(self, model: LanguageModel) -> None:
+        alone = [texts(await model.sample(prompt, 6, WARM)) for prompt in PROMPTS]
+        together = await gather(*(model.sample(prompt, 6, WARM) for prompt in PROMPTS))
+        assert [texts(samples) for samples in together] == alone
+        crowd = [model.sample(prompt, 7, replace(PLAIN_WARM, seed=seed)) for seed in range(4) for prompt in PROMPTS]
+        late = await gather(*crowd, *(model.sample(prompt, 6, WARM, StateSpec()) for prompt in reversed(PROMPTS)))
+        assert [texts(samples) for samples in late[-len(PROMPTS) :]] == alone[::-1]
+
+    async def test_scores_equal_a_full_forward(self, model: LanguageModel, network: Network) -> None:
+        continuations = ["Yes", "No", "w1 w2 w3 w4 w5", "w6 .", "w7 is the city of w8 ."]
+        results = await gather(*(model.score(prompt, continuations) for prompt in PROMPTS))
+        for prompt, scores in zip(PROMPTS, results, strict=True):
+            prompt_ids = network.prompt_ids(prompt)
+            for score in scores:
+                ids = network.tokenizer(score.text, add_special_tokens=False)["input_ids"]
+                logits, _, _ = network.refeed(prompt_ids + ids, 0)
+                expected = log_softmax(logits)[np.arange(len(prompt_ids) - 1, len(prompt_ids) - 1 + len(ids)), ids]
+                assert score.logprobs == pytest.approx(expected.tolist(), abs=network.tolerance)
+
+    async def test_a_prompt_beyond_the_context_is_refused_alone(self, model: LanguageModel, network: Network) -> None:
+        expected = (await model.generate(PROMPTS[0], GREEDY)).text
+        long = replace(PROMPTS[0], question="w1 " * (network.context - 5))
+        results = await asyncio.gather(
+            model.generate(long, GREEDY),
+            model.generate(PROMPTS[0], GREEDY),
+            model.score(long, ["Yes " * 10]),
+            model.sample(PROMPTS[1], 2, WARM),
+            return_exceptions=True,
+        )
+        assert isinstance(results[0], PromptTooLong)
+        assert str(network.context) in str(results[0])
+        assert isinstance(results[1], Generation)
+        assert results[1].text == expected
+        assert isinstance(results[2], PromptTooLong)
+        assert isinstance(results[3], Samples)
+
+    async def test_a_bad_state_spec_is_refused_alone(self, model: LanguageModel) -> None:
+        results = await asyncio.gather(
+            model.sample(PROMPTS[0], 2, WARM, StateSpec(99)), model.generate(PROMPTS[0], GREEDY), return_exceptions=True
+        )
+        assert isinstance(results[0], InvalidSetting)
+        assert isinstance(results[1], Generation)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gnothi.models.batched import Batched
+from gnothi.models.rendering import Tagged
+from gnothi.models.settings import ModelSettings
+from gnothi.models.transformers import TransformersBackend
+from gnothi.protocols import LanguageModel
+from tests.conformance.language_model import Network, NetworkConformance
+from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model, build_tokenizer
+
+PATHS = ("repeated",)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return build_tokenizer()
+
+
+@pytest.fixture(scope="module", params=list(ARCHITECTURES))
+def architecture(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def reference(architecture: str) -> Any:
+    return build_model(architecture)
+
+
+@pytest.fixture(scope="module", params=PATHS)
+def backend_model(architecture: str) -> Any:
+    return build_model(architecture)
+
+
+class TestConformance(NetworkConformance):
+    @pytest.fixture
+    def network(self, reference: Any, tokenizer: Any) -> Network:
+        return Network(reference, tokenizer, Tagged(), CONTEXT)
+
+    @pytest_asyncio.fixture
+    async def model(self, backend_model: Any, tokenizer: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        settings = ModelSettings(attention="repeated")
+        model = Batched(TransformersBackend(backend_model, tokenizer, Tagged(), name="tiny", settings=settings))
+        yield model
+        await model.aclose()

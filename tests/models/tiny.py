@@ -1,0 +1,71 @@
+"""Random models of several architectures and a small tokenizer, built on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
+from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "<question>", "<passage>", "<choices>", "<reason>", "<answer>", "<know>")
+WORDS = (".", "?", ":", "/", "Yes", "No", "who", "where", "is", "the", "of", "city", *(f"w{number}" for number in range(42)))
+VOCABULARY = (*SPECIAL, *WORDS)
+CONTEXT = 256
+
+
+def build_tokenizer() -> Any:
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(VOCABULARY)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    tokenizer.add_special_tokens(list(SPECIAL))
+    tokenizer.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 2)])
+    wrapped: Any = PreTrainedTokenizerFast
+    return wrapped(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", bos_token="<bos>", eos_token="<eos>")
+
+
+_SHAPE: dict[str, Any] = {
+    "vocab_size": len(VOCABULARY),
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "max_position_embeddings": CONTEXT,
+    # Wide enough that probabilities differ clearly between tokens, as a trained model's do.
+    "initializer_range": 0.2,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+}
+_GROUPED: dict[str, Any] = {**_SHAPE, "num_key_value_heads": 2}
+_WINDOWS = ["sliding_attention", "full_attention"] * 2
+
+ARCHITECTURES: dict[str, Callable[[], Any]] = {
+    "llama": lambda: LlamaForCausalLM(LlamaConfig(**_GROUPED)),
+    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**_GROUPED, head_dim=16)),
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_GROUPED, head_dim=16, sliding_window=8, layer_types=_WINDOWS)),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**_SHAPE)),
+    "mistral": lambda: MistralForCausalLM(MistralConfig(**_GROUPED, head_dim=8, sliding_window=8)),
+}
+
+
+def build_model(architecture: str, dtype: torch.dtype = torch.float32) -> Any:
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model = ARCHITECTURES[architecture]()
+    return model.to(dtype).eval()
