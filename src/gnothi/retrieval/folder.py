@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -91,3 +96,30 @@ def _absent(path: Path) -> str:
 
 
 _REBUILD = "Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
+
+_FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Failures to write inside the block as IndexUnavailable, a full disk told from others."""
+    try:
+        yield
+    except (ValueError, OSError, sqlite3.Error) as error:
+        raise IndexUnavailable(_write_failure(path, error)) from error
+
+
+def _write_failure(path: Path, error: Exception) -> str:
+    try:
+        nearly_full = shutil.disk_usage(path).free < 1 << 20
+    except OSError:
+        nearly_full = False
+    if nearly_full or _FULL.search(str(error)):
+        return (
+            f"the disk is full (or a quota reached) at {path}: {error}. What was committed before is intact and can be "
+            "searched. Free some space and run the same command again: it goes on from there."
+        )
+    return (
+        f"the index {path} cannot be written: {error}. What was committed before is intact. Check the folder's permissions, or "
+        "build into a new folder."
+    )

@@ -1,0 +1,233 @@
+"""From sources to an index: idempotent, resumable, bounded in memory.
+
+The same command run twice reads nothing twice; run after a kill it goes on where the last commit was; run after a file changed
+it replaces that file's passages, of which those that are gone stay until the new ones are complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.retrieval.ingest import FORMATS
+from gnothi.retrieval.ingest.base import START, Step, Unreadable
+from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.split import SPLIT_VERSION
+from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
+
+DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
+LISTED = 20
+_COMMIT_BYTES = 64_000_000
+_COMMIT_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Listing:
+    """A count with its first entries, so that a million problems take no memory."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        self.show(text)
+
+    def show(self, text: str) -> None:
+        """List an entry that is counted elsewhere."""
+        if len(self.first) < LISTED:
+            self.first.append(text)
+
+
+@dataclass(slots=True)
+class BuildReport:
+    """What a build did.
+
+    ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those of them that took the
+    place of another passage of the same id although their file is read for the first time. ``invalid`` and ``empty`` count
+    records of all sources named, those indexed earlier included (only those of this run are listed).
+    """
+
+    passages: int = 0
+    added: int = 0
+    replaced: int = 0
+    sources: int = 0
+    unchanged: int = 0
+    empty: int = 0
+    invalid: Listing = field(default_factory=Listing)
+    skipped: Listing = field(default_factory=Listing)
+    notices: Listing = field(default_factory=Listing)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``bytes_done`` of ``bytes_total`` read or found unchanged; ``passages`` handled in this run."""
+
+    bytes_done: int
+    bytes_total: int
+    passages: int
+
+
+def build(
+    sources: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    words: int = DEFAULT_WORDS,
+    skip_invalid: bool = False,
+    memory_mb: int = DEFAULT_MEMORY_MB,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> BuildReport:
+    """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to.
+
+    ``words`` is the length of a passage, 0 for never cutting. Raises InvalidInput for a source or record that cannot be used
+    (``skip_invalid`` leaves out records), IndexUnavailable when the folder cannot be written. An interrupt keeps what was read.
+    """
+    if words < 0:
+        raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
+    folder = Path(out)
+    total = sum(found.size for found in discover(sources, folder) if isinstance(found, Found))
+    with IndexWriter(folder, memory_mb) as writer, closing(Ledger(folder)) as ledger:
+        return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder))
+
+
+class _Build:
+    def __init__(
+        self,
+        writer: IndexWriter,
+        ledger: Ledger,
+        words: int,
+        skip_invalid: bool,
+        total: int,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.writer = writer
+        self.ledger = ledger
+        self.words = words
+        self.skip_invalid = skip_invalid
+        self.total = total
+        self.on_progress = on_progress
+        self.report = BuildReport()
+        self.bytes_done = 0
+        self.handled = 0
+        self.current: Entry | None = None  # the source being read, and how far
+        self.last_commit = time.monotonic()
+
+    def run(self, sources: Iterator[Found | Skipped]) -> BuildReport:
+        started = time.monotonic()
+        try:
+            for source in sources:
+                if isinstance(source, Skipped):
+                    self.report.skipped.add(f"{source.path} {source.reason}")
+                else:
+                    self._source(source)
+        except (InvalidInput, KeyboardInterrupt):
+            self._commit(complete=False)
+            raise
+        self._commit(complete=True)
+        self.report.passages = self.writer.passages
+        self.report.seconds = time.monotonic() - started
+        return self.report
+
+    def _source(self, found: Found) -> None:
+        entry = self._entry(found)
+        self.report.sources += 1
+        if entry.complete:
+            self.report.unchanged += 1
+        else:
+            entry = self._try(found, entry)
+        self.report.empty += entry.empty
+        self.report.invalid.count += entry.invalid
+        self.bytes_done += found.size
+        self._tell(0)
+
+    def _entry(self, found: Found) -> Entry:
+        key = self.ledger.key_for(found)
+        stamp = f"{found.stamp}:{self.words}:{SPLIT_VERSION}"
+        origin = hashlib.blake2b(f"{key}\n{stamp}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        known = self.ledger.by_key(key)
+        if known is None:
+            return Entry(key, str(found.path), stamp, origin)
+        if known.path != str(found.path):
+            known = replace(known, path=str(found.path))
+            self.ledger.put(known)
+        return known if known.stamp == stamp else known.renewed(stamp, origin)
+
+    def _try(self, found: Found, entry: Entry) -> Entry:
+        self.current = entry
+        try:
+            self._read(found, entry)
+        except Unreadable as error:
+            reached, self.current = self.current, None
+            if reached.checkpoint == START:
+                self.writer.delete_origin(entry.origin)
+            else:
+                self.ledger.put(reached)
+            if found.named:
+                raise
+            self.report.skipped.add(str(error))
+            self.report.sources -= 1
+            return entry
+        for origin in self.current.stale:
+            self.writer.delete_origin(origin)
+        entry, self.current = replace(self.current, stale=(), complete=True), None
+        self.ledger.put(entry)
+        return entry
+
+    def _read(self, found: Found, entry: Entry) -> None:
+        for step in _steps(found, entry, self.words):
+            if step.invalid:
+                self._invalid(found, step)
+            if step.notice:
+                self.report.notices.add(f"{found.path} {step.notice}")
+            for passage in step.passages:
+                outcome = self.writer.put(passage, entry.origin)
+                self.report.added += outcome != "standing"
+                self.report.replaced += outcome == "replaced" and not entry.stale
+                self.handled += 1
+            if step.checkpoint or step.invalid or step.empty:
+                entry = replace(
+                    entry,
+                    invalid=entry.invalid + bool(step.invalid),
+                    empty=entry.empty + step.empty,
+                    checkpoint=step.checkpoint or entry.checkpoint,
+                )
+                self.current = entry
+            if self._due():
+                self._commit(complete=False)
+            self._tell(step.read)
+
+    def _invalid(self, found: Found, step: Step) -> None:
+        line = step.checkpoint.line if step.checkpoint else 0
+        problem = f"{found.path}, line {line}: {step.invalid}"
+        if not self.skip_invalid:
+            raise InvalidInput(f"{problem}. Correct the line, or index all others with --skip-invalid.")
+        self.report.invalid.show(problem)
+
+    def _due(self) -> bool:
+        return self.writer.pending_bytes > _COMMIT_BYTES or time.monotonic() - self.last_commit > _COMMIT_SECONDS
+
+    def _commit(self, complete: bool) -> None:
+        """The index first, then the ledger: a kill between the two costs reading again, nothing else."""
+        self.writer.commit(complete)
+        if self.current:
+            self.ledger.put(self.current)
+        self.ledger.save()
+        self.last_commit = time.monotonic()
+
+    def _tell(self, read: int) -> None:
+        if self.on_progress:
+            self.on_progress(Progress(self.bytes_done + read, self.total, self.handled))
+
+
+def _steps(found: Found, entry: Entry, words: int) -> Iterator[Step]:
+    try:
+        yield from FORMATS[found.path.suffix.lower()](found.path, entry.key, words, entry.checkpoint)
+    except OSError as error:
+        raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None

@@ -1,0 +1,82 @@
+"""Which files a command's sources stand for. Folders are walked in order of names, without hidden files and linked folders."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnothi.errors import InvalidInput
+from gnothi.retrieval.ingest import FORMATS
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user); ``stamp`` changes with the
+    file."""
+
+    path: Path
+    root: Path
+    size: int
+    stamp: str
+
+    @property
+    def named(self) -> bool:
+        return self.path == self.root
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file left out, and why."""
+
+    path: Path
+    reason: str
+
+
+def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path) -> Iterator[Found | Skipped]:
+    """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read.
+
+    Raises InvalidInput for a source that is not there, or is a file of no known format.
+    """
+    for source in sources:
+        root = Path(os.path.abspath(source))
+        if root.is_dir():
+            yield from _walk(root, root, exclude.absolute())
+            continue
+        found = _file(root, root)
+        if isinstance(found, Skipped):
+            raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(FORMATS)}.")
+        yield found
+
+
+def _walk(folder: Path, root: Path, exclude: Path) -> Iterator[Found | Skipped]:
+    try:
+        with os.scandir(folder) as entries:
+            ordered = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        yield Skipped(folder, f"cannot be read: {error.strerror}")
+        return
+    for entry in ordered:
+        path = folder / entry.name
+        if entry.name.startswith(".") or path == exclude:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(path, root, exclude)
+        elif not entry.is_dir():
+            yield _file(path, root)
+
+
+def _file(path: Path, root: Path) -> Found | Skipped:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return Skipped(path, "does not exist" if not path.is_symlink() else "is a link to nothing")
+    except OSError as error:
+        return Skipped(path, f"cannot be read: {error.strerror}")
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(path, "is not a regular file")
+    if path.suffix.lower() not in FORMATS:
+        return Skipped(path, "is of no known format" + (f" ({path.suffix})" if path.suffix else ""))
+    return Found(path, root, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")

@@ -1,0 +1,83 @@
+"""Long text to passages of about so many words, cut between sentences. Streams: holds two passages and one block of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+# Raised when a change here would cut the same text differently, so that sources indexed before are read again.
+SPLIT_VERSION = 1
+# A run without spaces (an address, a table in code, a script written without spaces) counts as one word per 40 characters.
+_WORD = re.compile(r"\s*\S{1,40}\s*")
+_LANGUAGE = "en"
+
+Piece = tuple[str, int]  # text with its white space, number of words
+
+
+def split(blocks: Iterable[str], words: int) -> Iterator[str]:
+    """Passages of at most ``words`` words with white space collapsed; 0 gives one passage, however long.
+
+    ``blocks`` are consecutive parts of one text, in order; a sentence does not span two of them. Sentences stay whole unless
+    one alone is longer than ``words``. A last passage under a quarter of the length shares the sentences of the one before.
+    """
+    if words == 0:
+        yield from filter(None, [collapse("".join(blocks))])
+        return
+    previous: list[Piece] = []
+    current: list[Piece] = []
+    length = 0
+    for block in blocks:
+        for piece, size in _pieces(block, words):
+            if length + size > words and length:
+                if previous:
+                    yield _text(previous)
+                previous, current, length = current, [], 0
+            current.append((piece, size))
+            length += size
+    for passage in _balanced(previous, current, words):
+        if text := _text(passage):
+            yield text
+
+
+def collapse(text: str) -> str:
+    """Runs of white space as single spaces, none at the ends."""
+    return " ".join(text.split())
+
+
+def count_words(text: str) -> int:
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _pieces(block: str, words: int) -> Iterator[Piece]:
+    """Sentences; one that is too long in parts of equal numbers of words. Joined they are the block."""
+    from sentencex import segment
+
+    for sentence in segment(_LANGUAGE, block):
+        size = count_words(sentence)
+        if size <= words:
+            yield sentence, size
+            continue
+        parts = -(-size // words)
+        units = _WORD.findall(sentence)
+        for i in range(parts):
+            chosen = units[size * i // parts : size * (i + 1) // parts]
+            yield "".join(chosen), len(chosen)
+
+
+def _balanced(previous: list[Piece], last: list[Piece], words: int) -> Iterator[list[Piece]]:
+    length = sum(size for _, size in last)
+    if not previous or length * 4 >= words:
+        yield from filter(None, [previous, last])
+        return
+    both = previous + last
+    sums = list(accumulate(size for _, size in both))
+    total = sums[-1]
+    cuts = [i for i in range(1, len(both)) if sums[i - 1] <= words and total - sums[i - 1] <= words]
+    cut = min(cuts, key=lambda i: abs(total - 2 * sums[i - 1]))
+    yield both[:cut]
+    yield both[cut:]
+
+
+def _text(pieces: list[Piece]) -> str:
+    return collapse("".join(text for text, _ in pieces))

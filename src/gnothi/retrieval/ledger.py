@@ -1,0 +1,106 @@
+"""Which sources an index holds, and how far the reading of each has come. A note for the next build, never needed to search.
+
+It lives beside the index and is saved right after each commit of the index. Between the two it is behind, never ahead: what it
+misses is read again, and passages that stand in the index already are recognised there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnothi.retrieval.folder import disk_errors
+from gnothi.retrieval.ingest.base import START, Checkpoint
+from gnothi.retrieval.ingest.discover import Found
+
+FILE = "gnothi-sources.sqlite"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS sources (
+    key TEXT PRIMARY KEY, path TEXT NOT NULL, stamp TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL,
+    offset INTEGER NOT NULL, line INTEGER NOT NULL, invalid INTEGER NOT NULL, empty INTEGER NOT NULL, complete INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_path ON sources (path);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One source. ``stamp`` is the version of the file (and of the settings) that was read, ``origin`` the mark its passages
+    carry in the index, ``stale`` the marks of versions before it whose passages go when this one is complete."""
+
+    key: str
+    path: str
+    stamp: str
+    origin: str
+    stale: tuple[str, ...] = ()
+    checkpoint: Checkpoint = START
+    invalid: int = 0
+    empty: int = 0
+    complete: bool = False
+
+    def renewed(self, stamp: str, origin: str) -> Entry:
+        """The entry for a new version of the file."""
+        return Entry(self.key, self.path, stamp, origin, stale=(*self.stale, self.origin))
+
+
+class Ledger:
+    """Use only while holding the index's writer lock. Changes are kept by ``save`` or lost together."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with disk_errors(folder):
+            self._db = sqlite3.connect(folder / FILE, isolation_level=None)
+            self._db.executescript(_SCHEMA)
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def by_path(self, path: str) -> Entry | None:
+        return self._one("SELECT * FROM sources WHERE path = ?", path)
+
+    def by_key(self, key: str) -> Entry | None:
+        return self._one("SELECT * FROM sources WHERE key = ?", key)
+
+    def put(self, entry: Entry) -> None:
+        row = (
+            entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),
+            entry.checkpoint.offset, entry.checkpoint.line, entry.invalid, entry.empty, entry.complete,
+        )  # fmt: skip
+        with disk_errors(self._folder):
+            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def save(self) -> None:
+        with disk_errors(self._folder):
+            self._db.execute("COMMIT")
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def close(self) -> None:
+        """Changes since the last ``save`` are dropped."""
+        self._db.close()
+
+    def key_for(self, found: Found) -> str:
+        """The stable name of a file: as known from an earlier build, else the shortest end of its path that no other file has.
+
+        A name whose file is gone is taken over: the file was moved.
+        """
+        path = str(found.path)
+        if known := self.by_path(path):
+            return known.key
+        parts = found.path.parts[1:]
+        shortest = 1 if found.named else len(found.path.parts) - len(found.root.parts) + 1
+        for length in range(min(shortest, len(parts)), len(parts) + 1):
+            key = "/".join(parts[-length:])
+            other = self.by_key(key)
+            if other is None or not Path(other.path).exists():
+                return key
+        return path
+
+    def _one(self, sql: str, value: str) -> Entry | None:
+        with disk_errors(self._folder):
+            row = self._db.execute(sql, (value,)).fetchone()
+        if row is None:
+            return None
+        key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
+        return Entry(
+            key, path, stamp, origin, tuple(json.loads(stale)), Checkpoint(offset, line), invalid, empty, bool(complete)
+        )

@@ -1,0 +1,137 @@
+"""Adding to and deleting from a BM25 index folder. One writer at a time; readers go on with the last commit."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+import tantivy
+
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval import analysis
+from gnothi.retrieval.folder import disk_errors, prepare, write_manifest
+from gnothi.types import Passage
+
+LEAST_MEMORY_MB = 64
+DEFAULT_MEMORY_MB = 256
+# What a build takes beside tantivy's buffer: interpreter, merges, the texts on their way (measured, see docs/retrieval.md).
+_OTHER_MEMORY_MB = 48
+_LEAST_BUFFER = 15_000_000  # tantivy's own limit
+
+Put = Literal["added", "replaced", "standing"]
+
+
+class IndexWriter:
+    """A context manager. Nothing is visible, or safe from a kill, before ``commit``; leaving the block without one drops it.
+
+    ``put`` replaces a passage of the same id. Raises IndexUnavailable when the folder is not ours, another writer is at work,
+    or the disk is full; the last commit is intact in each case.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], memory_mb: int = DEFAULT_MEMORY_MB) -> None:
+        if memory_mb < LEAST_MEMORY_MB:
+            raise InvalidSetting(f"memory for building an index: got {memory_mb} MB, expected at least {LEAST_MEMORY_MB}.")
+        self.path = Path(path)
+        self.pending_bytes = 0
+        with disk_errors(self.path):
+            self._manifest = prepare(self.path)
+            self._index = tantivy.Index(analysis.schema(), path=str(self.path))
+            analysis.register(self._index)
+            self._index.config_reader("manual")
+            self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
+            self._refresh()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close(merge=kind is None)
+
+    @property
+    def passages(self) -> int:
+        """Number of passages as of the last commit."""
+        return int(self._committed.num_docs)
+
+    def put(self, passage: Passage, origin: str = "") -> Put:
+        """Add the passage, or replace the one of the same id, unless it stands there already, from the same origin."""
+        passage = Passage(*map(analysis.encodable, (passage.id, passage.text, passage.title)))
+        outcome: Put = "added"
+        with disk_errors(self.path):
+            if passage.id in self._fresh:
+                outcome = "replaced"
+            elif self._committed.doc_freq(analysis.ID, passage.id):
+                if passage == self._standing(passage.id, origin):
+                    return "standing"
+                outcome = "replaced"
+            if outcome == "replaced":
+                self._active.delete_documents_by_term(analysis.ID, passage.id)
+            self._fresh.add(passage.id)
+            self._active.add_document(analysis.document(passage, origin))
+        self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+        return outcome
+
+    def delete(self, passage_id: str) -> bool:
+        """False when there is no passage of this id."""
+        passage_id = analysis.encodable(passage_id)
+        with disk_errors(self.path):
+            there = passage_id in self._fresh or self._standing(passage_id) is not None
+            if there:
+                self._active.delete_documents_by_term(analysis.ID, passage_id)
+                self._fresh.discard(passage_id)
+        return there
+
+    def delete_origin(self, origin: str) -> None:
+        """Delete every passage put with this origin."""
+        with disk_errors(self.path):
+            self._active.delete_documents_by_term(analysis.ORIGIN, origin)
+
+    def commit(self, complete: bool = True) -> None:
+        """Make what was put and deleted visible and durable, all or nothing. ``complete`` False: more of this build follows."""
+        with disk_errors(self.path):
+            self._active.commit()
+            self._refresh()
+            self._manifest = replace(self._manifest, passages=self.passages, complete=complete)
+            write_manifest(self.path, self._manifest)
+        self.pending_bytes = 0
+
+    def close(self, merge: bool = True) -> None:
+        """Give up the lock. ``merge`` waits for merges under way, which make searching faster. Idempotent."""
+        writer, self._writer = self._writer, None
+        if writer is not None and merge:
+            with disk_errors(self.path):
+                writer.wait_merging_threads()
+
+    def _locked(self, buffer: int) -> tantivy.IndexWriter | None:
+        try:
+            return self._index.writer(buffer, 1)
+        except ValueError as error:
+            if "LockBusy" not in str(error):
+                raise
+            raise IndexUnavailable(
+                f"the index {self.path} is being written by another process: an index has one writer at a time, and any number "
+                "of readers. Wait until the other build or delete has ended, then run this again."
+            ) from None
+
+    @property
+    def _active(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            raise IndexUnavailable(f"the writer of the index {self.path} is closed: open a new one.")
+        return self._writer
+
+    def _refresh(self) -> None:
+        self._index.reload()
+        self._committed = self._index.searcher()
+        self._fresh: set[str] = set()
+
+    def _standing(self, passage_id: str, origin: str | None = None) -> Passage | None:
+        """The committed passage of this id (and origin)."""
+        schema = self._index.schema
+        wanted = [tantivy.Query.term_query(schema, analysis.ID, passage_id, "basic")]
+        if origin is not None:
+            wanted.append(tantivy.Query.term_query(schema, analysis.ORIGIN, origin, "basic"))
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Must, clause) for clause in wanted])
+        hits = self._committed.search(query, limit=1, count=False).hits
+        return analysis.passage(self._committed.doc(hits[0][1])) if hits else None
