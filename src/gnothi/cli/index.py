@@ -1,0 +1,261 @@
+"""``gnothi index``: build, search, describe and trim an index of one's own documents."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gnothi.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from gnothi.retrieval.build import BuildReport, Listing, Progress
+    from gnothi.types import ScoredPassage
+
+_SECONDS_BETWEEN_LINES = 10.0
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+
+@click.group()
+def index() -> None:
+    """Index documents and search them."""
+
+
+@index.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--out", required=True, metavar="PATH", help="Folder of the index: made when it is not there, else added to.")
+@click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
+@click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
+@click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
+@_AS_JSON
+def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, memory_mb: int, as_json: bool) -> None:
+    """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf.
+
+    Run the same command again to go on after an interruption, or to take in what has changed.
+    """
+    from gnothi.retrieval.build import build as build_index
+
+    try:
+        with _progress() as on_progress:
+            report = build_index(
+                sources, out, words=words, skip_invalid=skip_invalid, memory_mb=memory_mb, on_progress=on_progress
+            )
+    except KeyboardInterrupt:
+        click.echo("Stopped. What was read is kept: run the same command again to go on.", err=True)
+        raise
+    _warn(report)
+    if as_json:
+        click.echo(json.dumps(_report_json(out, report), ensure_ascii=False))
+    else:
+        click.echo(
+            f"{out}: {report.passages:,} passages ({report.added:,} added or changed) from {report.sources:,} files "
+            f"({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+        )
+
+
+@index.command()
+@click.argument("path")
+@click.argument("query")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
+@_AS_JSON
+def search(path: str, query: str, k: int, as_json: bool) -> None:
+    """Search the index in folder PATH."""
+    if not query.strip():
+        raise InvalidInput("the query is empty: expected at least one word.")
+    from gnothi.retrieval.bm25 import BM25Index
+
+    results = BM25Index.open(path).search_blocking(query, k)
+    if as_json:
+        found = [{"id": r.passage.id, "title": r.passage.title, "text": r.passage.text, "score": r.score} for r in results]
+        click.echo(json.dumps({"query": query, "results": found}, ensure_ascii=False))
+        return
+    if not results:
+        click.echo("Nothing found: no passage holds any of these words.", err=True)
+    _print_results(results)
+
+
+@index.command()
+@click.argument("path")
+@_AS_JSON
+def info(path: str, as_json: bool) -> None:
+    """Say what the index in folder PATH holds."""
+    from gnothi.retrieval.bm25 import BM25Index
+    from gnothi.retrieval.folder import read_manifest
+
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    facts = {
+        "path": path,
+        "passages": len(BM25Index.open(path)),
+        "sources": _sources(folder),
+        "complete": manifest.complete,
+        "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
+        "version": manifest.version,
+        "analyser": manifest.analyser,
+        "created_by": manifest.created_by,
+    }
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    click.echo(f"{path}: {facts['passages']:,} passages, {_megabytes(int(str(facts['bytes'])))} on disk")
+    if facts["sources"] is not None:
+        click.echo(f"sources: {facts['sources']:,} files")
+    click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
+    click.echo(f"terms: {manifest.analyser}")
+    if not manifest.complete:
+        click.echo("A build is under way or was interrupted: run its command again to complete it.")
+
+
+@index.command()
+@click.argument("path")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_AS_JSON
+def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
+    """Delete passages by their ids from the index in folder PATH.
+
+    They come back only when their file changes and is indexed again.
+    """
+    from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.writer import IndexWriter
+
+    manifest = read_manifest(Path(path))
+    with IndexWriter(path) as writer:
+        missing = [passage_id for passage_id in dict.fromkeys(ids) if not writer.delete(passage_id)]
+        writer.commit(manifest.complete)
+        left = writer.passages
+    deleted = len(set(ids)) - len(missing)
+    for passage_id in missing:
+        click.echo(f"warning: no passage has the id {passage_id!r}", err=True)
+    if as_json:
+        click.echo(json.dumps({"path": path, "deleted": deleted, "missing": missing, "passages": left}, ensure_ascii=False))
+    else:
+        click.echo(f"{path}: {deleted:,} passages deleted, {left:,} left")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar with rate and time left on a terminal, a plain line now and then elsewhere; always on standard error."""
+    if not sys.stderr.isatty():
+        yield _plain_lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    started = time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("reading", total=None)
+
+        def show(progress: Progress) -> None:
+            rate = progress.passages / max(time.monotonic() - started, 1e-3)
+            label = f"{progress.passages:,} passages, {rate:,.0f}/s"
+            bars.update(task, completed=progress.bytes_done, total=progress.bytes_total, description=label)
+
+        yield _at_most_every(0.1, show)
+
+
+def _plain_lines() -> Callable[[Progress], None]:
+    started = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        seconds = time.monotonic() - started
+        share = progress.bytes_done / max(progress.bytes_total, 1)
+        left = f", about {seconds * (1 - share) / share:.0f} s left" if share else ""
+        rate = progress.passages / max(seconds, 1e-3)
+        click.echo(f"{progress.passages:,} passages, {share:.0%}, {rate:,.0f} passages/s{left}", err=True)
+
+    return _at_most_every(_SECONDS_BETWEEN_LINES, show)
+
+
+def _at_most_every(seconds: float, show: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def maybe(progress: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            show(progress)
+
+    return maybe
+
+
+def _warn(report: BuildReport) -> None:
+    for listing, what in (
+        (report.skipped, "files skipped"),
+        (report.invalid, "invalid lines left out"),
+        (report.notices, "notices"),
+    ):
+        _list(listing, what)
+    if report.empty:
+        click.echo(f"warning: {report.empty:,} records or files without text left out", err=True)
+    if report.replaced:
+        click.echo(
+            f"warning: {report.replaced:,} passages took the place of others with the same id (the later one stays)", err=True
+        )
+
+
+def _list(listing: Listing, what: str) -> None:
+    if not listing.count:
+        return
+    click.echo(f"warning: {listing.count:,} {what}", err=True)
+    for line in listing.first:
+        click.echo(f"  {line}", err=True)
+    if listing.first and listing.count > len(listing.first):
+        click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+
+
+def _report_json(out: str, report: BuildReport) -> dict[str, object]:
+    return {
+        "path": out,
+        "passages": report.passages,
+        "added": report.added,
+        "replaced": report.replaced,
+        "sources": report.sources,
+        "unchanged": report.unchanged,
+        "empty": report.empty,
+        "invalid": report.invalid.count,
+        "invalid_first": report.invalid.first,
+        "skipped": report.skipped.count,
+        "skipped_first": report.skipped.first,
+        "notices": report.notices.first,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _print_results(results: tuple[ScoredPassage, ...]) -> None:
+    """Wrapped to the terminal's width; one line a passage when piped."""
+    width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 0
+    for rank, result in enumerate(results, 1):
+        passage = result.passage
+        text = " ".join(passage.text.split())
+        click.echo(f"{rank:>2}  {result.score:7.3f}  {passage.id}  {passage.title}".rstrip())
+        click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
+
+
+def _sources(folder: Path) -> int | None:
+    """Number of files indexed; None when nothing tells (an index that was filled by a program, or is being written)."""
+    from gnothi.retrieval.ledger import FILE
+
+    try:
+        database = sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)
+        try:
+            return int(database.execute("SELECT count(*) FROM sources").fetchone()[0])
+        finally:
+            database.close()
+    except sqlite3.Error:
+        return None
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
