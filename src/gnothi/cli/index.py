@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import shutil
 import sqlite3
 import sys
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli.resources import open_index
+from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, me
         raise
     _warn(report)
     if as_json:
-        click.echo(json.dumps(_report_json(out, report), ensure_ascii=False))
+        print_json(_report_json(out, report))
     else:
         click.echo(
             f"{out}: {report.passages:,} passages ({report.added:,} added or changed) from {report.sources:,} files "
@@ -68,15 +70,13 @@ def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, me
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
 @_AS_JSON
 def search(path: str, query: str, k: int, as_json: bool) -> None:
-    """Search the index in folder PATH."""
+    """Search the index in folder PATH, or that of the built-in laboratory: lab."""
     if not query.strip():
         raise InvalidInput("the query is empty: expected at least one word.")
-    from gnothi.retrieval.bm25 import BM25Index
-
-    results = BM25Index.open(path).search_blocking(query, k)
+    results = asyncio.run(open_index(path).search(query, k))
     if as_json:
         found = [{"id": r.passage.id, "title": r.passage.title, "text": r.passage.text, "score": r.score} for r in results]
-        click.echo(json.dumps({"query": query, "results": found}, ensure_ascii=False))
+        print_json({"query": query, "results": found})
         return
     if not results:
         click.echo("Nothing found: no passage holds any of these words.", err=True)
@@ -104,7 +104,7 @@ def info(path: str, as_json: bool) -> None:
         "created_by": manifest.created_by,
     }
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        print_json(facts)
         return
     click.echo(f"{path}: {facts['passages']:,} passages, {_megabytes(int(str(facts['bytes'])))} on disk")
     if facts["sources"] is not None:
@@ -136,7 +136,7 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
     for passage_id in missing:
         click.echo(f"warning: no passage has the id {passage_id!r}", err=True)
     if as_json:
-        click.echo(json.dumps({"path": path, "deleted": deleted, "missing": missing, "passages": left}, ensure_ascii=False))
+        print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
         click.echo(f"{path}: {deleted:,} passages deleted, {left:,} left")
 

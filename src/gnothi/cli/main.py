@@ -21,6 +21,7 @@ BROKEN_PIPE = 141
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
+    "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
     "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
