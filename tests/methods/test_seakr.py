@@ -300,6 +300,20 @@ async def test_the_mean_over_steps_may_stand_for_the_rationales() -> None:
     assert unconcluded.text == "Kestrel"
 
 
+async def test_a_conclusion_without_premises_stands() -> None:
+    table: Table = {("", ""): ("Velkarra is a draft.", UNSURE), ("a", ""): S3}
+    answer, recorded = await run(speaker(table, ("Blind guess", SURE)), [A], strategy="rationales")
+    assert answer.text == "Kestrel"
+    assert answer.uncertainty == of(events.Ranked, recorded)[0].candidates[0][2]
+
+
+async def test_the_question_may_be_asked_again_for_more_passages() -> None:
+    numbers = iter(range(10**6))
+    model = Scripted(lambda _: Reply(f"Item{(n := next(numbers))} is thing{n}.", (-0.01,), UNSURE))
+    answer, _ = await run(model, [A, B, C, D], query="question", max_steps=3, candidates=1)
+    assert answer.evidence == (A, B, C)
+
+
 # --- simple form -------------------------------------------------------------------------------------------------------
 
 SIMPLE: Table = {

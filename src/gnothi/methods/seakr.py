@@ -14,7 +14,7 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
-from gnothi.methods.answers import as_choice, concludes, concluding, final_answer, sentence, short_answer
+from gnothi.methods.answers import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.chain import Conclusion, conclude
 from gnothi.methods.prompts import ANSWER, REASON, ask
 from gnothi.methods.queries import query_from_draft
@@ -112,7 +112,8 @@ class SeaKR(SignalSettings):
             measured, found = verdict.measured, False
             if verdict.fired:
                 query = self._query(measured.greedy, question, rationale)
-                passages = await self._search(query, knowledge) if query not in queries else ()
+                asked_before = query in queries and self.query == "draft"
+                passages = () if asked_before else await self._search(query, knowledge)
                 queries.add(query)
                 if found := bool(passages):
                     chosen = await self._reranker(self.model, context, passages, self.decoding(SENTENCE_STOPS))
@@ -127,14 +128,20 @@ class SeaKR(SignalSettings):
         return rationale, knowledge
 
     async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
-        """The final answer right after the rationale, its conclusion left out (section 3.4, appendix D.3)."""
-        if self.rationale_score == "steps" and rationale and (stated := final_answer(rationale[-1].text)):
-            return Candidate("rationales", stated, _mean(rationale), _joined(rationale), knowledge)
+        """The final answer right after the rationale, its conclusion left out (section 3.4, appendix D.3).
+
+        A conclusion without premises stands as it is: left out, nothing of the rationale would remain.
+        """
         premises = [step for step in rationale if not concludes(step.text)]
-        prompt = ask(REASON, question, so_far=concluding(_joined(premises)))
-        measured = await self._signal.measure(self.model, prompt, self.decoding(SHORT_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        uncertainty = _mean(premises) if self.rationale_score == "steps" and premises else measured.uncertainty
+        if rationale and (self.rationale_score == "steps" or not premises):
+            so_far = ask(REASON, question, so_far=_joined(rationale))
+            conclusion = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS))
+            uncertainty = fmean(step.uncertainty for step in rationale)
+        else:
+            prompt = ask(REASON, question, so_far=concluding(_joined(premises)))
+            measured = await self._signal.measure(self.model, prompt, self.decoding(SHORT_STOPS))
+            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+            uncertainty = measured.uncertainty
         return Candidate("rationales", conclusion.answer, uncertainty, conclusion.rationale, knowledge)
 
     async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
@@ -201,7 +208,3 @@ class SeaKR(SignalSettings):
 
 def _joined(rationale: list[Step]) -> str:
     return " ".join(step.text for step in rationale)
-
-
-def _mean(rationale: list[Step]) -> float:
-    return fmean(step.uncertainty for step in rationale)

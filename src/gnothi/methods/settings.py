@@ -15,9 +15,9 @@ from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
 T = TypeVar("T")
 
 # Where a drafted sentence, a chain of thought and a short answer end (SeaKR, appendix D). A chain may break its lines.
-SENTENCE_STOPS = (". ", "\n", "Question:", "Context:")
-CHAIN_STOPS = ("\n\n", "Question:", "Context:")
-SHORT_STOPS = ("\n", "Question:", "Context:")
+SENTENCE_STOPS = (". ", "\n", "Question:", "Context [")
+CHAIN_STOPS = ("\n\n", "Question:", "Context [")
+SHORT_STOPS = ("\n", "Question:", "Context [")
 
 
 def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
