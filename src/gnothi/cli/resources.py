@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gnothi import config
 from gnothi.config import Given, Settings
@@ -37,12 +37,8 @@ class Resources:
         """The method of that name with its settings. Raises UnknownName, InvalidSetting or MissingCapability."""
         from gnothi import methods
 
-        if self.retriever is None and needs_retriever(name):
-            raise InvalidSetting(
-                f"method {name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index build`)."
-            )
         given = method_settings([*self.methods, name], self.settings)[name]
-        return methods.create(name, self.model, self.retriever, given)
+        return methods.create(name, {"model": self.model, "retriever": self.retriever}, given)
 
 
 @contextlib.asynccontextmanager
@@ -56,6 +52,8 @@ async def open_resources(
     method_settings(methods, settings)
     async with contextlib.AsyncExitStack() as stack:
         spec = index_spec or (LAB if model_spec == LAB else None)
+        if spec is None:
+            check_no_retriever(methods)
         retriever = open_index(spec) if spec else None
         if retriever is not None:
             stack.push_async_callback(retriever.aclose)
@@ -140,10 +138,13 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     return chosen
 
 
-def needs_retriever(name: str) -> bool:
-    """Whether a method has a place for a retriever."""
-    from dataclasses import fields
-
+def check_no_retriever(names: Sequence[str]) -> None:
+    """Raises InvalidSetting for the first method that cannot do without a retriever."""
     from gnothi import methods
 
-    return any(item.name == "retriever" for item in fields(methods.find(name)))
+    for name in names:
+        required = {item.name for item in fields(cast("Any", methods.find(name))) if item.default is MISSING}
+        if "retriever" in required:
+            raise InvalidSetting(
+                f"method {name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index build`)."
+            )

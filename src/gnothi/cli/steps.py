@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gnothi.cli.terminal import wrap
+from gnothi.cli.terminal import clean, cut, wrap
 from gnothi.events import Decided, Drafted, Event, ModelCall, Ranked, Searched, Usage
 from gnothi.types import Answer, Passage
 
@@ -70,7 +70,8 @@ class Steps:
         self._line("search", f"{event.query} ({what}, {_seconds(event.seconds)})", style="cyan")
         shown = event.passages if self._trace else event.passages[:FOUND]
         for number, found in enumerate(shown):
-            self._cut("found" if number == 0 else "", f"{found.score:6.2f}  {_entry(found.passage.title, found.passage.text)}")
+            entry = _entry(found.passage.title, found.passage.text)
+            self._cut("found" if number == 0 else "", entry, prefix=f"  {found.score:6.2f}  ")
 
     def _ranked(self, event: Ranked) -> None:
         entries = [(self._titles.get(label, label), text, score) for label, text, score in event.candidates]
@@ -82,8 +83,8 @@ class Steps:
     def _contest(self, label: str, entries: Sequence[tuple[str, str, float | None]]) -> None:
         for number, (title, text, score) in enumerate(entries):
             mark = "*" if number == 0 else " "
-            line = f"{mark} {_number(score):>6}  {_entry(title, text)}"
-            self._cut(label if number == 0 else "", line, "green" if number == 0 else "dim")
+            style = "green" if number == 0 else "dim"
+            self._cut(label if number == 0 else "", _entry(title, text), style, f"{mark} {_number(score):>6}  ")
         scores = [score for _, _, score in entries[:2]]
         if len(scores) == 2 and scores[0] is not None and scores[1] is not None and scores[0] < scores[1]:
             self._line("", f"won by {scores[1] - scores[0]:.2f}", style="dim")
@@ -99,10 +100,9 @@ class Steps:
         for number, line in enumerate(wrap(text, self._console.width - MARGIN - LABEL)):
             self._put(label if number == 0 else "", line, style, step if number == 0 else None)
 
-    def _cut(self, label: str, text: str, style: str = "dim") -> None:
-        """A label and one line of text, its end left off when too long."""
-        room = self._console.width - MARGIN - LABEL
-        self._put(label, text if len(text) <= room else text[: room - 3] + "...", style)
+    def _cut(self, label: str, text: str, style: str = "dim", prefix: str = "") -> None:
+        """A label and one line of text after a prefix, its end left off when too long."""
+        self._put(label, prefix + cut(text, self._console.width - MARGIN - LABEL - len(prefix)), style)
 
     def _put(self, label: str, text: str, style: str, step: int | None = None) -> None:
         number = "" if step is None else str(step)
@@ -113,7 +113,7 @@ class Steps:
 def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) -> None:
     """The answer with how it was reached, its evidence and its cost."""
     console.print()
-    console.print(answer.text or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
+    console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     if answer.rationale:
         _block(console, "because", answer.rationale)
     if not usage.retrievals:
@@ -129,13 +129,13 @@ def cost(usage: Usage, seconds: float) -> str:
     """What an answer cost, in words."""
     retrievals = "1 retrieval" if usage.retrievals == 1 else f"{usage.retrievals} retrievals"
     calls = "1 model call" if usage.model_calls == 1 else f"{usage.model_calls} model calls"
-    tokens = f"{usage.prompt_tokens:,} prompt and {usage.generated_tokens:,} generated tokens"
+    tokens = f"{usage.prompt_tokens:,} prompt + {usage.generated_tokens:,} generated tokens"
     return f"{retrievals}, {calls}, {tokens}, {_seconds(seconds)}"
 
 
 def _block(console: Console, label: str, text: str) -> None:
-    for number, line in enumerate(wrap(text, console.width - LABEL - 2)):
-        console.print(f"  {label if number == 0 else '':<{LABEL - 1}} ", end="", style="dim", soft_wrap=True)
+    for number, line in enumerate(wrap(text, console.width - MARGIN - LABEL)):
+        console.print(f"{'':{MARGIN}}{label if number == 0 else '':<{LABEL - 1}} ", end="", style="dim", soft_wrap=True)
         console.print(line, soft_wrap=True)
 
 
@@ -144,7 +144,6 @@ def _passage(passage: Passage) -> str:
 
 
 def _entry(title: str, text: str) -> str:
-    text = " ".join(text.split())
     return f"{title}: {text}" if title else text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -56,23 +56,37 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
+def clean(text: str) -> str:
+    """``text`` on one line, without control characters: what models and passages say must not steer the terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split()))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """``text``, cleaned, in lines of at most ``width`` columns (wide letters take two); never empty."""
+    from rich.text import Text
+
+    lines = Text(clean(text)).wrap(console(), width)
+    return [line.plain.rstrip() for line in lines] or [""]
+
+
+def cut(text: str, width: int) -> str:
+    """``text``, cleaned, its end left off where it is wider than ``width`` columns."""
+    from rich.cells import cell_len, set_cell_size
+
+    text = clean(text)
+    return text if cell_len(text) <= width else set_cell_size(text, width - 3).rstrip() + "..."
+
+
 def definitions(rows: Iterable[tuple[str, str]], indent: int = 2, width: int = PIPED_WIDTH) -> list[str]:
     """Terms and their explanations as lines of at most ``width`` columns; long terms get a line of their own."""
     rows = list(rows)
     column = min(max((len(term) for term, _ in rows), default=0), 24)
     lines = []
     for term, text in rows:
-        wrapped = wrap(text, width - indent - column - 2)
+        first, *rest = wrap(text, width - indent - column - 2)
         if len(term) > column:
             lines.append(" " * indent + term)
             term = ""
-        lines.append(" " * indent + f"{term:<{column}}  {wrapped[0]}".rstrip())
-        lines += [" " * (indent + column + 2) + line for line in wrapped[1:]]
+        lines.append(" " * indent + f"{term:<{column}}  {first}".rstrip())
+        lines += [" " * (indent + column + 2) + line for line in rest]
     return lines
-
-
-def wrap(text: str, width: int) -> Sequence[str]:
-    """``text`` in lines of at most ``width`` columns; never empty."""
-    import textwrap
-
-    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]

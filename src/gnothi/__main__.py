@@ -1,0 +1,5 @@
+"""``python -m gnothi`` is the command ``gnothi``."""
+
+from gnothi.cli.main import main
+
+main()

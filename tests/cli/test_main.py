@@ -1,0 +1,151 @@
+"""The entry point: help without heavy imports, errors as one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from gnothi import errors
+from gnothi.cli import main
+
+Raise = Callable[[BaseException | int | None], int]
+
+
+@pytest.fixture
+def outcome(monkeypatch: pytest.MonkeyPatch) -> Raise:
+    """Runs a command `fail` that raises what it is given, or returns it."""
+
+    def run(raised: BaseException | int | None) -> int:
+        @click.command()
+        def fail() -> int | None:
+            if isinstance(raised, BaseException):
+                raise raised
+            return raised
+
+        monkeypatch.setattr(sys.modules[__name__], "fail", fail, raising=False)
+        monkeypatch.setitem(main.COMMANDS, "fail", (f"{__name__}:fail", "Fails."))
+        return main.run(["fail"])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("raised", "exit_code"),
+    [
+        (None, 0),
+        (1, 1),
+        (errors.TooManyFailures("too many failures"), 1),
+        (errors.UnknownName("method", "seaker", ["seakr"]), 2),
+        (errors.InvalidSetting("a setting"), 2),
+        (errors.IndexUnavailable("no index"), 3),
+        (errors.ModelUnavailable("no model"), 3),
+        (errors.MissingDependency("torch", "local", "a local model"), 3),
+        (OSError(errno.ENOSPC, "No space left on device", "runs/rows.jsonl"), 3),
+        (PermissionError(errno.EACCES, "Permission denied", "secret"), 3),
+        (KeyboardInterrupt(), 130),
+        (click.UsageError("no such option"), 2),
+        (click.exceptions.Exit(1), 1),
+    ],
+)
+def test_each_outcome_has_its_exit_code(
+    outcome: Raise, raised: BaseException | int | None, exit_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome(raised) == exit_code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    if isinstance(raised, errors.GnothiError):
+        assert captured.err == f"gnothi: {raised}\n"
+
+
+def test_a_full_disk_is_named(outcome: Raise, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome(OSError(errno.ENOSPC, "No space left on device", "runs/rows.jsonl"))
+    message = capsys.readouterr().err
+    assert "disk is full: cannot write runs/rows.jsonl" in message
+    assert "same command again" in message
+
+
+def test_an_interrupt_says_how_to_go_on(outcome: Raise, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome(KeyboardInterrupt())
+    assert "same command" in capsys.readouterr().err
+
+
+def test_debug_shows_where(outcome: Raise, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("GNOTHI_DEBUG", "1")
+    outcome(errors.InvalidSetting("a setting"))
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_bug_is_not_hidden(outcome: Raise) -> None:
+    with pytest.raises(ZeroDivisionError):
+        outcome(ZeroDivisionError("a bug"))
+
+
+@pytest.mark.parametrize("name", list(main.COMMANDS))
+def test_every_command_has_help_that_matches_the_overview(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: gnothi {name}")
+
+
+def test_unknown_commands_and_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["aks"]) == 2
+    assert main.run(["--nonsense"]) == 2
+    assert main.run(["ask"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("gnothi, version ")
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    source = Path(main.__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(source)} | environment,
+        check=False,
+        timeout=60,
+    )
+
+
+HEAVY = ("torch", "transformers", "numpy", "scipy", "tantivy", "matplotlib", "rich")
+
+
+def test_help_imports_nothing_heavy_and_is_quick() -> None:
+    code = f"import sys; from gnothi.cli.main import run; run(['--help']); print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert python("-c", code).stdout.endswith("[]\n")
+
+    def seconds(*arguments: str) -> float:
+        started = time.perf_counter()
+        assert python(*arguments).returncode == 0
+        return time.perf_counter() - started
+
+    # The interpreter's own start is taken off, and the best of three: other work on the machine is not ours.
+    assert min(seconds("-m", "gnothi", "--help") for _ in range(3)) - min(seconds("-c", "") for _ in range(3)) < 0.3
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gnothi", "methods"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(main.__file__).parents[2])},
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(60) == main.BROKEN_PIPE
+    process.stderr.close()

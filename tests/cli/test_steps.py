@@ -1,0 +1,128 @@
+"""What `gnothi ask` shows, from recorded events."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from gnothi.cli import steps
+from gnothi.cli.steps import Steps, show_answer
+from gnothi.events import Decided, Drafted, Event, Ranked, Searched, Usage
+from gnothi.types import Answer, Passage, ScoredPassage
+from tests.cli.recorded import ANSWER, EVENTS
+
+EXPECTED = """\
+  1 draft    The Amber Gate, which was shown in more than forty towns of the
+             northern coast, was directed by Aldo Renn.
+    gate     gram -6.42 < -6.00: sure, trust memory
+  2 draft    Aldo Renn was born in Vesk.
+    gate     gram -3.21 > -6.00: unsure, retrieve
+    search   aldo renn born (3 passages, 2 ms)
+    found       11.50  Aldo Renn: Aldo Renn was born in Corda. He moved from...
+                 7.25  Aldo Renner: Aldo Renner is a painter.
+                 0.50  A street in Vesk is named after Renn.
+    read     *  -6.51  Aldo Renn: Aldo Renn was born in Corda. He moved from...
+                -4.05  A street in Vesk is named after Renn.
+                    -  Aldo Renner: Aldo Renner is a painter.
+             won by 2.46
+    answers  *  -6.55  from knowledge: Corda
+                -6.10  from rationales: Corda
+             won by 0.45
+
+Corda
+    because  The Amber Gate was directed by Aldo Renn. Aldo Renn was born in
+             Corda.
+    evidence [lab-0001-true] Aldo Renn: Aldo Renn was born in Corda. He moved
+             from town to town for years. He moved from town to town for years.
+             He moved from town to town for years. He moved from town to town
+             for years.
+    cost     1 retrieval, 1 model call, 21 prompt + 240 generated tokens, 420 ms
+"""
+
+
+def shown(*events: Event, answer: Answer | None = None, width: int = 80, trace: bool = False, terminal: bool = False) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={"TERM": "xterm"},
+    )
+    listener = Steps(console, trace)
+    for event in events:
+        listener(event)
+    if answer is not None:
+        show_answer(console, answer, Usage.of(events), 0.42)
+    return stream.getvalue()
+
+
+def test_a_run_of_seakr_reads_like_this_at_80_columns() -> None:
+    assert shown(*EVENTS, answer=ANSWER) == EXPECTED
+
+
+def test_colours_change_nothing_but_colours() -> None:
+    coloured = shown(*EVENTS, answer=ANSWER, terminal=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == EXPECTED
+
+
+def test_trace_adds_every_model_call() -> None:
+    lines = shown(*EVENTS, trace=True).splitlines()
+    assert lines[0] == "    model    sample reason (21 + 240 tokens, 31 ms)"
+    assert lines[1:3] == ["             'one'", "             'two'"]
+
+
+@given(st.text(max_size=300), st.text(max_size=60), st.integers(40, 120))
+def test_no_text_breaks_the_page_or_reaches_the_terminal_raw(text: str, title: str, width: int) -> None:
+    passage = Passage("p", text, title)
+    output = shown(
+        Drafted(text, None),
+        Searched(text, (ScoredPassage(passage, 1.0),), 0.1),
+        Ranked("passage", (("p", text, 1.0),)),
+        answer=Answer("short", text, (passage,)),
+        width=width,
+    )
+    assert all(cell_len(line) <= width for line in output.split("\n"))
+    assert all(letter.isprintable() or letter == "\n" for letter in output)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "expected"),
+    [
+        (-3.0, -6.0, "gram -3.00 > -6.00"),
+        (-6.0001, -6.0, "gram -6.0001 < -6.0000"),
+        (-6.0, -6.0, "gram -6.000000 = -6.000000"),
+        (None, -6.0, "gram not measured, threshold -6.00"),
+        (-3.0, None, "gram -3.00, no threshold"),
+        (None, None, "gram -, no threshold"),
+    ],
+)
+def test_a_score_is_shown_against_its_threshold(score: float | None, threshold: float | None, expected: str) -> None:
+    line = shown(Decided("retrieve", "gram", score, threshold, "retrieve")).strip()
+    assert line.removeprefix("gate").strip() == f"{expected}: unsure, retrieve"
+
+
+def test_an_unknown_kind_of_decision_is_shown_in_its_own_words() -> None:
+    assert shown(Decided("keep", "judge", 0.4, 0.5, "drop")).split() == ["keep", "judge", "0.40", "<", "0.50:", "drop"]
+
+
+def test_an_answer_from_memory_says_so() -> None:
+    output = shown(Drafted("Corda.", -6.5), answer=replace(ANSWER, evidence=(), rationale=""))
+    assert "none: nothing was retrieved" in output
+    assert "(no answer)" in shown(answer=Answer(""))
+
+
+def test_cost_counts_in_words() -> None:
+    assert (
+        steps.cost(Usage(2, 12, 1220, 310), 1.25) == "2 retrievals, 12 model calls, 1,220 prompt + 310 generated tokens, 1.2 s"
+    )
