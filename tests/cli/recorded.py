@@ -11,7 +11,7 @@ UNTITLED = Passage("notes-17", "A street in Vesk is named after Renn.")
 LONG_DRAFT = "The Amber Gate, which was shown in more than forty towns of the northern coast, was directed by Aldo Renn."
 
 EVENTS: tuple[Event, ...] = (
-    ModelCall("lab", "sample", "reason", 21, 240, 0.031, ("one", "two", "one")),
+    ModelCall("lab", "sample", "reason", 21, 1240, 0.031, ("one", "two", "one")),
     Drafted(LONG_DRAFT, -6.42),
     Decided("retrieve", "gram", -6.42, -6.0, "trust", LONG_DRAFT),
     Drafted("Aldo Renn was born in Vesk.", -3.214),
@@ -21,6 +21,7 @@ EVENTS: tuple[Event, ...] = (
         "passage",
         ((CORDA.id, CORDA.text, -6.51), (UNTITLED.id, UNTITLED.text, -4.05), (PAINTER.id, PAINTER.text, None)),
     ),
+    Drafted("Aldo Renn was born in Corda.", -6.51),
     Ranked("answer", (("knowledge", "Corda", -6.55), ("rationales", "Corda", -6.1))),
 )
 ANSWER = Answer("Corda", "The Amber Gate was directed by Aldo Renn. Aldo Renn was born in Corda.", (CORDA,), -6.55)

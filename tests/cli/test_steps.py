@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from gnothi.cli import steps
 from gnothi.cli.steps import Steps, show_answer
 from gnothi.events import Decided, Drafted, Event, Ranked, Searched, Usage
 from gnothi.types import Answer, Passage, ScoredPassage
@@ -32,6 +31,7 @@ EXPECTED = """\
                 -4.05  A street in Vesk is named after Renn.
                     -  Aldo Renner: Aldo Renner is a painter.
              won by 2.46
+    write    Aldo Renn was born in Corda.
     answers  *  -6.55  from knowledge: Corda
                 -6.10  from rationales: Corda
              won by 0.45
@@ -43,7 +43,8 @@ Corda
              from town to town for years. He moved from town to town for years.
              He moved from town to town for years. He moved from town to town
              for years.
-    cost     1 retrieval, 1 model call, 21 prompt + 240 generated tokens, 420 ms
+    cost     1 retrieval, 1 model call, 420 ms
+             21 prompt tokens, 1,240 generated tokens
 """
 
 
@@ -78,7 +79,7 @@ def test_colours_change_nothing_but_colours() -> None:
 
 def test_trace_adds_every_model_call() -> None:
     lines = shown(*EVENTS, trace=True).splitlines()
-    assert lines[0] == "    model    sample reason (21 + 240 tokens, 31 ms)"
+    assert lines[0] == "    model    sample reason (21 + 1240 tokens, 31 ms)"
     assert lines[1:3] == ["             'one'", "             'two'"]
 
 
@@ -120,9 +121,3 @@ def test_an_answer_from_memory_says_so() -> None:
     output = shown(Drafted("Corda.", -6.5), answer=replace(ANSWER, evidence=(), rationale=""))
     assert "none: nothing was retrieved" in output
     assert "(no answer)" in shown(answer=Answer(""))
-
-
-def test_cost_counts_in_words() -> None:
-    assert (
-        steps.cost(Usage(2, 12, 1220, 310), 1.25) == "2 retrievals, 12 model calls, 1,220 prompt + 310 generated tokens, 1.2 s"
-    )

@@ -86,6 +86,8 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has gone. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except SystemExit:
+        return BROKEN_PIPE  # click's one exit of its own outside standalone mode, for the same reason
     except OSError as error:
         return _fail(_system_message(error), ResourceUnavailable.exit_code, debug)
     return result if isinstance(result, int) else 0

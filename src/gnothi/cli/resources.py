@@ -9,19 +9,27 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gnothi import config
 from gnothi.config import Given, Settings
-from gnothi.errors import InvalidSetting, ModelUnavailable
+from gnothi.errors import InvalidSetting
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.models import ModelSettings
 
 LAB = "lab"
 MODEL_SECTION = "model"
 LAB_QUESTIONS = 500
+
+
+MODEL_SPECS = {
+    LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
+    "PATH": "a folder with a model in transformers format",
+    "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ async def open_resources(
     ``index_spec`` None is the lab's corpus for the lab model and no index for any other.
     """
     method_settings(methods, settings)
+    model_settings(settings)
     async with contextlib.AsyncExitStack() as stack:
         spec = index_spec or (LAB if model_spec == LAB else None)
         if spec is None:
@@ -62,22 +71,18 @@ async def open_resources(
         yield Resources(model, retriever, settings, tuple(methods))
 
 
-def open_model(spec: str, settings: Settings | None = None) -> LanguageModel:
-    """The model of a spec, its calls traced. Raises ModelUnavailable, MissingDependency or UnknownName."""
+def open_model(spec: str, settings: Settings) -> LanguageModel:
+    """The model of a spec, its calls seeded and traced. Raises ModelUnavailable, MissingDependency or InvalidSetting."""
     from gnothi import models
 
-    given = settings.section(MODEL_SECTION) if settings else {}
-    if spec == LAB:
-        return models.load_model(str(lab_model()), given, name=LAB)
-    return models.load_model(spec, given)
+    return models.load_model(spec, model_settings(settings))
 
 
-def lab_model() -> Path:
-    """The folder of the laboratory's model, which comes with the package."""
-    folder = Path(str(files("gnothi"))) / "lab" / "model"
-    if not (folder / "config.json").is_file():
-        raise ModelUnavailable(f"the laboratory's model is not in {folder}: train it with `gnothi lab train --out {folder}`.")
-    return folder
+def model_settings(settings: Settings) -> ModelSettings:
+    """What was given under ``model.``. Raises UnknownName or InvalidSetting."""
+    from gnothi.models import ModelSettings
+
+    return config.build(ModelSettings, settings.section(MODEL_SECTION), MODEL_SECTION)
 
 
 def open_index(spec: str) -> Retriever:
@@ -102,7 +107,7 @@ def load_questions(spec: str, format: str | None = None, limit: int | None = Non
 
 def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Question]]]:
     """Data sets that need no file. They are made on the spot, so at least ``limit`` questions are."""
-    from gnothi.lab.questions import KINDS
+    from gnothi.lab import KINDS
 
     count = max(limit or 0, LAB_QUESTIONS)
     return {LAB: partial(_lab_questions, None, count)} | {
@@ -110,11 +115,19 @@ def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Q
     }
 
 
-def _lab_questions(kind: Any, count: int) -> list[Question]:
-    from gnothi.lab.questions import questions
-    from gnothi.lab.world import build_world
+def dataset_summaries() -> dict[str, str]:
+    """Names and what they hold, for listings."""
+    from gnothi.lab.questions import DEFAULT_MIX
 
-    return questions(build_world(), kind, count)
+    mix = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
+    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in DEFAULT_MIX}
+    return {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"} | kinds
+
+
+def _lab_questions(kind: Any, count: int) -> list[Question]:
+    from gnothi import lab
+
+    return lab.questions(lab.world(), kind, count)
 
 
 def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[str, Given]]:

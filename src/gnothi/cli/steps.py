@@ -6,6 +6,7 @@
       read     * -5.90  Aldo Renn: Aldo Renn was born in Corda.
                  -4.05  Aldo Renner: Aldo Renner is a painter.
                won by 1.85
+      write    Aldo Renn was born in Corda.
 
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
@@ -38,6 +39,7 @@ class Steps:
         self._trace = trace
         self._step = 0
         self._titles: dict[str, str] = {}
+        self._reading = False  # the next draft is the one written with the passage that won
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -55,8 +57,13 @@ class Steps:
                 self._called(event)
 
     def _drafted(self, event: Drafted) -> None:
-        self._step += 1
-        self._line("draft", event.text or "(nothing said)", step=self._step, style="bold")
+        text = event.text or "(nothing said)"
+        if self._reading:
+            self._reading = False
+            self._line("write", text, style="bold")
+        else:
+            self._step += 1
+            self._line("draft", text, step=self._step, style="bold")
 
     def _decided(self, event: Decided) -> None:
         outcome = _WORDS.get(event.verdict, event.verdict)
@@ -66,7 +73,7 @@ class Steps:
     def _searched(self, event: Searched) -> None:
         self._titles |= {found.passage.id: found.passage.title for found in event.passages}
         count = len(event.passages)
-        what = "nothing found" if not count else "1 passage" if count == 1 else f"{count} passages"
+        what = _counted(count, "passage") if count else "nothing found"
         self._line("search", f"{event.query} ({what}, {_seconds(event.seconds)})", style="cyan")
         shown = event.passages if self._trace else event.passages[:FOUND]
         for number, found in enumerate(shown):
@@ -75,7 +82,8 @@ class Steps:
 
     def _ranked(self, event: Ranked) -> None:
         entries = [(self._titles.get(label, label), text, score) for label, text, score in event.candidates]
-        self._contest("read" if event.kind == "passage" else event.kind, entries)
+        self._reading = event.kind == "passage"
+        self._contest("read" if self._reading else event.kind, entries)
 
     def _answers(self, event: Ranked) -> None:
         self._contest("answers", [(f"from {label}", text or "(none)", score) for label, text, score in event.candidates])
@@ -122,15 +130,16 @@ def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) 
         _block(console, "evidence", "none was kept")
     for number, passage in enumerate(answer.evidence):
         _block(console, "evidence" if number == 0 else "", _passage(passage))
-    _block(console, "cost", cost(usage, seconds))
+    _block(
+        console,
+        "cost",
+        f"{_counted(usage.retrievals, 'retrieval')}, {_counted(usage.model_calls, 'model call')}, {_seconds(seconds)}",
+    )
+    _block(console, "", f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens")
 
 
-def cost(usage: Usage, seconds: float) -> str:
-    """What an answer cost, in words."""
-    retrievals = "1 retrieval" if usage.retrievals == 1 else f"{usage.retrievals} retrievals"
-    calls = "1 model call" if usage.model_calls == 1 else f"{usage.model_calls} model calls"
-    tokens = f"{usage.prompt_tokens:,} prompt + {usage.generated_tokens:,} generated tokens"
-    return f"{retrievals}, {calls}, {tokens}, {_seconds(seconds)}"
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _block(console: Console, label: str, text: str) -> None:

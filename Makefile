@@ -1,0 +1,49 @@
+# `make help` lists what there is. Everything runs in the environment that is active.
+
+PYTHON ?= python
+CODE = src tests $(wildcard benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help install check format lint types imports test test-slow test-docs bench build clean ci
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+install: ## Install for development, with the versions we develop with
+	$(PYTHON) -m pip install -c constraints.txt -e '.[dev]'
+
+check: format lint types imports test ## Everything a change must pass, but the slow tests
+
+format: ## Lay out the code
+	$(PYTHON) -m ruff format $(CODE)
+
+lint: ## Find mistakes and layout that `make format` would change
+	$(PYTHON) -m ruff check $(CODE)
+	$(PYTHON) -m ruff format --check $(CODE)
+
+types: ## Check types, strictly
+	$(PYTHON) -m mypy
+
+imports: ## Check that imports point one way
+	lint-imports
+
+test: ## Run the tests that take seconds
+	$(PYTHON) -m pytest
+
+test-slow: ## Run the tests that take longer
+	$(PYTHON) -m pytest -m slow
+
+test-docs: ## Run the examples of README and docs
+	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
+
+bench: ## Run the benchmarks, or one of them: make bench ONLY=name
+	$(PYTHON) -m benchmarks $(ONLY)
+
+build: ## Build the wheel and the source distribution into dist/
+	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
+
+clean: ## Remove what tools leave behind
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
+
+ci: ## What CI does, in a fresh environment
+	.ci/run

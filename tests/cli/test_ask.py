@@ -1,0 +1,154 @@
+"""`gnothi ask` with a scripted model over the laboratory's passages."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli import main
+from gnothi.models.fake import Scripted
+from tests.cli.conftest import KNOWN, covered_fact
+
+Run = Callable[..., tuple[int, str, str]]
+RunJson = Callable[..., Any]
+SUBJECT, TRUE, QUESTION = covered_fact()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_the_model_knows_is_not_looked_up(gnothi_json: RunJson) -> None:
+    result = gnothi_json("ask", KNOWN)
+    assert result["answer"] == "Ada Bram"
+    assert result["retrievals"] == 0
+    assert result["evidence"] == []
+    assert [decision["verdict"] for decision in result["decisions"]] == ["trust"]
+    assert result["decisions"][0].keys() >= {"kind", "score", "threshold", "verdict"}
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_it_does_not_know_is_looked_up(gnothi_json: RunJson) -> None:
+    result = gnothi_json("ask", QUESTION, "--set", "max_steps=2")
+    assert result["answer"] == TRUE
+    assert result["retrievals"] == 1
+    assert [passage["title"] for passage in result["evidence"]] == [SUBJECT]
+    assert result["decisions"][0]["verdict"] == "retrieve"
+    assert result["decisions"][0]["score"] > result["decisions"][0]["threshold"]
+    assert result["usage"]["model_calls"] > 0
+    assert "events" not in result
+
+
+@pytest.mark.usefixtures("scripted")
+def test_trace_adds_the_events(gnothi_json: RunJson) -> None:
+    events = {event["event"] for event in gnothi_json("ask", QUESTION, "--trace")["events"]}
+    assert events >= {"drafted", "decided", "searched", "ranked", "model_call"}
+
+
+@pytest.mark.usefixtures("scripted")
+def test_steps_are_plain_text_of_80_columns_when_piped(gnothi: Run) -> None:
+    code, out, err = gnothi("ask", QUESTION)
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    for part in ("draft", "gate", "search", "read", "write", "answers", "evidence", "cost"):
+        assert f"\n    {part}" in f"\n{out}" or f" {part} " in out
+    assert f"\n{TRUE}\n" in out
+
+
+def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_json: RunJson) -> None:
+    arguments = ("--method", "direct", "--choice", "Ada Bram", "--choice", "Bram Dor", "--set", "max_tokens=2")
+    assert gnothi_json("ask", KNOWN, *arguments)["answer"] == "Ada Bram"
+    assert scripted.prompts[0].choices == ("Ada Bram", "Bram Dor")
+    doubt = [gnothi_json("ask", QUESTION, "--seed", seed)["decisions"][0]["score"] for seed in ("1", "2", "1")]
+    assert doubt[0] == doubt[2] != doubt[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((" ",), 2, "empty question"),
+        ((KNOWN, "--method", "seaker"), 2, "unknown method: got 'seaker'. Did you mean 'seakr'?"),
+        ((KNOWN, "--set", "treshold=1"), 2, "Did you mean 'threshold'?"),
+        ((KNOWN, "--set", "threshold=high"), 2, "expected a number or none"),
+        ((KNOWN, "--set", "max_steps=0"), 2, "expected at least 1"),
+        ((KNOWN, "--set", "max_steps"), 2, "--set key=value"),
+        ((KNOWN, "--set", "rag.k=many", "--method", "rag"), 2, "'k': got 'many'"),
+        ((KNOWN, "--set", "model.dtyp=float32"), 2, "unknown setting of model (from --set model.dtyp=float32)"),
+        ((KNOWN, "--config", "absent.toml"), 2, "cannot read the configuration file absent.toml"),
+        ((KNOWN, "--index", "absent"), 3, "absent"),
+        ((KNOWN, "--model", "some/model"), 2, "give --index PATH"),
+        ((KNOWN, "--seed", "x"), 2, "--seed"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_bad_input_is_one_clear_line(gnothi: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    got, out, err = gnothi("ask", *arguments)
+    assert message in err
+    assert (got, out) == (code, "")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_settings_come_from_file_environment_and_command_line(
+    gnothi_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def threshold(*arguments: str) -> float:
+        value: float = gnothi_json("ask", KNOWN, "--config", str(file), *arguments)["decisions"][0]["threshold"]
+        return value
+
+    file = tmp_path / "settings.toml"
+    file.write_text("threshold = -1.0\n[rag]\nk = 7\n[model]\n")
+    assert threshold() == -1.0
+    monkeypatch.setenv("GNOTHI_THRESHOLD", "-2")
+    assert threshold() == -2.0
+    assert threshold("--set", "seakr.threshold=-3") == -3.0
+
+
+WITH_SCRIPT = """
+import sys
+from gnothi.cli import main, resources
+from gnothi.models.fake import Scripted
+from tests.cli.conftest import script, stand_in
+resources.open_model = stand_in(Scripted(script, name="lab"))
+sys.exit(main.run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(colours: bool) -> None:
+    root = Path(main.__file__).parents[3]
+    environment = {
+        "PYTHONPATH": f"{root / 'src'}:{root}",
+        "TERM": "xterm-256color",
+        "COLUMNS": "80",
+        "PATH": os.environ["PATH"],
+    }
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment | ({} if colours else {"NO_COLOR": "1"}),
+    )
+    os.close(theirs)
+    output = b""
+    while chunk := _read(ours):
+        output += chunk
+    os.close(ours)
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 0
+    assert TRUE.encode() in output
+    assert (b"\x1b[32m" in output) == colours
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # Linux says EIO when the other side has closed
+        return b""

@@ -1,0 +1,55 @@
+"""What there is, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gnothi import methods
+from gnothi.datasets import FORMATS
+
+Run = Callable[..., tuple[int, str, str]]
+RunJson = Callable[..., Any]
+
+
+@pytest.mark.parametrize("command", ["methods", "models", "datasets"])
+def test_a_listing_fits_80_columns(gnothi: Run, command: str) -> None:
+    code, out, err = gnothi(command)
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_every_method_is_listed_with_needs_and_settings(gnothi: Run, gnothi_json: RunJson) -> None:
+    documents = {document["name"]: document for document in gnothi_json("methods")}
+    assert set(documents) == set(methods.names())
+    assert documents["seakr"]["needs"] == ["model", "retriever", "hidden states"]
+    threshold = next(setting for setting in documents["seakr"]["settings"] if setting["key"] == "threshold")
+    assert threshold["default"] == "none"
+    assert threshold["help"]
+    assert "threshold=none" in gnothi("methods")[1]
+
+
+def test_one_method_is_explained(gnothi: Run) -> None:
+    out = gnothi("methods", "rag")[1]
+    assert "Passages to retrieve." in out
+    assert "seakr" not in out
+
+
+def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
+    code, _, err = gnothi("methods", "raag")
+    assert code == 2
+    assert "Did you mean 'rag'?" in err
+
+
+def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
+    document = gnothi_json("datasets")
+    assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
+    assert {item["name"] for item in document["formats"]} == set(FORMATS)
+
+
+def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
+    document = gnothi_json("models")
+    assert "lab" in {item["spec"] for item in document["models"]}
+    assert all(setting["key"].startswith("model.") for setting in document["settings"])

@@ -1,0 +1,81 @@
+"""From names to models, indexes, methods and questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnothi.cli import resources
+from gnothi.config import read_settings
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.events import Searched, record
+from gnothi.models.fake import Scripted
+from tests.cli.conftest import stand_in
+
+
+def chosen(*overrides: str, names: tuple[str, ...] = ("direct", "rag")) -> dict[str, dict[str, object]]:
+    found = resources.method_settings(names, read_settings(overrides=overrides))
+    return {name: {key: value.value for key, value in given.items()} for name, given in found.items()}
+
+
+def test_a_plain_key_goes_to_every_method_that_has_it() -> None:
+    assert chosen("k=5", "max_tokens=7") == {"direct": {"max_tokens": "7"}, "rag": {"k": "5", "max_tokens": "7"}}
+
+
+def test_a_key_under_a_methods_name_goes_to_it_alone_and_wins() -> None:
+    assert chosen("max_tokens=7", "rag.max_tokens=9") == {"direct": {"max_tokens": "7"}, "rag": {"max_tokens": "9"}}
+
+
+def test_sections_of_others_are_left_alone() -> None:
+    assert chosen("seakr.threshold=1", "model.device=cpu") == {"direct": {}, "rag": {}}
+
+
+@pytest.mark.parametrize("override", ["kk=1", "rag.kk=1", "nowhere.k=1"])
+def test_an_unknown_key_fails(override: str) -> None:
+    with pytest.raises(UnknownName, match="setting of"):
+        chosen(override)
+
+
+def test_an_unknown_method_fails() -> None:
+    with pytest.raises(UnknownName, match="method"):
+        chosen(names=("rug",))
+
+
+async def test_resources_open_with_the_labs_index_by_default(scripted: Scripted) -> None:
+    async with resources.open_resources("lab", None, read_settings(), ["direct", "rag"]) as opened:
+        assert opened.retriever is not None
+        assert opened.method("direct").name == "direct"
+        with record() as events:
+            assert await opened.retriever.search("Who directed the film?", 3)
+        assert isinstance(events[0], Searched)
+    assert scripted.prompts == []
+
+
+async def test_another_model_has_no_index_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "open_model", stand_in(Scripted({}, name="some/model")))
+    async with resources.open_resources("some/model", None, read_settings(), ["direct"]) as opened:
+        assert opened.retriever is None
+    with pytest.raises(InvalidSetting, match="give --index PATH"):
+        async with resources.open_resources("some/model", None, read_settings(), ["direct", "rag"]):
+            pass
+
+
+async def test_settings_are_checked_before_anything_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "open_model", stand_in)  # which would fail, having no aclose
+    with pytest.raises(UnknownName):
+        async with resources.open_resources("lab", None, read_settings(overrides=["kk=1"]), ["rag"]):
+            pass
+
+
+def test_lab_questions_load_by_name_and_limit() -> None:
+    every = resources.load_questions("lab")
+    assert len(every) == resources.LAB_QUESTIONS
+    assert resources.load_questions("lab", limit=20) == every[:20]
+    assert {question.kind for question in resources.load_questions("lab:two_hop", limit=50)} == {"two_hop"}
+    assert len(resources.load_questions("lab", limit=700)) == 700
+
+
+def test_unknown_data_sets_fail() -> None:
+    with pytest.raises(UnknownName, match="data set"):
+        resources.load_questions("lap")
+    with pytest.raises(InvalidInput, match="no file"):
+        resources.load_questions("absent.jsonl")
