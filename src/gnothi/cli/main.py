@@ -20,8 +20,9 @@ BROKEN_PIPE = 141
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
-    "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
+    "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
+    "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
     "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),

@@ -1,0 +1,187 @@
+"""``gnothi lab``: the laboratory's world and model, its questions, and the training of the model."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi.cli import options, terminal
+from gnothi.errors import InvalidSetting, UnknownName
+
+if TYPE_CHECKING:
+    from gnothi.lab import Grid, World
+    from gnothi.lab.training import Recipe
+    from gnothi.types import Question
+
+GRID_SECTION = "grid"
+SETTINGS_FILE = "training.toml"
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group()
+def lab() -> None:
+    """The laboratory: an invented world, and a small model of which it is known what it knows."""
+
+
+@lab.command()
+@as_json
+def info(as_json: bool) -> None:
+    """What the built-in world, its library and its model hold."""
+    from gnothi import lab as laboratory
+
+    document = _world(laboratory.world()) | {"model": _model()}
+    if as_json:
+        terminal.print_json(document)
+        return
+    for heading, rows in document.items():
+        click.secho(heading, bold=True)
+        shown = {"": rows} if not isinstance(rows, dict) else rows
+        click.echo("\n".join(terminal.definitions((name, _shown(value)) for name, value in shown.items())))
+
+
+@lab.command()
+@click.option("--kind", metavar="KIND", help="One kind of question. [default: all kinds, in the default mix]")
+@click.option("--n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
+@click.option("--seed", default=0, show_default=True, help="Which ones.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JSON lines for eval.")
+@as_json
+def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json: bool) -> None:
+    """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
+    from gnothi import lab as laboratory
+    from gnothi.cli.resources import LAB_QUESTIONS
+
+    kinds: dict[str, Any] = {name: name for name in laboratory.KINDS}
+    if kind is not None and kind not in kinds:
+        raise UnknownName("kind of question", kind, kinds)
+    made = max(count, LAB_QUESTIONS)  # so that fewer are the first of more, as with eval's --limit
+    asked = laboratory.questions(laboratory.world(), kinds[kind] if kind else None, made, seed)[:count]
+    if out is not None:
+        out.write_text("".join(json.dumps(_record(question), ensure_ascii=False) + "\n" for question in asked), "utf-8")
+        click.echo(f"{len(asked)} questions in {out}", err=True)
+    if as_json:
+        terminal.print_json([_record(question) for question in asked])
+    elif out is None:
+        for question in asked:
+            choices = f" ({' / '.join(question.choices)})" if question.choices else ""
+            truth = [question.metadata[key] for key in ("familiarity", "coverage", "right_action")]
+            click.echo(f"{question.text}{choices}")
+            click.echo(f"    {', '.join(question.answers)}    seen {truth[0]}, library: {truth[1]}, right: {truth[2]}")
+
+
+@lab.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("lab-model"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder of the model; an unfinished training goes on there.",
+)
+@click.option("--seed", type=int, help="Another world and another model. [default: 0, the built-in world]")
+@options.settings
+def train(out: Path, seed: int | None, config: Path | None, overrides: tuple[str, ...]) -> None:
+    """Train the laboratory's model from nothing, on a GPU if there is one.
+
+    The settings of the recipe and the shares of the world's grid can be set: --set steps=100, --set grid.often=0.5. The same
+    command again goes on after an interruption. Use the result with --model DIR.
+    """
+    from gnothi.config import resolved, to_toml
+    from gnothi.lab.training import train as run
+
+    recipe, grid = _recipe(options.read(config, overrides))
+    recipe = recipe if seed is None else replace(recipe, seed=seed)
+    wanted = to_toml(resolved(recipe) | {f"{GRID_SECTION}.{key}": value for key, value in resolved(grid).items()})
+    _claim(out, wanted)
+    run(out, recipe, grid, report=_report)
+    click.echo(f"trained: use it with --model {out}", err=True)
+
+
+def _recipe(settings: Any) -> tuple[Recipe, Grid]:
+    from gnothi.config import build
+    from gnothi.lab import Grid
+    from gnothi.lab.training import Recipe
+
+    recipe = build(Recipe, settings.plain({GRID_SECTION}), "the lab's training")
+    return recipe, build(Grid, settings.section(GRID_SECTION), "the lab's grid")
+
+
+def _claim(out: Path, wanted: str) -> None:
+    """Note in ``out`` what is being trained there. Raises InvalidSetting where it is something else."""
+    note = out / SETTINGS_FILE
+    if note.is_file():
+        if note.read_text("utf-8") != wanted:
+            raise InvalidSetting(
+                f"{out} holds a training with other settings (see {note}); expected the same ones. Choose another --out."
+            )
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    note.write_text(wanted, "utf-8")
+
+
+def _report(row: dict[str, Any]) -> None:
+    """One probe: where the training stands and what the model can do by now."""
+    seconds = f"{row['seconds']:.0f} s"
+    click.echo(f"step {row['step']}, {row['tokens']:,} tokens, {seconds}, loss {row['loss']:.3f}", err=True)
+    abilities = [f"{name} {value:.2f}" for name, value in row.items() if name not in ("step", "tokens", "seconds", "loss")]
+    click.echo("\n".join(f"    {line}" for line in terminal.wrap("; ".join(abilities), 76)), err=True)
+
+
+def _world(world: World) -> dict[str, Any]:
+    from gnothi import lab as laboratory
+    from gnothi.lab.questions import DEFAULT_MIX
+
+    entities = world.entities.values()
+    grid = Counter((entity.familiarity, entity.coverage) for entity in entities)
+    return {
+        "world": {
+            "seed": world.seed,
+            "entities": dict(Counter(entity.type for entity in entities)),
+            "facts": len(world.facts),
+            "relations": len({fact.relation for fact in world.facts}),
+        },
+        "library": {"passages": len(laboratory.passages()), "triples": len(laboratory.triples())},
+        "entities by what the model saw and what the library holds": {
+            familiarity: {coverage: count for (seen, coverage), count in sorted(grid.items()) if seen == familiarity}
+            for familiarity in dict.fromkeys(entity.familiarity for entity in entities)
+        },
+        "questions in the default mix": {kind: f"{share:.0%}" for kind, share in DEFAULT_MIX.items()},
+    }
+
+
+def _model() -> dict[str, Any] | str:
+    """What the folder of the shipped model says of it."""
+    from gnothi.models import LAB_FOLDER
+
+    if not (LAB_FOLDER / "config.json").is_file():
+        return "not in this installation; make it with: gnothi lab train"
+    config = json.loads((LAB_FOLDER / "config.json").read_text("utf-8"))
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings")
+    card: dict[str, Any] = {name.replace("_", " "): config[name] for name in names}
+    weights = sum(path.stat().st_size for path in LAB_FOLDER.glob("*.safetensors"))
+    card["weights"] = f"{weights / 1e6:.1f} MB"
+    curve = LAB_FOLDER / "curve.jsonl"
+    if curve.is_file():
+        last = json.loads(curve.read_text("utf-8").splitlines()[-1])
+        card |= {name: value for name, value in last.items() if name not in ("seconds", "loss")}
+    return card
+
+
+def _record(question: Question) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "question": question.text,
+        "answers": list(question.answers),
+        "choices": list(question.choices),
+        "kind": question.kind,
+        "metadata": dict(question.metadata),
+    }
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(f"{count} {name}" for name, count in value.items()) if isinstance(value, dict) else str(value)

@@ -1,0 +1,80 @@
+"""`gnothi lab`: the world at a glance, its questions as data, its training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnothi import lab
+from gnothi.cli import resources
+from gnothi.cli.lab import SETTINGS_FILE
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_info_counts_what_there_is(gnothi: Run) -> None:
+    code, out, err = gnothi("lab", "info")
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_info_as_json_agrees_with_the_world(gnothi: Run) -> None:
+    document = json.loads(gnothi("lab", "info", "--json")[1])
+    assert document["world"]["facts"] == len(lab.world().facts)
+    assert document["library"]["passages"] == len(lab.passages())
+    grid = document["entities by what the model saw and what the library holds"]
+    assert sum(sum(row.values()) for row in grid.values()) == len(lab.world().entities)
+
+
+def test_questions_written_to_a_file_are_those_of_the_data_set(gnothi: Run, tmp_path: Path) -> None:
+    out = tmp_path / "questions.jsonl"
+    code, stdout, _ = gnothi("lab", "questions", "--kind", "two_hop", "--n", "500", "--out", str(out))
+    assert (code, stdout) == (0, "")
+    assert resources.load_questions(str(out)) == resources.load_questions("lab:two_hop")
+
+
+def test_questions_show_their_truths(gnothi: Run) -> None:
+    documents = json.loads(gnothi("lab", "questions", "--n", "5", "--seed", "3", "--json")[1])
+    assert len(documents) == 5
+    out = gnothi("lab", "questions", "--n", "5", "--seed", "3")[1]
+    assert all(document["question"] in out and document["answers"][0] in out for document in documents)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("questions", "--kind", "three_hop"), "unknown kind of question: got 'three_hop'. Did you mean 'two_hop'?"),
+        (("questions", "--n", "0"), "--n"),
+        (("train", "--set", "stepps=1"), "Did you mean 'steps'?"),
+        (("train", "--set", "grid.often=0.9"), "sum to 1"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    gnothi: Run, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = gnothi("lab", *arguments)
+    assert message in err
+    assert (code, out) == (2, "")
+    assert not list(tmp_path.iterdir())
+
+
+TINY = {"steps": 2, "hidden": 16, "layers": 2, "heads": 2, "intermediate": 16, "rows": 2, "width": 64, "prepared": "false"}
+
+
+@pytest.mark.slow
+def test_training_writes_a_model_and_refuses_to_mix_settings(gnothi: Run, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    arguments = ("lab", "train", "--out", str(out), *(f"--set={key}={value}" for key, value in TINY.items()))
+    code, stdout, err = gnothi(*arguments)
+    assert (code, stdout) == (0, "")
+    assert "step 2" in err
+    assert {"config.json", "model.safetensors", "tokenizer.json", "gnothi.json", SETTINGS_FILE} <= {
+        f.name for f in out.iterdir()
+    }
+    code, _, err = gnothi(*arguments, "--seed", "1")
+    assert code == 2
+    assert "other settings" in err

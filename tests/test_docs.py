@@ -1,0 +1,90 @@
+"""README and docs: their examples run, their links lead somewhere, their commands exist.
+
+Code blocks in Python are run as programs, blocks marked ``console`` as shell scripts, each in an empty folder. Lines that
+install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gnothi.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_NOT_OURS = re.compile(r"^(pip|pytest|make|git|cd|python -m (pip|pytest|venv)|source|\.ci/run)\b")
+_BLOCK = re.compile(r"(?:<!--(?P<note>[^>]*)-->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    page: Path
+    line: int
+    language: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def examples() -> list[Example]:
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in _BLOCK.finditer(text):
+            if (block["note"] or "").strip().startswith("not run:"):
+                continue
+            code = block["code"]
+            if block["language"] == "console":
+                code = "\n".join(line for line in code.splitlines() if not _NOT_OURS.match(line))
+            if block["language"] in ("console", "python") and code.strip():
+                found.append(Example(page, text.count("\n", 0, block.start()) + 1, block["language"], code))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", examples(), ids=str)
+def test_example_runs(example: Example, tmp_path: Path) -> None:
+    launcher = tmp_path / "bin" / "gnothi"
+    launcher.parent.mkdir()
+    launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gnothi "$@"\n')
+    launcher.chmod(0o755)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": f"{launcher.parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-c", example.code] if example.language == "python" else ["bash", "-euc", example.code]
+    finished = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert finished.returncode == 0, f"{example}\n{finished.stdout}\n{finished.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor and linked.suffix == ".md":
+            titles = re.findall(r"^#+ +(.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_named_in_the_pages_exist(page: Path) -> None:
+    named = set(re.findall(r"(?:^|`)gnothi ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= set(COMMANDS)
+
+
+def test_ci_runs_a_block_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"<!-- ci -->\n```console\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    assert block.splitlines()[-1].startswith("pytest")
