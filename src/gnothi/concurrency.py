@@ -8,26 +8,40 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
 async def gather(*awaitables: Awaitable[T]) -> list[T]:
     """Await all, in order. The first failure cancels the others and is raised as itself, not inside an ExceptionGroup."""
-
-    async def run(awaitable: Awaitable[T]) -> T:
-        return await awaitable
-
     try:
         async with asyncio.TaskGroup() as group:
-            coroutines: list[Coroutine[Any, Any, T]] = [run(awaitable) for awaitable in awaitables]
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+            tasks = [group.create_task(_coroutine(awaitable)) for awaitable in awaitables]
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
     return [task.result() for task in tasks]
+
+
+async def both(first: Awaitable[A], second: Awaitable[B]) -> tuple[A, B]:
+    """``gather`` for two awaitables of different types."""
+    results: list[Any] = await gather(cast("Awaitable[Any]", first), cast("Awaitable[Any]", second))
+    return results[0], results[1]
+
+
+def _coroutine(awaitable: Awaitable[T]) -> Coroutine[Any, Any, T]:
+    # A coroutine becomes a task itself: inside a wrapper that is cancelled before its first step it would never be awaited.
+    if isinstance(awaitable, Coroutine):
+        return awaitable
+
+    async def wait() -> T:
+        return await awaitable
+
+    return wait()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
