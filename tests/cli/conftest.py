@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gnothi.models.wrappers import Seeded, Traced
 
 from gnothi import lab
 from gnothi.cli import main, resources
 from gnothi.models.fake import Reply, Scripted
+from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
 from gnothi.types import Prompt
 
