@@ -26,7 +26,7 @@ def test_definitions_wrap_beside_their_terms() -> None:
     lines = terminal.definitions([("k", "word " * 30), ("a_term_longer_than_the_column", "text")])
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].startswith("  k")
-    assert lines[-2:] == ["  a_term_longer_than_the_column", " " * 28 + "text"]
+    assert lines[-2:] == ["  a_term_longer_than_the_column", " " * 30 + "text"]
 
 
 def test_wide_letters_take_two_columns() -> None:

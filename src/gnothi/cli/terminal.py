@@ -80,7 +80,7 @@ def cut(text: str, width: int) -> str:
 def definitions(rows: Iterable[tuple[str, str]], indent: int = 2, width: int = PIPED_WIDTH) -> list[str]:
     """Terms and their explanations as lines of at most ``width`` columns; long terms get a line of their own."""
     rows = list(rows)
-    column = min(max((len(term) for term, _ in rows), default=0), 24)
+    column = min(max((len(term) for term, _ in rows), default=0), 26)
     lines = []
     for term, text in rows:
         first, *rest = wrap(text, width - indent - column - 2)

@@ -89,5 +89,5 @@ def degenerate(gate: Mapping[str, Any] | None) -> str | None:
     limits = ", ".join(f"{threshold:g}" for threshold in gate["thresholds"])
     return (
         f"the gate ({gate['signal']}, threshold {limits}) retrieved in {rate:.1%} of {gate['decisions']} decisions: it "
-        f"(almost) {which} fires. Thresholds do not transfer between models: calibrate it (gnothi calibrate) or set another."
+        f"(almost) {which} fires. Thresholds do not transfer between models: set another, chosen from this run's scores."
     )

@@ -78,7 +78,7 @@ class SeaKR(SignalSettings):
         if self.threshold is None and not self.always_retrieve and signals.find(self.signal).default_threshold is None:
             raise InvalidSetting(
                 f"setting 'threshold': got none, but signal {self.signal!r} has no usual threshold. "
-                "Give one with --set threshold=..., found with 'gnothi calibrate'."
+                "Give one with --set threshold=..., chosen from the scores of a run with always_retrieve=true."
             )
 
     @property

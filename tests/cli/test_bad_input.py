@@ -1,0 +1,89 @@
+"""What users get wrong: one clear message, the contract's exit code, nothing lost, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model with a short context, in transformers format."""
+    pytest.importorskip("transformers")
+    from tests.models import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    model = tiny.build_model("llama")
+    model.save_pretrained(folder)
+    tiny.build_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_a_question_longer_than_the_models_context(gnothi: Run, tiny_model: Path) -> None:
+    code, out, err = gnothi("ask", "why " * 100_000, "--method", "direct", "--model", str(tiny_model))
+    assert "does not fit" in err
+    assert (code, out) == (2, "")
+
+
+def test_a_folder_that_holds_no_model(gnothi: Run, tmp_path: Path) -> None:
+    code, out, err = gnothi("ask", "Why?", "--method", "direct", "--model", str(tmp_path))
+    assert str(tmp_path) in err
+    assert (code, out) == (3, "")
+
+
+def test_a_hub_id_that_cannot_be_had(gnothi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    code, out, err = gnothi("ask", "Why?", "--method", "direct", "--model", "nobody/no-such-model")
+    assert "nobody/no-such-model" in err
+    assert (code, out) == (3, "")
+
+
+def test_a_configuration_file_that_is_not_toml(gnothi: Run, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_bytes(b"\xff\xfe k = 1")
+    code, _, err = gnothi("ask", "Why?", "--config", str(file))
+    assert "not valid TOML" in err
+    assert code == 2
+
+
+def test_an_environment_variable_that_no_setting_has(gnothi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNOTHI_TRESHOLD", "1")
+    code, _, err = gnothi("ask", "Why?")
+    assert "environment variable GNOTHI_TRESHOLD" in err
+    assert "Did you mean 'threshold'?" in err
+    assert code == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
+def test_a_full_disk(gnothi: Run) -> None:
+    code, out, err = gnothi("lab", "questions", "--out", "/dev/full")
+    assert "disk is full" in err
+    assert (code, out) == (3, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("eval", "lap", "--out", "run"), 2, "unknown data set: got 'lap'. Did you mean 'lab'?"),
+        (("eval", "absent.jsonl", "--out", "run"), 2, "no file absent.jsonl"),
+        (("eval", "lab", "--method", "direct,raag", "--out", "run"), 2, "unknown method: got 'raag'. Did you mean 'rag'?"),
+        (("eval", "lab", "--limit", "0", "--out", "run"), 2, "--limit"),
+        (("eval", "broken.jsonl", "--out", "run"), 2, "broken.jsonl, line 2"),
+        (("index", "search", "absent", "query"), 3, "absent"),
+        (("index", "info", "absent"), 3, "absent"),
+        (("index", "build", "absent.jsonl", "--out", "index"), 2, "absent.jsonl"),
+        (("index", "build", "broken.jsonl", "--out", "index"), 2, "line 2"),
+    ],
+)
+def test_bad_names_and_files(
+    gnothi: Run, arguments: tuple[str, ...], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.jsonl").write_text('{"id": "1", "question": "Why?", "answers": ["so"], "text": "A passage."}\n{"id": \n')
+    got, out, err = gnothi(*arguments)
+    assert message in err
+    assert (got, out) == (code, "")
