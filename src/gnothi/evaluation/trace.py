@@ -1,0 +1,86 @@
+"""The events of one question as short steps that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+STEPS = 60
+CHARACTERS = 320
+
+
+class Step(NamedTuple):
+    """``kind`` is the event's tag, ``title`` a few words, ``lines`` what there is to read."""
+
+    kind: str
+    title: str
+    lines: tuple[str, ...]
+
+
+def steps(events: Sequence[Mapping[str, Any]]) -> list[Step]:
+    """At most ``STEPS`` of them, long texts cut; what cannot be read (an event of a later version) is named."""
+    shown = [_step(event) for event in events[:STEPS]]
+    if len(events) > STEPS:
+        shown.append(Step("more", f"{len(events) - STEPS} more events are in events.jsonl", ()))
+    return shown
+
+
+def _step(event: Mapping[str, Any]) -> Step:
+    kind = str(event.get("event", "event"))
+    try:
+        return _READERS[kind](event)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return Step(kind, kind, (_cut(str(dict(event))),))
+
+
+def _model_call(event: Mapping[str, Any]) -> Step:
+    tokens = f"{event['prompt_tokens']} + {event['generated_tokens']} tokens"
+    texts = [_cut(text) for text in event.get("texts", ())]
+    distinct = list(dict.fromkeys(texts))
+    lines = [f"{texts.count(text)} × {text}" if len(texts) > 1 else text for text in distinct[:6]]
+    if len(distinct) > 6:
+        lines.append(f"and {len(distinct) - 6} other texts")
+    return Step("model_call", f"{event['operation']} ({event['task']}), {tokens}", tuple(lines))
+
+
+def _searched(event: Mapping[str, Any]) -> Step:
+    found = [scored["passage"] for scored in event["passages"]]
+    lines = [
+        _cut(f"{passage['title']}: {passage['text']}" if passage["title"] else passage["text"], 160) for passage in found[:5]
+    ]
+    if len(found) > 5:
+        lines.append(f"and {len(found) - 5} more")
+    return Step("searched", f"searched “{_cut(event['query'], 120)}”, found {len(found)}", tuple(lines))
+
+
+def _drafted(event: Mapping[str, Any]) -> Step:
+    return Step("drafted", f"drafted, uncertainty {_number(event['uncertainty'])}", (_cut(event["text"]),))
+
+
+def _decided(event: Mapping[str, Any]) -> Step:
+    limit = "" if event["threshold"] is None else f", threshold {_number(event['threshold'])}"
+    score = f" ({event['signal']} {_number(event['score'])}{limit})" if event["signal"] else ""
+    return Step("decided", f"{event['kind']}: {event['verdict']}{score}", ())
+
+
+def _ranked(event: Mapping[str, Any]) -> Step:
+    candidates = [f"{_number(score)} {label}: {_cut(text, 160)}" for label, text, score in event["candidates"]]
+    return Step("ranked", f"ranked {len(candidates)} by uncertainty ({event['kind']}), the first was taken", tuple(candidates))
+
+
+_READERS = {
+    "model_call": _model_call,
+    "searched": _searched,
+    "drafted": _drafted,
+    "decided": _decided,
+    "ranked": _ranked,
+}
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"
+
+
+def _cut(text: str, characters: int = CHARACTERS) -> str:
+    text = " ".join(str(text).split())
+    return text if len(text) <= characters else text[: characters - 1] + "…"
