@@ -95,12 +95,10 @@ def full(path: Path) -> Path:
 
 def self_contained(html: str) -> Page:
     page = Page(html)
-    assert not re.search(
-        r"https?:|//[a-z]|@import|url\((?!#)", html.replace("https://", "http://") if "http" in page.text else html
-    )
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest|import\(", html)
     for tag, attributes in page.tags:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base", "image")
-        assert "src" not in attributes
+        assert not {"src", "srcset", "action", "data", "poster"} & set(attributes)
         for name in ("href", "xlink:href"):
             assert attributes.get(name, "#") is not None
             assert (attributes.get(name) or "#").startswith("#")
@@ -108,7 +106,7 @@ def self_contained(html: str) -> Page:
     assert not [name for name, count in ids.items() if count > 1]
     targets = {(attributes.get("xlink:href") or attributes.get("href") or "#")[1:] for _, attributes in page.tags}
     assert {target for target in targets if target} <= set(ids)
-    assert {name for name in re.findall(r"url\(#([^)]+)\)", html)} <= set(ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", html)) <= set(ids)
     return page
 
 
@@ -132,7 +130,7 @@ def test_a_full_run(tmp_path: Path) -> None:
         "mcnemar exact",
         "seakr: 1 of 61 questions failed",
         "RuntimeError: broken",
-        "decisions, given what the model saw",
+        "Decisions, given what the model saw",
         "By kind of question",
         "ranked 2 by uncertainty (passage)",
     ):
@@ -221,7 +219,5 @@ def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
         asked = [Question("c", "Which?", ("x",), ("x", "y"), "choice")]
         asyncio.run(run({"scripted": ScriptedMethod()}, asked, folder))
     text = " ".join(Page(render(load_runs([tmp_path / "run"]))).text.split())
-    assert (
-        "question c, choice gold x choices x / y" in re.sub(r"(?<=[a-z])(question|gold|choices)", r" \1", text)
-        or "x / y" in text
-    )
+    assert "c, choice" in text
+    assert "x / y" in text

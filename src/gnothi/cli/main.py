@@ -20,9 +20,9 @@ BROKEN_PIPE = 141
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
-    "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
+    "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
