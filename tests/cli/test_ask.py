@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -152,3 +153,37 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 4096)
     except OSError:  # Linux says EIO when the other side has closed
         return b""
+
+
+SLOW_MODEL = """
+import asyncio, sys
+from gnothi.cli import main, resources
+from gnothi.models.fake import Scripted
+from tests.cli.conftest import stand_in
+
+class Slow(Scripted):
+    async def sample(self, *arguments):
+        print("asked", flush=True)
+        await asyncio.sleep(600)
+
+resources.open_model = stand_in(Slow({}, default="So."))
+sys.exit(main.run(sys.argv[1:]))
+"""
+
+
+def test_an_interrupt_ends_it_with_one_line() -> None:
+    root = Path(main.__file__).parents[3]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_MODEL, "ask", QUESTION],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PYTHONPATH": f"{root / 'src'}:{root}"},
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asked\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == main.INTERRUPTED
+    (line,) = err.strip().splitlines()
+    assert line.startswith("gnothi: interrupted.")
