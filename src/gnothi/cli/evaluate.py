@@ -125,7 +125,7 @@ def evaluate(
         terminal.print_json(summary["methods"])
     else:
         summary_table.show(terminal.console(), summary)
-        click.echo(f"run: {out} (pictures and single questions: gnothi report {out} --html FILE)")
+        click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
 
 

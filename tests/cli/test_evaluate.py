@@ -1,0 +1,175 @@
+"""``gnothi eval`` and ``gnothi report`` with a scripted model in place of the laboratory's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.evaluation.run_folder import read_config, read_rows
+from gnothi.models.fake import Scripted
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., tuple[int, str, str]]
+THREE = ("--method", "direct,rag", "--method", "seakr", "--limit", "12")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_json_is_one_object_per_method(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    found = gnothi_json("eval", "lab:one_hop", *THREE, "--out", str(tmp_path / "run"))
+    assert [method["method"] for method in found] == ["direct", "rag", "seakr"]
+    for method in found:
+        assert (method["dataset"], method["n"], method["failures"]) == ("lab:one_hop", 12, 0)
+    direct, rag, seakr = found
+    assert (direct["retrieval_rate"], rag["retrieval_rate"]) == (0, 1)
+    assert (direct["gate_auroc"], rag["retrievals"]) == (None, 1)
+    assert seakr["gate"]["decisions"] >= 12
+    assert seakr["model_calls"] > direct["model_calls"]
+    assert json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))["methods"] == found
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_table_fits_80_columns(gnothi: Run, tmp_path: Path) -> None:
+    code, out, err = gnothi("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
+    assert (code, err) == (0, "")
+    assert max(len(line) for line in out.splitlines() if not line.startswith("run: ")) <= 80
+    for said in ("direct", "seakr", "never", "right decisions", "mcnemar exact", "gnothi report"):
+        assert said in out
+
+
+def test_the_same_command_again_asks_nothing(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = ("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
+    first = gnothi_json(*arguments)
+    asked = len(scripted.prompts)
+    assert gnothi_json(*arguments) == first
+    assert len(scripted.prompts) == asked
+
+
+@pytest.mark.usefixtures("scripted")
+def test_other_settings_are_refused(gnothi: Run, tmp_path: Path) -> None:
+    arguments = ("eval", "lab", "--method", "seakr", "--limit", "3", "--out", str(tmp_path / "run"))
+    assert gnothi(*arguments, "--set", "threshold=-5")[0] == 0
+    code, out, err = gnothi(*arguments, "--set", "threshold=-4")
+    assert (code, out) == (2, "")
+    assert "method.seakr.threshold = -5.0, got -4.0" in err
+    code, _, err = gnothi(*arguments, "--set", "threshold=-5", "--seed", "3")
+    assert code == 2
+    assert "seed = 0, got 3" in err
+    assert gnothi(*arguments, "--set", "threshold=-5", "--concurrency", "2")[0] == 0
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_config_is_fully_resolved(gnothi: Run, tmp_path: Path) -> None:
+    gnothi("eval", "lab", "--method", "seakr,direct", "--limit", "2", "--out", str(tmp_path / "run"), "--set", "max_steps=3")
+    config = read_config(tmp_path / "run")
+    assert config["method.seakr.max_steps"] == 3
+    assert config["method.seakr.rerank"] is True
+    assert (config["dataset.name"], config["dataset.questions"], config["model.name"]) == ("lab", 2, "lab")
+    assert any(key.startswith("method.direct.") for key in config)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_file_of_questions(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"question": "Who wrote the known book?", "answer": ["Ada Bram"]}\n', encoding="utf-8")
+    (found,) = gnothi_json("eval", str(file), "--method", "direct", "--out", str(tmp_path / "run"))
+    assert (found["n"], found["em"], found["dataset"]) == (1, 1, str(file))
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_changed_file_is_noticed(gnothi: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    arguments = ("eval", str(file), "--method", "direct", "--out", str(tmp_path / "run"))
+    for answer, expected in (("Ada Bram", 0), ("Someone else", 2)):
+        file.write_text(json.dumps({"question": "Who wrote the known book?", "answer": answer}) + "\n", encoding="utf-8")
+        code, _, err = gnothi(*arguments)
+        assert code == expected
+    assert "dataset.fingerprint" in err
+
+
+def test_failed_questions_give_exit_code_1_and_are_tried_again(
+    scripted: Scripted, gnothi: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("eval", "lab", "--method", "direct", "--limit", "6", "--out", str(tmp_path / "run"))
+    with monkeypatch.context() as broken:
+        broken.setattr(scripted, "_script", {})
+        code, out, _ = gnothi(*arguments)
+        assert code == 1
+        assert "6 of 6 questions failed" in out
+        code, out, err = gnothi(*arguments, "--max-failures", "2", "--concurrency", "1", "--json")
+        assert (code, out) == (1, "")
+        assert "stopped: 3 questions failed" in err
+    code, out, _ = gnothi(*arguments)
+    assert code == 0
+    assert "questions failed" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("lob",), "lab:one_hop"),
+        (("absent.jsonl",), "there is no file"),
+        (("lab", "--method", "sekr"), "Did you mean 'seakr'"),
+        (("lab", "--method", ","), "expected the name of a method"),
+        (("lab", "--set", "treshold=3"), "threshold"),
+        (("lab", "--set", "max_steps=many"), "whole number"),
+        (("lab", "--limit", "0"), "0"),
+        (("lab", "--format", "jsonl"), "only files have a format"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_made(
+    scripted: Scripted, gnothi: Run, tmp_path: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    code, out, err = gnothi("eval", *arguments, "--out", str(tmp_path / "run"))
+    assert (code, out) == (2, "")
+    assert named in err
+    assert not (tmp_path / "run").exists()
+    assert scripted.prompts == []
+
+
+@pytest.mark.usefixtures("scripted")
+def test_report(gnothi: Run, tmp_path: Path) -> None:
+    gnothi("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
+    code, out, err = gnothi("report", str(tmp_path / "run"), "--html", str(tmp_path / "pages" / "page.html"))
+    assert (code, err) == (0, "")
+    assert "seakr" in out
+    assert "<svg" in (tmp_path / "pages" / "page.html").read_text(encoding="utf-8")
+    code, out, _ = gnothi("report", str(tmp_path / "run"), "--json")
+    assert [method["method"] for method in json.loads(out)[0]["methods"]] == ["direct", "rag", "seakr"]
+    code, _, err = gnothi("report", str(tmp_path))
+    assert code == 2
+    assert "is not a run" in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["eval", "lab", "--method", "direct", "--limit", "60", "--concurrency", "2", "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments]
+    process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (out.exists() and len(read_rows(out)) >= 3):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    kept = len(read_rows(out))
+    assert process.returncode == 130, said
+    assert printed == ""
+    assert f"interrupted. {kept} of 60 answers are kept in {out}; the same command goes on from there." in said
+    assert "Traceback" not in said
+    assert 3 <= kept < 60
+    _, shown, _ = gnothi("report", str(out))
+    assert "unfinished" in shown
+    assert gnothi(*arguments)[0] == 0
+    assert gnothi("eval", "lab", "--method", "direct", "--limit", "60", "--out", str(tmp_path / "undisturbed"))[0] == 0
+    undisturbed = [row.comparable() for row in read_rows(tmp_path / "undisturbed")]
+    assert [row.comparable() for row in read_rows(out)] == undisturbed
