@@ -1,7 +1,7 @@
 # `make help` lists what there is. Everything runs in the environment that is active.
 
 PYTHON ?= python
-CODE = src tests $(wildcard benchmarks)
+CODE = src tests benchmarks
 
 .DEFAULT_GOAL := help
 .PHONY: help install check format lint types imports test test-slow test-docs bench build clean ci
@@ -36,7 +36,7 @@ test-slow: ## Run the tests that take longer
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
 
-bench: ## Run the benchmarks, or one of them: make bench ONLY=name
+bench: ## List the benchmarks, or run some: make bench ONLY='NAME ...'
 	$(PYTHON) -m benchmarks $(ONLY)
 
 build: ## Build the wheel and the source distribution into dist/

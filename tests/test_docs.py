@@ -1,7 +1,7 @@
 """README and docs: their examples run, their links lead somewhere, their commands exist.
 
-Code blocks in Python are run as programs, blocks marked ``console`` as shell scripts, each in an empty folder. Lines that
-install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only.
+The Python blocks of a page are run in order as one program, its ``console`` blocks as one shell script, in an empty folder.
+Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only.
 """
 
 from __future__ import annotations
@@ -26,26 +26,21 @@ _BLOCK = re.compile(r"(?:<!--(?P<note>[^>]*)-->\n)?^```(?P<language>\w+)\n(?P<co
 @dataclass(frozen=True)
 class Example:
     page: Path
-    line: int
     language: str
     code: str
 
     def __str__(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+        return f"{self.page.relative_to(ROOT)}-{self.language}"
 
 
 def examples() -> list[Example]:
     found = []
     for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for block in _BLOCK.finditer(text):
-            if (block["note"] or "").strip().startswith("not run:"):
-                continue
-            code = block["code"]
-            if block["language"] == "console":
-                code = "\n".join(line for line in code.splitlines() if not _NOT_OURS.match(line))
-            if block["language"] in ("console", "python") and code.strip():
-                found.append(Example(page, text.count("\n", 0, block.start()) + 1, block["language"], code))
+        code: dict[str, list[str]] = {"python": [], "console": []}
+        for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            if block["language"] in code and not (block["note"] or "").strip().startswith("not run:"):
+                code[block["language"]] += [line for line in block["code"].splitlines() if not _NOT_OURS.match(line)]
+        found += [Example(page, language, "\n".join(lines)) for language, lines in code.items() if any(lines)]
     return found
 
 
