@@ -1,71 +1,159 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
+import threading
+from collections.abc import Sequence
 
 import pytest
 
-from gnothi.concurrency import both, gather
+from gnothi.concurrency import Batcher, Inbox, Job, gather, in_batches
 
 
-async def value(result: int, wait: float = 0.0) -> int:
-    await asyncio.sleep(wait)
-    return result
+class Recorder:
+    """Doubles numbers; remembers its batches; a negative number fails alone. Holds each batch until ``gate`` is open."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.started = threading.Event()
+
+    def __call__(self, batch: Sequence[int]) -> list[int | Exception]:
+        self.batches.append(list(batch))
+        self.started.set()
+        assert self.gate.wait(10)
+        return [ValueError(str(number)) if number < 0 else 2 * number for number in batch]
 
 
-async def fail(message: str) -> int:
-    raise ValueError(message)
+async def test_gather_keeps_order_and_cancels_siblings() -> None:
+    assert await gather(asyncio.sleep(0.01, 1), asyncio.sleep(0, 2)) == [1, 2]
+    sibling = asyncio.Event()
 
-
-async def test_gather_keeps_the_order_of_its_arguments() -> None:
-    assert await gather(value(1, 0.01), value(2), value(3)) == [1, 2, 3]
-
-
-async def test_gather_of_nothing() -> None:
-    assert await gather() == []
-
-
-async def test_the_first_failure_is_raised_as_itself_and_cancels_the_others() -> None:
-    cancelled = asyncio.Event()
-
-    async def waiting() -> int:
+    async def slow() -> None:
         try:
-            return await value(1, 60)
+            await asyncio.sleep(30)
         except asyncio.CancelledError:
-            cancelled.set()
+            sibling.set()
             raise
 
-    with pytest.raises(ValueError, match="nested"):
-        await gather(waiting(), gather_of_a_failure())
-    assert cancelled.is_set()
-
-
-async def gather_of_a_failure() -> int:
-    await asyncio.sleep(0)
-    return (await gather(fail("nested"), value(1, 60)))[0]
-
-
-async def test_a_future_may_be_gathered() -> None:
-    future = asyncio.get_running_loop().create_future()
-    future.set_result(5)
-    assert await gather(future, value(1)) == [5, 1]
-
-
-async def test_both_keeps_types_apart() -> None:
-    async def text() -> str:
-        return "a"
-
-    assert await both(text(), value(2)) == ("a", 2)
-
-
-async def test_cancelled_before_the_first_step_leaves_no_coroutine_unawaited() -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        task = asyncio.ensure_future(gather(value(1), value(2)))
+    async def failing() -> None:
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        gc.collect()
-    assert not caught
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        await gather(slow(), failing())
+    assert sibling.is_set()
+
+
+async def test_everything_that_waits_while_the_worker_is_busy_makes_the_next_batch() -> None:
+    work = Recorder()
+    work.gate.clear()
+    batcher = Batcher(in_batches(work))
+    first = asyncio.create_task(batcher.submit(1))
+    await asyncio.to_thread(work.started.wait)
+    others = [asyncio.create_task(batcher.submit(number)) for number in range(2, 100)]
+    await asyncio.sleep(0)
+    work.gate.set()
+    assert await gather(first, *others) == [2 * number for number in range(1, 100)]
+    assert work.batches == [[1], list(range(2, 100))]
+    await batcher.aclose()
+
+
+async def test_a_failing_request_fails_alone() -> None:
+    batcher = Batcher(in_batches(Recorder()))
+    results = await asyncio.gather(*(batcher.submit(number) for number in (1, -1, 2)), return_exceptions=True)
+    assert results[0] == 2
+    assert results[2] == 4
+    assert isinstance(results[1], ValueError)
+    await batcher.aclose()
+
+
+async def test_a_cancelled_request_never_reaches_the_worker_or_is_ignored() -> None:
+    work = Recorder()
+    work.gate.clear()
+    batcher = Batcher(in_batches(work))
+    running = asyncio.create_task(batcher.submit(1))
+    await asyncio.to_thread(work.started.wait)
+    waiting, kept = asyncio.create_task(batcher.submit(2)), asyncio.create_task(batcher.submit(3))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    running.cancel()
+    await asyncio.sleep(0)
+    work.gate.set()
+    assert await kept == 6
+    assert work.batches == [[1], [3]]
+    await batcher.aclose()
+
+
+async def test_an_escaping_exception_goes_to_the_taken_jobs_and_work_goes_on() -> None:
+    calls: list[int] = []
+
+    def work(inbox: Inbox[int, int]) -> None:
+        jobs = inbox.take()
+        calls.append(len(jobs))
+        if len(calls) == 1:
+            raise OSError("device lost")
+        for job in jobs:
+            job.finish(job.request)
+
+    batcher = Batcher(work)
+    with pytest.raises(OSError, match="device lost"):
+        await batcher.submit(1)
+    assert await batcher.submit(2) == 2
+    await batcher.aclose()
+
+
+async def test_a_job_without_an_outcome_is_an_error_not_a_hang() -> None:
+    def forgetful(inbox: Inbox[int, int]) -> None:
+        inbox.take()
+
+    batcher = Batcher(forgetful, name="forgetful")
+    with pytest.raises(RuntimeError, match="forgetful left a request"):
+        await batcher.submit(1)
+    await batcher.aclose()
+
+
+async def test_a_worker_can_admit_newcomers() -> None:
+    arrived = threading.Event()
+
+    def work(inbox: Inbox[int, int]) -> None:
+        first = inbox.take()
+        arrived.set()
+        newcomers: list[Job[int, int]] = []
+        while not newcomers:
+            newcomers = inbox.take()
+        for job in [*first, *newcomers]:
+            job.finish(len(first) + len(newcomers))
+
+    batcher = Batcher(work)
+    first = asyncio.create_task(batcher.submit(1))
+    await asyncio.to_thread(arrived.wait)
+    assert await gather(batcher.submit(2), first) == [2, 2]
+    await batcher.aclose()
+
+
+def test_one_batcher_serves_several_event_loops() -> None:
+    batcher = Batcher(in_batches(Recorder()))
+    assert asyncio.run(batcher.submit(1)) == 2
+    assert asyncio.run(batcher.submit(2)) == 4
+    asyncio.run(batcher.aclose())
+
+
+async def test_closing_cancels_what_waits_and_refuses_more() -> None:
+    work = Recorder()
+    work.gate.clear()
+    batcher = Batcher(in_batches(work))
+    running = asyncio.create_task(batcher.submit(1))
+    await asyncio.to_thread(work.started.wait)
+    waiting = asyncio.create_task(batcher.submit(2))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(batcher.aclose())
+    await asyncio.sleep(0)
+    work.gate.set()
+    await closing
+    assert await running == 2
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(RuntimeError, match="closed"):
+        await batcher.submit(3)
+    await batcher.aclose()

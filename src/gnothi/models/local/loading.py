@@ -55,13 +55,14 @@ def _no_progress_bars() -> Iterator[None]:
     """Loading shows a bar for weights, which would stand in the middle of a command's own output."""
     from transformers.utils import logging
 
+    library: Any = logging
     enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    library.disable_progress_bar()
     try:
         yield
     finally:
         if enabled:
-            logging.enable_progress_bar()
+            library.enable_progress_bar()
 
 
 def _reach(spec: str, name: str) -> None:

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.errors import InvalidSetting
+from gnothi.models.rendering import Chat, Plain, Renderer, Tagged, join, make_renderer
+from gnothi.types import Demonstration, Passage, Prompt, Task
+
+TEMPLATE = (
+    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+DEMONSTRATION = Demonstration("Who wrote Emma?", "Jane Austen", (Passage("d", "Emma is a novel by Jane Austen."),))
+TASK = Task("answer", "Answer briefly.", (DEMONSTRATION,), "Answer:")
+PROMPT = Prompt(TASK, "Who built\nit?", (Passage("1", "Dana Brisk built it.", "Lighthouse"),), ("Dana", "Otto"))
+
+
+class StubTokenizer:
+    chat_template = TEMPLATE
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **options: Any) -> str:
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        assert options.pop("tokenize") is False
+        rendered: Any = render_jinja_template([messages], chat_template=TEMPLATE, **options)
+        return str(rendered[0][0])
+
+
+def chat() -> Renderer:
+    return make_renderer("chat", StubTokenizer())
+
+
+RENDERERS = [Plain(), Tagged(), chat()]
+
+
+def test_plain() -> None:
+    assert Plain().render(PROMPT) == (
+        "Answer briefly.\n\n"
+        "Context [1]: Emma is a novel by Jane Austen.\nQuestion: Who wrote Emma?\nAnswer: Jane Austen\n\n"
+        "Context [1]: Lighthouse: Dana Brisk built it.\nQuestion: Who built it?\nChoices: Dana / Otto\nAnswer:"
+    )
+
+
+def test_chat() -> None:
+    assert chat().render(PROMPT) == (
+        "<|user|>Answer briefly.\n\nContext [1]: Emma is a novel by Jane Austen.\nQuestion: Who wrote Emma?<|end|>\n"
+        "<|assistant|>Jane Austen<|end|>\n"
+        "<|user|>Context [1]: Lighthouse: Dana Brisk built it.\nQuestion: Who built it?\nChoices: Dana / Otto<|end|>\n"
+        "<|assistant|>\n"
+    )
+
+
+def test_tagged() -> None:
+    prompt = Prompt(TASK, "Who  built it ?", (*PROMPT.passages, Passage("2", "No title .")), ("Dana", "Otto"), "Dana ")
+    assert Tagged().render(prompt) == (
+        "<passage> Lighthouse : Dana Brisk built it. <passage> No title . <question> Who built it ? "
+        "<choices> Dana / Otto <answer> Dana"
+    )
+    assert Tagged().render(Prompt(Task("know"), "Q ?")) == "<question> Q ? <know>"
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=30)
+
+
+@pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.name)
+@given(question=words, answer=words, instruction=words)
+def test_an_answer_so_far_is_appended(renderer: Renderer, question: str, answer: str, instruction: str) -> None:
+    task = Task("answer", instruction, (DEMONSTRATION,))
+    base = renderer.render(Prompt(task, question))
+    rendered = renderer.render(Prompt(task, question, answer_so_far=answer))
+    assert rendered.startswith(base)
+    assert rendered[len(base) :].split() == answer.split()
+
+
+@given(st.lists(words, max_size=5))
+def test_join_keeps_every_word_and_never_runs_words_together(parts: list[str]) -> None:
+    text = ""
+    for part in parts:
+        text = join(text, part)
+    assert text.split() == " ".join(parts).split()
+
+
+def test_choice_of_renderer() -> None:
+    class Bare:
+        chat_template = None
+
+    assert isinstance(make_renderer("auto", Bare()), Plain)
+    assert isinstance(make_renderer("auto", StubTokenizer()), Chat)
+    assert isinstance(make_renderer("auto", StubTokenizer(), "tagged"), Tagged)
+    assert isinstance(make_renderer("plain", StubTokenizer(), "tagged"), Plain)
+    with pytest.raises(InvalidSetting, match=r"got 'odd', expected one of auto, chat, plain, tagged"):
+        make_renderer("auto", Bare(), "odd")
+    with pytest.raises(InvalidSetting, match="lacks"):
+        make_renderer("chat", Bare())
