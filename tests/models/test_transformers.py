@@ -14,7 +14,7 @@ from gnothi.protocols import LanguageModel
 from tests.conformance.language_model import Network, NetworkConformance
 from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model, build_tokenizer
 
-PATHS = ("repeated",)
+PATHS = ("repeated", "forked")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,12 @@ def reference(architecture: str) -> Any:
 
 
 @pytest.fixture(scope="module", params=PATHS)
-def backend_model(architecture: str) -> Any:
+def path(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def running(architecture: str) -> Any:
     return build_model(architecture)
 
 
@@ -43,8 +48,8 @@ class TestConformance(NetworkConformance):
         return Network(reference, tokenizer, Tagged(), CONTEXT)
 
     @pytest_asyncio.fixture
-    async def model(self, backend_model: Any, tokenizer: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
-        settings = ModelSettings(attention="repeated")
-        model = Batched(TransformersBackend(backend_model, tokenizer, Tagged(), name="tiny", settings=settings))
+    async def model(self, running: Any, tokenizer: Any, path: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        settings = ModelSettings(attention=path)
+        model = Batched(TransformersBackend(running, tokenizer, Tagged(), name="tiny", settings=settings))
         yield model
         await model.aclose()

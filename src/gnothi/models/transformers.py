@@ -12,9 +12,10 @@ from typing import Any
 import torch
 
 from gnothi.concurrency import Inbox, Job
-from gnothi.errors import PromptTooLong, UsageError
+from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, Request, Result, Score
 from gnothi.models.local.engine import Engine, Limits, Path
+from gnothi.models.local.forked import Forked, Unsupported, check
 from gnothi.models.local.passes import Network
 from gnothi.models.local.repeated import Repeated
 from gnothi.models.local.rows import Task
@@ -22,7 +23,7 @@ from gnothi.models.local.scoring import score
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer, join
-from gnothi.models.settings import ModelSettings
+from gnothi.models.settings import Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, StateSpec
 
 
@@ -41,7 +42,7 @@ class TransformersBackend:
         self._context = _context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
-        path: Path = Repeated(self._network)
+        path, reason = _path(self._network, settings.attention)
         per_token = _cache_bytes_per_token(model)
         limits = Limits(settings.max_rows, settings.cache_mb * 2**20 // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
@@ -53,6 +54,7 @@ class TransformersBackend:
             "dtype": str(model.dtype).removeprefix("torch."),
             "renderer": renderer.name,
             "attention": path.name,
+            **({"attention_reason": reason} if reason else {}),
         }
 
     def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
@@ -148,6 +150,22 @@ class TransformersBackend:
             for (job, request, ids, _), logprobs in zip(chunk, results, strict=True):
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
+
+
+def _path(network: Network, wanted: Attention) -> tuple[Path, str]:
+    """Forked decoding where the architecture allows it, else the repeated cache and the reason why."""
+    repeated = Repeated(network)
+    if wanted == "repeated":
+        return repeated, "by setting"
+    try:
+        check(network, repeated)
+    except Unsupported as error:
+        if wanted == "forked":
+            raise InvalidSetting(
+                f"setting 'model.attention': got 'forked', which this model does not support ({error}); use 'auto'."
+            ) from error
+        return repeated, f"forked attention does not cover {error}"
+    return Forked(network), ""
 
 
 Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]

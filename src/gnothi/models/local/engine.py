@@ -163,7 +163,8 @@ class Engine:
     def _drop_settled(self) -> None:
         gone = {task for task in set(self._rows.tasks) if task.job.settled}
         if gone:
-            self._keep(np.array([row for row, task in enumerate(self._rows.tasks) if task not in gone], np.int64))
+            done = np.array([row for row, task in enumerate(self._rows.tasks) if task in gone], np.int64)
+            self._keep(_closed_up(len(self._rows), done))
         if any(task.job.settled for task, _ in self._waiting):
             self._waiting = deque((task, samples) for task, samples in self._waiting if not task.job.settled)
 
@@ -186,7 +187,7 @@ class Engine:
         if len(active):
             done = np.concatenate([done, self._choose(active, first, logits, states)])
         if len(done):
-            self._keep(np.delete(np.arange(len(rows)), done))
+            self._keep(_closed_up(len(rows), done))
 
     def _choose(self, active: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> NDArray[np.int64]:
         """One token for each active row. The rows that need nothing more."""
@@ -279,6 +280,16 @@ class Engine:
     def _keep(self, rows: NDArray[np.int64]) -> None:
         self._rows.keep(rows)
         self._path.keep(torch.from_numpy(rows).to(self._network.device))
+
+
+def _closed_up(count: int, done: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order in which rows go on: in place, the last ones filling the holes, so that few rows move."""
+    stays = np.ones(count, np.bool_)
+    stays[done] = False
+    kept = count - len(done)
+    order = np.arange(kept)
+    order[~stays[:kept]] = np.flatnonzero(stays[kept:]) + kept
+    return order
 
 
 def _out_of_memory(error: BaseException) -> bool:

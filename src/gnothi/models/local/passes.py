@@ -44,11 +44,12 @@ class Network:
             logits = self.model(**options, **extra).logits
         return logits, dict(states)
 
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[Any, Tensor | None, Tensor, Captured]:
+    def prefill(self, prompts: Sequence[Sequence[int]], *, windows: bool = True) -> tuple[Any, Tensor | None, Tensor, Captured]:
         """Read prompts, padded on the left to the longest one.
 
         The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
-        and the wanted states at each prompt's last token (prompts, hidden size).
+        and the wanted states at each prompt's last token (prompts, hidden size). With ``windows`` the cache forgets what
+        sliding windows have left behind, else it keeps every position.
         """
         from transformers import DynamicCache
 
@@ -58,7 +59,7 @@ class Network:
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
         mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
-        cache = DynamicCache(config=self.model.config)
+        cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
         logits, states = self.forward(tokens, offset.clamp(min=0), cache, mask, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
         return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
