@@ -45,6 +45,12 @@ async def test_the_first_wins_a_tie_and_silence_loses() -> None:
     assert (await LeastUncertain(registry.create("prompt"))(silent, PROMPT, PASSAGES, Decoding())).passage.id == "b"
 
 
+async def test_a_passage_that_leaves_the_model_sure_of_not_knowing_loses() -> None:
+    replies = {"a": Reply("So the answer is unknown."), "b": Reply("She was born in Orvel.", doubt=2.0), "c": Reply("unknown")}
+    model = Scripted(lambda prompt: replies[prompt.passages[0].id])
+    assert (await LeastUncertain(registry.create("gram"))(model, PROMPT, PASSAGES, Decoding())).passage.id == "b"
+
+
 async def test_each_candidate_is_read_alone_and_all_at_a_time() -> None:
     entered = 0
     everyone = asyncio.Event()

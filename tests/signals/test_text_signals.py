@@ -12,10 +12,11 @@ from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models.fake import Reply, Scripted
 from gnothi.signals import registry
 from gnothi.signals.base import Sampling
-from gnothi.signals.consistency import disagreement, normalized
+from gnothi.signals.consistency import disagreement
 from gnothi.signals.energy import mean_energy
 from gnothi.signals.entropy import length_normalized_entropy, mean_perplexity
 from gnothi.signals.perplexity import generation_perplexity, perplexity
+from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import probability_of_yes, reply_says_yes
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task
 
@@ -91,6 +92,25 @@ def test_disagreement_is_a_share_and_blind_to_order(texts: list[str]) -> None:
 @given(st.text(max_size=40))
 def test_normalized_is_idempotent(text: str) -> None:
     assert normalized(normalized(text)) == normalized(text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "nothing"),
+    [
+        ("", True),
+        (" \n", True),
+        ("Unknown.", True),
+        ("No, I don’t know.", True),
+        ("So the answer is unknown.", True),
+        ("She was born somewhere. So the answer is: unknown", True),
+        ("The Unknown Soldier", False),
+        ("The answer is unknown to most. So the answer is Kestrel.", False),
+        ("So the answer is", False),
+        ("no", False),
+    ],
+)
+def test_says_nothing(reply: str, nothing: bool) -> None:
+    assert says_nothing(reply) is nothing
 
 
 @given(st.floats(-100, 0), st.floats(-100, 0))

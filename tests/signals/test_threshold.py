@@ -9,6 +9,7 @@ from gnothi.signals.threshold import Gate
 from gnothi.types import Decoding, Prompt, Task
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
+IGNORANT = Reply("So the answer is unknown.", (-0.01,))
 SURE, UNSURE, BLANK = Reply("In Kestrel", (-0.01,)), Reply("In Kestrel", (-3.0,)), Reply("  ")
 
 
@@ -19,6 +20,7 @@ SURE, UNSURE, BLANK = Reply("In Kestrel", (-0.01,)), Reply("In Kestrel", (-3.0,)
         (UNSURE, 1.5, True),
         (BLANK, 1.5, True),
         (BLANK, float("inf"), True),
+        (IGNORANT, 1.5, True),
         (SURE, None, True),
         (UNSURE, 1e9, False),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnothi import events
-from gnothi.signals.consistency import NO_ANSWER, normalized
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Passage
 
 
@@ -26,16 +26,12 @@ class Candidate:
         """The uncertainty, None where it could not be measured."""
         return self.uncertainty if math.isfinite(self.uncertainty) else None
 
-    @property
-    def says_something(self) -> bool:
-        return normalized(self.text) not in NO_ANSWER
-
 
 def least_uncertain(candidates: Sequence[Candidate]) -> Candidate:
     """The candidate of lowest uncertainty; one that is empty or "unknown" loses to any other; ties go to the first.
 
     Emits Ranked with kind ``answer`` and one (strategy, answer, score) per candidate. ``candidates`` holds at least one.
     """
-    ranked = sorted(candidates, key=lambda candidate: (not candidate.says_something, candidate.uncertainty))
+    ranked = sorted(candidates, key=lambda candidate: (says_nothing(candidate.text), candidate.uncertainty))
     events.emit(events.Ranked("answer", tuple((one.strategy, one.text, one.score) for one in ranked)))
     return ranked[0]

@@ -9,6 +9,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Decoding, Passage, Prompt
 
 
@@ -24,8 +25,9 @@ class Chosen:
 class LeastUncertain:
     """Reads the prompt once with each candidate as its only passage, all at a time, and takes the lowest uncertainty.
 
-    A context under which the model says nothing comes last; ties go to the candidate that came first. Emits Ranked with
-    kind ``passage`` and one (passage id, passage text, score) per candidate, then Drafted with the winner's continuation.
+    A context under which the model says nothing, or that it does not know, comes last; ties go to the candidate that came
+    first. Emits Ranked with kind ``passage`` and one (passage id, passage text, score) per candidate, then Drafted with the
+    winner's continuation.
     """
 
     signal: Signal
@@ -36,7 +38,7 @@ class LeastUncertain:
             *(self.signal.measure(model, replace(prompt, passages=(passage,)), decoding) for passage in candidates)
         )
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
-        ranked = sorted(pairs, key=lambda pair: (not pair.measured.greedy.text.strip(), pair.measured.uncertainty))
+        ranked = sorted(pairs, key=lambda pair: (says_nothing(pair.measured.greedy.text), pair.measured.uncertainty))
         events.emit(
             events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
         )

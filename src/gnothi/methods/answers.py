@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gnothi.methods.prompts import CONCLUSION
-from gnothi.signals.consistency import normalized
+from gnothi.signals.replies import normalized
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")

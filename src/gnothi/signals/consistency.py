@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,19 +10,8 @@ from typing import ClassVar
 from gnothi.concurrency import both
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured, Sampling
+from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Capabilities, Decoding, Prompt
-
-_ARTICLES = frozenset({"a", "an", "the"})
-# A reply that names no answer agrees with none.
-NO_ANSWER = frozenset({"", "unknown", "i dont know", "i do not know", "no i dont know", "no i do not know", "not known"})
-
-
-def normalized(text: str) -> str:
-    """The form in which texts count as equal: Unicode-folded, lower case, without punctuation, articles and extra spaces."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    letters = "".join(c for c in re.sub(r"['’]", "", folded) if not unicodedata.combining(c))
-    words = re.sub(r"[^\w\s]|_", " ", letters).split()
-    return " ".join(word for word in words if word not in _ARTICLES) or " ".join(words)
 
 
 def disagreement(texts: Sequence[str]) -> float:
@@ -32,7 +19,7 @@ def disagreement(texts: Sequence[str]) -> float:
     in the denominator but form no group; infinity for no texts."""
     if not texts:
         return float("inf")
-    groups = Counter(form for form in map(normalized, texts) if form not in NO_ANSWER)
+    groups = Counter(normalized(text) for text in texts if not says_nothing(text))
     largest = max(groups.values(), default=0)
     return 1.0 - largest / len(texts)
 

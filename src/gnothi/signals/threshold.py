@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gnothi import events
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Decoding, Prompt
 
 
@@ -20,7 +21,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Fires when the uncertainty exceeds ``threshold``, or nothing was said.
+    """Fires when the uncertainty exceeds ``threshold``, and when the draft is blank or says that the model does not know.
 
     A ``threshold`` of None fires always, yet measures: the scores of a run that always retrieves show what a gate would do.
     Emits Drafted, then Decided with ``kind`` and a verdict of ``retrieve`` (fired) or ``trust``.
@@ -33,7 +34,7 @@ class Gate:
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Verdict:
         measured = await self.signal.measure(model, prompt, decoding)
         draft = measured.greedy.text.strip()
-        fired = not draft or self.threshold is None or not measured.uncertainty <= self.threshold
+        fired = says_nothing(draft) or self.threshold is None or not measured.uncertainty <= self.threshold
         events.emit(events.Drafted(draft, measured.score))
         verdict = "retrieve" if fired else "trust"
         events.emit(events.Decided(self.kind, self.signal.name, measured.score, self.threshold, verdict, draft))
