@@ -379,7 +379,7 @@ async def test_the_threshold_decides() -> None:
 
 
 def test_energy_needs_a_threshold() -> None:
-    with pytest.raises(InvalidSetting, match="calibrate"):
+    with pytest.raises(InvalidSetting, match="always_retrieve"):
         SeaKR(speaker({}), Searcher([]), signal="energy")
     SeaKR(speaker({}), Searcher([]), signal="energy", threshold=-12.0)
     SeaKR(speaker({}), Searcher([]), signal="energy", always_retrieve=True)

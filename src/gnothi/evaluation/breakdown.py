@@ -8,7 +8,7 @@ from typing import Any
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import mean, mean_interval
-from gnothi.signals.consistency import NO_ANSWER, normalized
+from gnothi.signals.replies import says_nothing
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
@@ -16,7 +16,7 @@ COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
 
 def abstained(row: Row) -> bool:
     """Whether the answer says that there is none."""
-    return normalized(row.answer or "") in NO_ANSWER
+    return says_nothing(row.answer or "")
 
 
 def action(row: Row) -> str:
