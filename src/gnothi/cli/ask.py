@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,18 @@ def ask(
     asked = Question(QUESTION_ID, question.strip(), choices=choices)
     seen: list[Event] = []
     listeners: list[Listener] = [seen.append]
+    screen = terminal.console()
     if not as_json:
-        listeners.append(Steps(terminal.console(), trace))
-    outcome = asyncio.run(answer(asked, method, model, index, options.read(config, overrides), seed, listeners))
+        listeners.append(Steps(screen, trace))
+    settings = options.read(config, overrides)
+    # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
+    with terminal.Waiting(f"opening model {model} ...", screen if screen.is_terminal and not as_json else None) as waiting:
+        ready = waiting.stop if not (screen.is_terminal or as_json) else partial(waiting.say, "thinking ...")
+        outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready))
     if as_json:
         terminal.print_json(document(asked, outcome, seen, trace))
     else:
-        show_answer(terminal.console(), outcome.answer, Usage.of(seen), outcome.seconds)
+        show_answer(screen, outcome.answer, Usage.of(seen), outcome.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +93,23 @@ async def answer(
     settings: Settings,
     seed: int,
     listeners: Sequence[Listener],
+    ready: Callable[[], None],
 ) -> Outcome:
-    """Open what is needed and answer, with ``listeners`` hearing of everything the method does."""
-    from gnothi.cli import terminal
+    """Open what is needed, call ``ready``, and answer, with ``listeners`` hearing of everything the method does."""
     from gnothi.cli.resources import open_resources
 
-    with contextlib.ExitStack() as stack:
-        waiting = stack.enter_context(terminal.Waiting(f"opening model {model} ..."))
-        async with open_resources(model, index, settings, [method]) as resources:
-            run = resources.method(method)
-            waiting.stop()
+    async with open_resources(model, index, settings, [method]) as resources:
+        run = resources.method(method)
+        ready()
+        with contextlib.ExitStack() as stack:
             for listener in listeners:
                 stack.enter_context(listen(listener))
             stack.enter_context(question_scope(seed, question.id))
             started = time.perf_counter()
             result = await run(question)
             seconds = time.perf_counter() - started
-            name = resources.retriever.name if resources.retriever else None
-            return Outcome(result, method, resources.model.name, name, seconds)
+        name = resources.retriever.name if resources.retriever else None
+        return Outcome(result, method, resources.model.name, name, seconds)
 
 
 def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace: bool = False) -> dict[str, Any]:

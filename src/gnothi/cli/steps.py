@@ -114,8 +114,7 @@ class Steps:
 
     def _put(self, label: str, text: str, style: str, step: int | None = None) -> None:
         number = "" if step is None else str(step)
-        self._console.print(f"{number:>{MARGIN - 1}} {label:<{LABEL - 1}} ", end="", style="dim", soft_wrap=True)
-        self._console.print(text, style=style or None, soft_wrap=True)
+        _print(self._console, f"{number:>{MARGIN - 1}} {label:<{LABEL - 1}} ", text, style)
 
 
 def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) -> None:
@@ -144,8 +143,14 @@ def _counted(number: int, what: str) -> str:
 
 def _block(console: Console, label: str, text: str) -> None:
     for number, line in enumerate(wrap(text, console.width - MARGIN - LABEL)):
-        console.print(f"{'':{MARGIN}}{label if number == 0 else '':<{LABEL - 1}} ", end="", style="dim", soft_wrap=True)
-        console.print(line, soft_wrap=True)
+        _print(console, f"{'':{MARGIN}}{label if number == 0 else '':<{LABEL - 1}} ", line)
+
+
+def _print(console: Console, margin: str, text: str, style: str = "") -> None:
+    """One line, whole: a console that shows a spinner below cannot take it in pieces."""
+    from rich.text import Text
+
+    console.print(Text.assemble((margin, "dim"), (text, style)), soft_wrap=True)
 
 
 def _passage(passage: Passage) -> str:

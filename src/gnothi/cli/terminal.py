@@ -24,12 +24,15 @@ def console(stderr: bool = False) -> Console:
 
 
 class Waiting:
-    """A line on a terminal that says what is waited for; ``stop`` takes it away. Nothing where stderr is no terminal."""
+    """A line at the end of a terminal that says what is waited for; ``stop`` takes it away. Nothing where there is no terminal.
 
-    def __init__(self, message: str) -> None:
+    ``screen`` is the console that is printed to meanwhile; without one, it is on stderr.
+    """
+
+    def __init__(self, message: str, screen: Console | None = None) -> None:
         from rich.status import Status
 
-        screen = console(stderr=True)
+        screen = screen or console(stderr=True)
         self._status = Status(message, console=screen) if screen.is_terminal else None
 
     def __enter__(self) -> Self:
@@ -39,6 +42,10 @@ class Waiting:
 
     def __exit__(self, *failure: object) -> None:
         self.stop()
+
+    def say(self, message: str) -> None:
+        if self._status:
+            self._status.update(message)
 
     def stop(self) -> None:
         if self._status:
