@@ -91,8 +91,9 @@ def _test(test: Mapping[str, Any]) -> str | None:
     if test["metric"] != "em":
         return None
     verdict = "differ" if test["p"] < SIGNIFICANT else "no difference shown"
+    interval = f" {between(test['interval'], sign=True)}" if test["interval"] else ""
     return (
-        f"{test['first']} - {test['second']}: EM {test['difference']:+.3f} {between(test['interval'], sign=True)}, "
+        f"{test['first']} - {test['second']}: EM {test['difference']:+.3f}{interval}, "
         f"p = {test['p']:.2g} ({test['test']}, n = {test['n']}): {verdict}"
     )
 

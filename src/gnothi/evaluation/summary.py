@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,10 +68,19 @@ def _method(
         "kinds": by_kind(rows),
         "warnings": [
             *([warning] if warning else []),
-            *([f"{failures} of {len(rows)} questions failed; the same command tries them again"] if failures else []),
+            *([_failed(rows)] if failures else []),
             *([f"{unscored} questions have no gold answer and no score"] if unscored else []),
         ],
     }
+
+
+def _failed(rows: Sequence[Row]) -> str:
+    """How many failed, and the commonest reason with an example."""
+    errors = [row.error for row in rows if row.error]
+    (reason, count), *_ = Counter(error["type"] for error in errors).most_common(1)
+    example = next(error["message"] for error in errors if error["type"] == reason)
+    most = f"{count} with " if count < len(errors) else ""
+    return f"{len(errors)} of {len(rows)} questions failed, {most}{reason}: {example} (The same command tries them again.)"
 
 
 def _by_accuracy(rows: Sequence[Row], contained: Truth | None) -> float | None:
