@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -98,6 +97,7 @@ def _absent(path: Path) -> str:
 _REBUILD = "Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
 
 _FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)
+_PROBE_BYTES = 1 << 20
 
 
 @contextmanager
@@ -110,16 +110,26 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def _write_failure(path: Path, error: Exception) -> str:
-    try:
-        nearly_full = shutil.disk_usage(path).free < 1 << 20
-    except OSError:
-        nearly_full = False
-    if nearly_full or _FULL.search(str(error)):
+    cause: Exception = error if _FULL.search(str(error)) else _probe(path) or error
+    if _FULL.search(str(cause)):
         return (
-            f"the disk is full (or a quota reached) at {path}: {error}. What was committed before is intact and can be "
+            f"the disk is full (or a quota reached) at {path}: {cause}. What was committed before is intact and can be "
             "searched. Free some space and run the same command again: it goes on from there."
         )
     return (
-        f"the index {path} cannot be written: {error}. What was committed before is intact. Check the folder's permissions, or "
+        f"the index {path} cannot be written: {cause}. What was committed before is intact. Check the folder's permissions, or "
         "build into a new folder."
     )
+
+
+def _probe(path: Path) -> OSError | None:
+    """What happens to a small file there. Tantivy's threads die of an error without saying which."""
+    file = path / ".gnothi-probe"
+    try:
+        file.write_bytes(bytes(_PROBE_BYTES))
+    except OSError as error:
+        return error
+    finally:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+    return None

@@ -1,4 +1,4 @@
-"""Long text to passages of about so many words, cut between sentences. Streams: holds two passages and one block of text."""
+"""Long text to passages of about so many words, cut between sentences. Streams: holds two passages and little more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ SPLIT_VERSION = 1
 # A run without spaces (an address, a table in code, a script written without spaces) counts as one word per 40 characters.
 _WORD = re.compile(r"\s*\S{1,40}\s*")
 _LANGUAGE = "en"
+_SLICE = 1500  # characters, at most four bytes each
+_SEGMENTER_BYTES = 8000
 
 Piece = tuple[str, int]  # text with its white space, number of words
 
@@ -18,8 +20,8 @@ Piece = tuple[str, int]  # text with its white space, number of words
 def split(blocks: Iterable[str], words: int) -> Iterator[str]:
     """Passages of at most ``words`` words with white space collapsed; 0 gives one passage, however long.
 
-    ``blocks`` are consecutive parts of one text, in order; a sentence does not span two of them. Sentences stay whole unless
-    one alone is longer than ``words``. A last passage under a quarter of the length shares the sentences of the one before.
+    ``blocks`` are consecutive parts of one text, cut anywhere. Sentences stay whole unless one alone is longer than ``words``.
+    A last passage under a quarter of the length shares the sentences of the one before.
     """
     if words == 0:
         yield from filter(None, [collapse("".join(blocks))])
@@ -27,14 +29,13 @@ def split(blocks: Iterable[str], words: int) -> Iterator[str]:
     previous: list[Piece] = []
     current: list[Piece] = []
     length = 0
-    for block in blocks:
-        for piece, size in _pieces(block, words):
-            if length + size > words and length:
-                if previous:
-                    yield _text(previous)
-                previous, current, length = current, [], 0
-            current.append((piece, size))
-            length += size
+    for piece, size in _pieces(_sentences(blocks), words):
+        if length + size > words and length:
+            if previous:
+                yield _text(previous)
+            previous, current, length = current, [], 0
+        current.append((piece, size))
+        length += size
     for passage in _balanced(previous, current, words):
         if text := _text(passage):
             yield text
@@ -49,11 +50,41 @@ def count_words(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
-def _pieces(block: str, words: int) -> Iterator[Piece]:
-    """Sentences; one that is too long in parts of equal numbers of words. Joined they are the block."""
+def _sentences(blocks: Iterable[str]) -> Iterator[str]:
+    """Sentences with their white space; joined they are the text. The last one of a slice may go on in the next."""
+    held = ""
+    for text in _slices(blocks):
+        *whole, held = _segments(held, text)
+        yield from whole
+    yield held
+
+
+def _slices(blocks: Iterable[str]) -> Iterator[str]:
+    """The same text in slices of one length, so that where the blocks end makes no difference."""
+    held = ""
+    for block in blocks:
+        held += block
+        for start in range(0, len(held) - _SLICE + 1, _SLICE):
+            yield held[start : start + _SLICE]
+        held = held[len(held) // _SLICE * _SLICE :]
+    yield held
+
+
+def _segments(held: str, more: str) -> list[str]:
+    """The segmenter's sentences. It loses line ends in texts over about 8,000 bytes (sentencex 1.0.32), so it gets no such
+    text, and is held to giving back what it got."""
     from sentencex import segment
 
-    for sentence in segment(_LANGUAGE, block):
+    text = held + more
+    if len(text.encode("utf-8", "replace")) > _SEGMENTER_BYTES:
+        return [held, *_segments("", more)]
+    sentences: list[str] = segment(_LANGUAGE, text)
+    return sentences if sentences and "".join(sentences) == text else [text]
+
+
+def _pieces(sentences: Iterable[str], words: int) -> Iterator[Piece]:
+    """Sentences; one that is too long in parts of equal numbers of words."""
+    for sentence in sentences:
         size = count_words(sentence)
         if size <= words:
             yield sentence, size

@@ -1,0 +1,217 @@
+"""Plain text, Markdown, HTML and PDF."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import bs4
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.errors import MissingDependency
+from gnothi.retrieval.ingest import FORMATS
+from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.ingest.html import visible_text
+from tests.retrieval.documents import make_pdf
+
+
+def passages(path: Path, words: int = 100) -> list[tuple[str, str, str]]:
+    found = [p for step in FORMATS[path.suffix](path, "docs/" + path.name, words, START) for p in step.passages]
+    assert [p.id for p in found] == [f"docs/{path.name}#{i}" for i in range(1, len(found) + 1)]
+    return [(p.id, p.title, p.text) for p in found]
+
+
+def titled(path: Path, content: str | bytes) -> list[tuple[str, str]]:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return [(title, text) for _, title, text in passages(path)]
+
+
+def notices(path: Path, content: bytes) -> list[str]:
+    path.write_bytes(content)
+    return [step.notice for step in FORMATS[path.suffix](path, "key", 100, START) if step.notice]
+
+
+# Plain text
+
+
+def test_text_is_titled_by_its_file_and_cut_on_sentences(tmp_path: Path) -> None:
+    sentence = "Exactly ten words are in this sentence of the file."
+    found = titled(tmp_path / "My notes.txt", "\n\n".join([f"{sentence} {sentence}"] * 8))
+    assert [(title, len(text.split())) for title, text in found] == [("My notes", 100), ("My notes", 60)]
+
+
+def test_a_large_text_streams_without_loss(tmp_path: Path) -> None:
+    text = "".join(f"Sentence {i} of a long text.{' ' if i % 7 else chr(10) * 2}" for i in range(40_000))
+    found = titled(tmp_path / "long.txt", text)
+    assert " ".join(part for _, part in found) == " ".join(text.split())
+    assert max(len(part.split()) for _, part in found) <= 100
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_empty_and_foreign_text_is_reported(tmp_path: Path, name: str) -> None:
+    assert notices(tmp_path / name, b"") == ["holds no text"]
+    assert notices(tmp_path / name, b" \n ") == ["holds no text"]
+    assert "read as windows-1252" in notices(tmp_path / name, b"caf\xe9")[0]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_binary_content_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unreadable, match="binary"):
+        titled(tmp_path / name, b"\x7fELF\0\0")
+
+
+# Markdown
+
+MARKDOWN = """---
+title: "The guide"
+tags: [a]
+---
+# Orvel
+
+The *lighthouse* of **Orvel** has a [keeper](https://example.org/x "t").
+It is `tall`.
+
+Harbour
+-------
+1. salted plums
+2. herons ![a heron](h.png)
+
+| fish | price |
+|------|-------|
+| cod  | 3     |
+
+```python
+price = 3  # shillings
+# not a heading
+```
+
+### Winter ###
+<div>Ice &amp; <b>snow</b></div>
+
+## Ünd more
+Last<br>line &copy; 2020 <!-- hidden -->
+"""
+
+
+def test_markdown_sections_and_words(tmp_path: Path) -> None:
+    assert titled(tmp_path / "a.md", MARKDOWN) == [
+        ("The guide > Orvel", "The lighthouse of Orvel has a keeper. It is tall."),
+        (
+            "The guide > Orvel > Harbour",
+            "salted plums herons a heron fish price cod 3 price = 3 # shillings # not a heading",
+        ),
+        ("The guide > Orvel > Harbour > Winter", "Ice & snow"),
+        ("The guide > Orvel > Ünd more", "Lastline © 2020"),
+    ]
+
+
+def test_the_first_heading_names_the_document_else_the_file(tmp_path: Path) -> None:
+    assert titled(tmp_path / "a.md", "intro\n# Doc\none\n# Other\ntwo") == [
+        ("a", "intro"),
+        ("Doc", "one"),
+        ("Doc > Other", "two"),
+    ]
+
+
+def test_a_large_markdown_file_is_parsed_in_parts_cut_before_headings(tmp_path: Path) -> None:
+    fence = "```\n# no heading\n" + "code line\n" * 50 + "```\n"
+    text = "# Doc\n" + "".join(f"\n## Part {i}\nWords of part {i}.\n\n{fence}" for i in range(3000))
+    assert len(text) > 1_500_000
+    found = titled(tmp_path / "a.md", text)
+    assert {title for title, _ in found} == {f"Doc > Part {i}" for i in range(3000)}
+    assert sum(text.count("# no heading") for _, text in found) == 3000
+
+
+# HTML
+
+HTML = """<!DOCTYPE html><html><head><title> My
+ page </title><meta name=x><style>p{}</style><script>if (a<b) x="</p>";</script></head>
+<body><nav><a href=/>Home</a></nav><p>Before.<h1>My page</h1>
+<p>Hel<b>lo</b> w&ouml;rld &amp; all.<br>Next</p><img alt=x>
+<h2>Prices <small>2020</small></h2><table><tr><td>Cod<td>3</table><svg><text>no</text></svg>
+<ul><li>one<li>two</ul><![if x]>kept<!-- gone --><footer>Contact</footer></body></html>"""
+
+
+def test_html_sections_and_words(tmp_path: Path) -> None:
+    assert titled(tmp_path / "a.html", HTML) == [
+        ("My page", "Before. Hello wörld & all. Next"),
+        ("My page > Prices 2020", "Cod 3 one two kept"),
+    ]
+
+
+def test_html_without_a_title_takes_its_first_heading_else_the_file(tmp_path: Path) -> None:
+    assert titled(tmp_path / "a.html", "<p>x<h1>H</h1>y<h1>I</h1>z") == [("a", "x"), ("H", "y"), ("H > I", "z")]
+
+
+def test_a_title_that_never_ends_does_not_swallow_the_page(tmp_path: Path) -> None:
+    found = titled(tmp_path / "a.html", "<h1>Never closed " + "words and words " * 100)
+    assert " ".join(text for _, text in found) == ("Never closed " + "words and words " * 100).strip()
+
+
+def test_html_in_its_declared_encoding(tmp_path: Path) -> None:
+    page = '<meta charset="iso-8859-2"><p>žluťoučký kůň'.encode("iso-8859-2")
+    assert titled(tmp_path / "a.html", page) == [("a", "žluťoučký kůň")]
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+TAGS = st.sampled_from(["p", "div", "b", "td", "li", "section", "i", "span", "blockquote", "h2"])
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",), exclude_characters="<>&"), max_size=20)
+MARKUP = st.recursive(
+    TEXT, lambda inner: st.builds(lambda t, parts: f"<{t}>{''.join(parts)}</{t}>", TAGS, st.lists(inner, max_size=4))
+)
+
+
+@given(markup=MARKUP.filter(lambda markup: "<h2>" not in markup))
+def test_the_words_are_those_beautiful_soup_finds(markup: str) -> None:
+    assert squeezed(visible_text(markup)) == squeezed(bs4.BeautifulSoup(markup, "html.parser").get_text())
+
+
+@given(markup=st.text(st.sampled_from("<>!-[]/&;=\"'? abpCDATAscript\n"), max_size=60))
+def test_no_markup_breaks_the_parser(markup: str) -> None:
+    visible_text(markup)
+
+
+# PDF
+
+
+def test_pdf_pages_in_order_with_title_and_mended_hyphens(tmp_path: Path) -> None:
+    pages = [["The lighthouse was in-", "augurated (in 1820)."], ["Its keeper left."]]
+    make_pdf(tmp_path / "a.pdf", pages, title="Of lighthouses")
+    assert passages(tmp_path / "a.pdf") == [
+        ("docs/a.pdf#1", "Of lighthouses", "The lighthouse was inaugurated (in 1820). Its keeper left.")
+    ]
+    make_pdf(tmp_path / "b.pdf", [["Words."]])
+    assert passages(tmp_path / "b.pdf")[0][1] == "b"
+
+
+def test_a_pdf_without_text_is_reported(tmp_path: Path) -> None:
+    assert notices(tmp_path / "a.pdf", make_pdf(tmp_path / "a.pdf", [[]]).read_bytes()) == ["holds no text"]
+
+
+@pytest.mark.parametrize("data", [b"", b"not a PDF at all", b"%PDF-1.4\n" + b"\0garbage" * 100])
+def test_what_is_no_pdf_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.pdf").write_bytes(data)
+    with pytest.raises(Unreadable, match=r"a\.pdf is not a PDF that can be read"):
+        passages(tmp_path / "a.pdf")
+
+
+def test_a_pdf_with_a_password_is_refused(tmp_path: Path) -> None:
+    import pypdf
+
+    writer = pypdf.PdfWriter(make_pdf(tmp_path / "plain.pdf", [["Secret."]]))
+    writer.encrypt("word", algorithm="RC4-128")
+    writer.write(tmp_path / "a.pdf")
+    with pytest.raises(Unreadable, match="password"):
+        passages(tmp_path / "a.pdf")
+
+
+def test_without_pypdf_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_pdf(tmp_path / "a.pdf", [["Words."]])
+    monkeypatch.setitem(__import__("sys").modules, "pypdf", None)
+    with pytest.raises(MissingDependency, match=r"gnothi\[documents\]"):
+        passages(tmp_path / "a.pdf")
