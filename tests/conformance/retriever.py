@@ -1,12 +1,13 @@
-"""What every Retriever must do. Subclass ``RetrieverConformance`` in a test file and override the fixture ``retriever``."""
+"""What every Retriever must do.
+
+Subclass ``RetrieverConformance`` in a test file and give it a fixture ``retriever`` that yields one over ``CORPUS``.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
@@ -53,11 +54,6 @@ class RetrieverConformance:
     """``lexical`` False: the retriever ranks by similarity and so finds something for any query."""
 
     lexical = True
-
-    @pytest_asyncio.fixture
-    async def retriever(self) -> AsyncIterator[Retriever]:
-        raise NotImplementedError("override this fixture: yield a retriever over CORPUS")
-        yield
 
     async def test_is_a_retriever_with_a_name(self, retriever: Retriever) -> None:
         assert isinstance(retriever, Retriever)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import tantivy
 
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval import analysis
 from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.results import check_k, ranked
@@ -50,13 +51,11 @@ class BM25Index:
             raise IndexUnavailable(
                 f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
             )
-        try:
+        with _reading(folder):
             index = tantivy.Index.open(str(folder))
             analysis.register(index)
             index.config_reader("manual")
             return cls(index, str(path), folder)
-        except (ValueError, OSError) as error:
-            raise IndexUnavailable(_unreadable(folder, error)) from None
 
     @classmethod
     def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
@@ -98,10 +97,8 @@ class BM25Index:
         if not terms or k == 0:
             return ()
         searcher = self._current()
-        try:
+        with _reading(self._path):
             return self._top(searcher, analysis.query(self._schema, terms), k)
-        except (ValueError, OSError) as error:
-            raise IndexUnavailable(_unreadable(self._path, error)) from None
 
     def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> tuple[ScoredPassage, ...]:
         limit = k + _SPARE
@@ -126,11 +123,9 @@ class BM25Index:
         stamp = self._commit_stamp()
         with self._lock:
             if stamp != self._stamp:
-                try:
+                with _reading(self._path):
                     self._index.reload()
                     self._searcher = self._index.searcher()
-                except (ValueError, OSError) as error:
-                    raise IndexUnavailable(_unreadable(self._path, error)) from None
                 self._stamp = stamp
             return self._searcher
 
@@ -144,8 +139,17 @@ class BM25Index:
         return (status.st_mtime_ns, status.st_ino)
 
 
-def _unreadable(path: Path | None, error: Exception) -> str:
-    return (
-        f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version "
-        "that is installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
-    )
+@contextmanager
+def _reading(path: Path | None) -> Iterator[None]:
+    """Failures of the engine as IndexUnavailable. On damaged files it may panic, which Python sees as a BaseException."""
+    try:
+        yield
+    except GnothiError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
+            raise
+        raise IndexUnavailable(
+            f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version that is "
+            "installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
+        ) from None

@@ -58,35 +58,33 @@ class IndexWriter:
     def put(self, passage: Passage, origin: str = "") -> Put:
         """Add the passage, or replace the one of the same id, unless it stands there already, from the same origin."""
         passage = Passage(*map(analysis.encodable, (passage.id, passage.text, passage.title)))
-        outcome: Put = "added"
         with disk_errors(self.path):
-            if passage.id in self._fresh:
-                outcome = "replaced"
-            elif self._committed.doc_freq(analysis.ID, passage.id):
-                if passage == self._standing(passage.id, origin):
+            known = passage.id in self._pending or self._committed.doc_freq(analysis.ID, passage.id) > 0
+            if known:
+                untouched = passage.id not in self._pending and origin not in self._emptied
+                if untouched and passage == self._standing(passage.id, origin):
                     return "standing"
-                outcome = "replaced"
-            if outcome == "replaced":
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
-            self._fresh.add(passage.id)
             self._active.add_document(analysis.document(passage, origin))
+            self._pending[passage.id] = (origin, self._tick())
         self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
-        return outcome
+        return "replaced" if known else "added"
 
     def delete(self, passage_id: str) -> bool:
         """False when there is no passage of this id."""
         passage_id = analysis.encodable(passage_id)
         with disk_errors(self.path):
-            there = passage_id in self._fresh or self._standing(passage_id) is not None
+            there = self._there(passage_id)
             if there:
                 self._active.delete_documents_by_term(analysis.ID, passage_id)
-                self._fresh.discard(passage_id)
+                self._pending[passage_id] = None
         return there
 
     def delete_origin(self, origin: str) -> None:
         """Delete every passage put with this origin."""
         with disk_errors(self.path):
             self._active.delete_documents_by_term(analysis.ORIGIN, origin)
+            self._emptied[origin] = self._tick()
 
     def commit(self, complete: bool = True) -> None:
         """Make what was put and deleted visible and durable, all or nothing. ``complete`` False: more of this build follows."""
@@ -124,7 +122,22 @@ class IndexWriter:
     def _refresh(self) -> None:
         self._index.reload()
         self._committed = self._index.searcher()
-        self._fresh: set[str] = set()
+        # Since the last commit: each passage touched, with its origin and when (None: deleted), and when an origin was deleted.
+        self._pending: dict[str, tuple[str, int] | None] = {}
+        self._emptied: dict[str, int] = {}
+        self._ticks = 0
+
+    def _tick(self) -> int:
+        self._ticks += 1
+        return self._ticks
+
+    def _there(self, passage_id: str) -> bool:
+        """Whether the passage is in the index as the next commit will make it."""
+        if passage_id not in self._pending:
+            gone = any(self._standing(passage_id, origin) for origin in self._emptied)
+            return not gone and self._standing(passage_id) is not None
+        touched = self._pending[passage_id]
+        return touched is not None and touched[1] > self._emptied.get(touched[0], 0)
 
     def _standing(self, passage_id: str, origin: str | None = None) -> Passage | None:
         """The committed passage of this id (and origin)."""

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli.main import run
+from gnothi.retrieval.folder import FILE
+from tests.retrieval.documents import contents, made_up, write_jsonl
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "100"}
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "heron.txt").write_text("The heron waits in shallow water.")
+    (folder / "plums.md").write_text("# Plums\nSalted plums keep long.")
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    return str(tmp_path / "index")
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", "from gnothi.cli.main import main; main()", "index", *map(str, arguments)]
+
+
+def gnothi(*arguments: object) -> int:
+    return run(["index", *map(str, arguments)])
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    """Standard output, which must be one JSON document."""
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_build_search_info_delete(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gnothi("build", docs, "--out", out) == 0
+    shown = capsys.readouterr()
+    assert f"{out}: 2 passages (2 added or changed) from 2 files (0 unchanged)" in shown.out
+    assert shown.err == ""
+    assert gnothi("search", out, "salty plum salted", "-k", 1) == 0
+    assert re.fullmatch(r" 1 +\d+\.\d{3}  docs/plums\.md#1  Plums\n    Salted plums keep long\.\n", capsys.readouterr().out)
+    assert gnothi("info", out) == 0
+    assert re.search(r"2 passages, .* MB on disk\nsources: 2 files\nformat: version 1", capsys.readouterr().out)
+    assert gnothi("delete", out, "docs/plums.md#1", "nope") == 0
+    shown = capsys.readouterr()
+    assert "1 passages deleted, 1 left" in shown.out
+    assert "no passage has the id 'nope'" in shown.err
+    assert gnothi("search", out, "plums") == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Nothing found" in shown.err
+
+
+def test_json_is_one_document(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (docs / "picture.png").write_bytes(b"\x89PNG")
+    assert gnothi("build", docs, "--out", out, "--json") == 0
+    report = document(capsys)
+    assert (report["passages"], report["added"], report["skipped"]) == (2, 2, 1)
+    assert gnothi("search", out, "heron", "--json") == 0
+    found: Any = document(capsys)
+    assert found["query"] == "heron"
+    assert [result.pop("score") > 0 for result in found["results"]] == [True]
+    text = "The heron waits in shallow water."
+    assert found["results"] == [{"id": "docs/heron.txt#1", "title": "heron", "text": text}]
+    assert gnothi("info", out, "--json") == 0
+    facts = document(capsys)
+    assert (facts["passages"], facts["sources"], facts["complete"], facts["version"]) == (2, 2, True, 1)
+    assert gnothi("delete", out, "docs/heron.txt#1", "--json") == 0
+    assert document(capsys) == {"path": out, "deleted": 1, "missing": [], "passages": 1}
+
+
+def test_an_invalid_line_and_skip_invalid(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "corpus.jsonl"
+    source.write_text('{"id":"a","text":"x"}\n{"id":"b"}\n{"id":"c","text":"z"}\n')
+    assert gnothi("build", source, "--out", out) == 2
+    error = capsys.readouterr().err
+    assert "corpus.jsonl, line 2: no 'text' (it has id), expected a string" in error
+    assert "--skip-invalid" in error
+    assert gnothi("build", source, "--out", out, "--skip-invalid") == 0
+    warnings = capsys.readouterr().err
+    assert "1 invalid lines left out" in warnings
+    assert "line 2" in warnings
+    assert set(contents(Path(out))) == {"a", "c"}
+
+
+def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (docs / "binary.txt").write_bytes(b"\0\0")
+    (docs / "empty.txt").write_bytes(b"")
+    write_jsonl(docs / "z.jsonl", made_up(1, 1) * 2)
+    assert gnothi("build", docs, "--out", out) == 0
+    warnings = capsys.readouterr().err
+    for part in (
+        "1 files skipped",
+        "binary.txt is a binary file",
+        "empty.txt holds no text",
+        "1 records or files without text",
+    ):
+        assert part in warnings
+    assert "1 passages took the place of others with the same id" in warnings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["build", "gone.txt", "--out", "x"], 2, "gone.txt does not exist"),
+        (["build", "--out", "x"], 2, "Missing argument"),
+        (["build", "gone.txt"], 2, "Missing option '--out'"),
+        (["search", "gone", "heron"], 3, "there is no index at gone"),
+        (["search", "gone", "  "], 2, "the query is empty"),
+        (["search", "gone", "heron", "-k", "0"], 2, "-k"),
+        (["info", "gone"], 3, "there is no index at gone"),
+        (["delete", "gone", "a"], 3, "there is no index at gone"),
+    ],
+)
+def test_mistakes(
+    arguments: list[str],
+    code: int,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gnothi(*arguments) == code
+    shown = capsys.readouterr()
+    assert says in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_version_and_a_second_writer(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from gnothi.retrieval.writer import IndexWriter
+
+    gnothi("build", docs, "--out", out)
+    with IndexWriter(out):
+        assert gnothi("build", docs, "--out", out) == 3
+    assert "one writer at a time" in capsys.readouterr().err
+    manifest = Path(out) / FILE
+    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
+    for arguments in (["search", out, "x"], ["info", out], ["build", docs, "--out", out], ["delete", out, "x"]):
+        assert gnothi(*arguments) == 3
+        assert "format version 2" in capsys.readouterr().err
+
+
+def test_the_built_in_corpus_can_be_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gnothi("search", "lab", "the capital city", "-k", 2, "--json") == 0
+    assert len(document(capsys)["results"]) == 2  # type: ignore[arg-type]
+
+
+def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path, out: str) -> None:
+    corpus = made_up(1, 60_000)
+    source = write_jsonl(tmp_path / "corpus.jsonl", corpus)
+    process = subprocess.Popen(command("build", source, "--out", out), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    while not (Path(out) / "gnothi-sources.sqlite").exists():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run the same command again" in errors
+    assert "Traceback" not in errors
+    assert len(contents(Path(out))) < len(corpus)
+    subprocess.run(command("build", source, "--out", out), env=ENVIRONMENT, check=True, capture_output=True)
+    assert len(contents(Path(out))) == len(corpus)
+
+
+def test_a_terminal_gets_a_bar_with_rate_and_time_left(tmp_path: Path, out: str) -> None:
+    source = write_jsonl(tmp_path / "corpus.jsonl", made_up(1, 20_000))
+    terminal, other = pty.openpty()
+    process = subprocess.Popen(command("build", source, "--out", out), env=ENVIRONMENT, stderr=other, stdout=subprocess.PIPE)
+    os.close(other)
+    shown = b""
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # how a closed terminal reads on Linux
+            break
+        shown += data
+    process.communicate(timeout=60)
+    os.close(terminal)
+    assert process.returncode == 0
+    assert re.search(r"\d+ passages, [\d,]+/s", shown.decode())
+    assert re.search(r"\d:\d\d:\d\d|-:--:--", shown.decode())
+
+
+def test_elsewhere_progress_is_a_plain_line_now_and_then(
+    tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gnothi.cli.index._SECONDS_BETWEEN_LINES", 0.0)
+    assert gnothi("build", write_jsonl(tmp_path / "c.jsonl", made_up(1, 50)), "--out", out) == 0
+    assert re.search(r"^\d+ passages, \d+%, [\d,]+ passages/s, about \d+ s left$", capsys.readouterr().err, re.MULTILINE)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from gnothi.errors import IndexUnavailable
+from gnothi.protocols import Retriever
+from gnothi.retrieval import open_index
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.folder import FILE, Manifest, read_manifest, write_manifest
+from gnothi.retrieval.writer import IndexWriter
+from tests.conformance.retriever import CORPUS, RetrieverConformance
+from tests.retrieval.documents import made_up
+
+
+def filled(path: Path) -> Path:
+    with IndexWriter(path) as writer:
+        for passage in CORPUS:
+            writer.put(passage)
+        writer.commit()
+    return path
+
+
+@pytest.fixture(scope="module")
+def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("plain") / "index")
+
+
+@pytest.fixture(scope="module")
+def worn_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus in another order, spread over segments, with passages replaced and deleted on the way."""
+    path = tmp_path_factory.mktemp("worn") / "index"
+    with IndexWriter(path) as writer:
+        for passage in reversed(CORPUS):
+            writer.put(passage)
+            writer.put(made_up(1, 1)[0])
+            writer.commit()
+        writer.delete(made_up(1, 1)[0].id)
+        writer.commit()
+    return path
+
+
+class TestFolderConformance(RetrieverConformance):
+    @pytest_asyncio.fixture
+    async def retriever(self, plain_folder: Path) -> AsyncIterator[Retriever]:
+        yield open_index(plain_folder)
+
+
+class TestWornFolderConformance(RetrieverConformance):
+    @pytest_asyncio.fixture
+    async def retriever(self, worn_folder: Path) -> AsyncIterator[Retriever]:
+        yield open_index(worn_folder)
+
+
+async def test_a_folder_answers_as_memory_does(tmp_path: Path) -> None:
+    corpus = made_up(5, 300)
+    with IndexWriter(tmp_path / "index") as writer:
+        for i, passage in enumerate(corpus):
+            writer.put(passage)
+            if i % 100 == 0:
+                writer.commit()
+        writer.commit()
+    folder, memory = open_index(tmp_path / "index"), BM25Index.in_memory(corpus)
+    for passage in corpus[::20]:
+        query = " ".join(passage.text.split()[:5])
+        assert await folder.search(query, 10) == await memory.search(query, 10)
+
+
+def test_the_manifest_is_read_back(tmp_path: Path) -> None:
+    manifest = Manifest(passages=7, complete=True)
+    write_manifest(tmp_path, manifest)
+    assert read_manifest(tmp_path) == manifest
+
+
+def test_no_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match=r"there is no index at .*gone\. Build one with: gnothi index build"):
+        open_index(tmp_path / "gone")
+    (tmp_path / "file.jsonl").write_text("{}")
+    with pytest.raises(IndexUnavailable, match=r"is a file, expected the folder of an index"):
+        open_index(tmp_path / "file.jsonl")
+    with pytest.raises(IndexUnavailable, match=f"is not an index of Gnothi: it has no {FILE}"):
+        open_index(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"version": 99, "created_by": "9.1"},
+            r"format version 99 \(made by Gnothi 9\.1\), expected version 1\. Build it again",
+        ),
+        ({"version": None}, "format version None"),
+        ({"format": "gnothi-dense"}, "got format 'gnothi-dense', expected 'gnothi-bm25'"),
+        ({"passages": "many"}, "damaged"),
+    ],
+)
+def test_an_index_of_another_version_or_kind(tmp_path: Path, change: dict[str, object], says: str) -> None:
+    path = filled(tmp_path / "index")
+    manifest = json.loads((path / FILE).read_text())
+    (path / FILE).write_text(json.dumps(manifest | change))
+    with pytest.raises(IndexUnavailable, match=says):
+        open_index(path)
+    with pytest.raises(IndexUnavailable, match=says):
+        IndexWriter(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00"])
+def test_a_damaged_manifest(tmp_path: Path, text: str) -> None:
+    path = filled(tmp_path / "index")
+    (path / FILE).write_text(text)
+    with pytest.raises(IndexUnavailable, match=r"damaged|is not a BM25 index"):
+        open_index(path)
+
+
+@pytest.mark.parametrize("damage", ["meta", "segment"])
+def test_damaged_files_of_the_engine(tmp_path: Path, damage: str) -> None:
+    path = filled(tmp_path / "index")
+    victim = path / "meta.json" if damage == "meta" else next(path.glob("*.term"))
+    victim.write_bytes(b"garbage")
+    with pytest.raises(IndexUnavailable, match="cannot be read"):
+        open_index(path)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("ten years of work")
+    with pytest.raises(IndexUnavailable, match=r"not empty: it holds 'thesis\.txt'.*nothing was changed"):
+        IndexWriter(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(IndexUnavailable, match="is a file, expected a folder"):
+        IndexWriter(tmp_path / "thesis.txt")
+
+
+async def test_an_index_that_vanishes_while_open(tmp_path: Path) -> None:
+    path = filled(tmp_path / "index")
+    index = open_index(path)
+    path.rename(tmp_path / "moved")
+    with pytest.raises(IndexUnavailable, match="is gone"):
+        await index.search("heron", 3)
