@@ -143,3 +143,12 @@ def test_anything_becomes_json() -> None:
 def test_six_digits_are_kept_and_stay(value: float) -> None:
     assert significant(value) == pytest.approx(value, rel=1e-5, abs=1e-300)
     assert significant(significant(value)) == significant(value)
+
+
+@given(st.floats(-10, 10), st.floats(-10, 10))
+def test_rows_agree_up_to_a_tolerance(one: float, other: float) -> None:
+    first, second = (row("a", uncertainty=value, decisions=({"kind": "retrieve", "score": value},)) for value in (one, other))
+    assert first.agrees(first)
+    assert first.agrees(second) == second.agrees(first) == (abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), 1e-6))
+    assert not first.agrees(row("a", uncertainty=one))
+    assert not first.agrees(row("b", uncertainty=one, decisions=first.decisions))

@@ -19,6 +19,7 @@ from gnothi.errors import InvalidInput, TooManyFailures
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder, read_events, read_rows
 from gnothi.evaluation.runner import fingerprint, run
+from gnothi.events import Decided, emit
 from gnothi.types import Answer, Question
 from tests.evaluation.scripted import ScriptedMethod, questions, slow_run
 
@@ -90,6 +91,17 @@ def test_seeds_do_not_depend_on_what_runs_beside(tmp_path: Path) -> None:
     alone = evaluate(tmp_path / "alone", ScriptedMethod(), concurrency=1)
     crowded = evaluate(tmp_path / "crowded", ScriptedMethod("other", always=True), ScriptedMethod(), concurrency=64)
     assert comparable(alone) == comparable(crowded[20:])
+
+
+def test_scores_keep_four_digits_in_rows_and_all_in_events(tmp_path: Path) -> None:
+    async def method(question: Question) -> Answer:
+        emit(Decided("retrieve", "gram", -6.123456789, -6.0, "trust", question.text))
+        return Answer("x", uncertainty=0.000123456789)
+
+    with RunFolder(tmp_path / "run", {}) as folder:
+        (row,) = asyncio.run(run({"m": method}, questions(1), folder))
+    assert (row.uncertainty, row.decisions[0]["score"], row.decisions[0]["threshold"]) == (0.0001235, -6.123, -6.0)
+    assert read_events(tmp_path / "run", [row.key])[row.key][0]["score"] == -6.123456789
 
 
 def test_a_failed_question_is_a_row_with_its_events_and_no_score(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ Key = tuple[str, str]
 """(method, question id)"""
 
 DIGITS = 6
+SCORE_DIGITS = 4
+"""Floating-point sums depend on what else is in a batch, in about the sixth digit (measured on random models): scores in rows
+keep fewer, so that the same question gives the same row. events.jsonl has them as they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Row:
 
     ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, and seconds from the question's start to its end
     (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
-    signal means that nothing could be measured, which counts as most uncertain. Numbers keep six significant digits.
+    signal means that nothing could be measured, which counts as most uncertain. Scores keep four significant digits.
     """
 
     method: str
@@ -67,6 +70,20 @@ class Row:
         cost = {name: value for name, value in self.cost.items() if name != "seconds"}
         return dict(jsonable({**self.as_dict(), "cost": cost}))
 
+    def agrees(self, other: Row, tolerance: float = 1e-3) -> bool:
+        """Whether both say the same, numbers up to a relative ``tolerance``: a score may lie on the edge of rounding."""
+        return _agree(self.comparable(), other.comparable(), tolerance)
+
+
+def _agree(one: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_agree(one[key], other[key], tolerance) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_agree(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+    return bool(one == other)
+
 
 def answered(method: str, question: Question, answer: Answer, events: Iterable[Event], seconds: float) -> Row:
     return Row(
@@ -99,16 +116,17 @@ def _shared(method: str, question: Question, events: list[Event], seconds: float
 
 
 def _decision(event: Decided) -> dict[str, Any]:
-    return {**asdict(event), "score": _rounded(event.score), "threshold": _rounded(event.threshold)}
+    threshold = None if event.threshold is None else jsonable(event.threshold)
+    return {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else significant(value)
+    return None if value is None or not math.isfinite(value) else significant(value, SCORE_DIGITS)
 
 
-def significant(value: float) -> float:
-    """Rounded to six significant digits: beyond them the order of a batch shows."""
-    return float(f"{value:.{DIGITS}g}")
+def significant(value: float, digits: int = DIGITS) -> float:
+    """Rounded to that many significant digits."""
+    return float(f"{value:.{digits}g}")
 
 
 def jsonable(value: Any) -> Any:
