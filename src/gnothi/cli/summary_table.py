@@ -99,7 +99,7 @@ def _test(test: Mapping[str, Any]) -> str | None:
 
 
 def share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.3f}"
+    return "-" if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def between(interval: Sequence[float] | None, sign: bool = False) -> str:

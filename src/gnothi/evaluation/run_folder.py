@@ -209,11 +209,11 @@ def _append(file: BinaryIO, data: Mapping[str, Any]) -> None:
     try:
         while content:
             content = content[file.write(content) :]
-    except OSError:
-        # A full disk: leave whole lines only.
+    except OSError as error:
+        # A full disk: leave whole lines only. The system's own error does not name the file.
         with suppress(OSError):
             file.truncate(start)
-        raise
+        raise OSError(error.errno, error.strerror, str(file.name)) from error
 
 
 def _cut_torn_line(path: Path) -> None:
