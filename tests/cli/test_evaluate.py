@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -173,3 +174,32 @@ def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path) -> 
     assert gnothi("eval", "lab", "--method", "direct", "--limit", "60", "--out", str(tmp_path / "undisturbed"))[0] == 0
     undisturbed = [row.comparable() for row in read_rows(tmp_path / "undisturbed")]
     assert [row.comparable() for row in read_rows(out)] == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("scripted")
+def test_killed_ten_times_and_run_again_to_the_end(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    """The whole command, whatever it is doing when SIGKILL comes; some kills meet an import or an index."""
+    out, chance = tmp_path / "run", random.Random(3)
+    arguments = ["eval", "lab", *THREE, "--concurrency", "3"]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments, "--out", str(out)]
+    kept = [0]
+    for _ in range(10):
+        process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        wanted = kept[-1] + chance.randint(0, 4)
+        while process.poll() is None and time.monotonic() < deadline and not (out.exists() and len(read_rows(out)) >= wanted):
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.1))
+        process.kill()
+        process.wait()
+        kept.append(len(read_rows(out)))
+    assert kept == sorted(kept)
+    assert 0 < kept[-1] < 36
+    resumed = gnothi_json(*arguments, "--out", str(out))
+    undisturbed = gnothi_json(*arguments, "--out", str(tmp_path / "undisturbed"))
+    assert [row.comparable() for row in read_rows(out)] == [row.comparable() for row in read_rows(tmp_path / "undisturbed")]
+    for method in (*resumed, *undisturbed):
+        del method["seconds"], method["intervals"]["seconds"]
+    assert resumed == undisturbed
