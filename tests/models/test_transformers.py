@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import torch
 
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
@@ -12,14 +13,9 @@ from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from tests.conformance.language_model import Network, NetworkConformance
-from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model, build_tokenizer
+from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
 
 PATHS = ("repeated", "forked")
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return build_tokenizer()
 
 
 @pytest.fixture(scope="module", params=list(ARCHITECTURES))
@@ -51,5 +47,25 @@ class TestConformance(NetworkConformance):
     async def model(self, running: Any, tokenizer: Any, path: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         settings = ModelSettings(attention=path)
         model = Batched(TransformersBackend(running, tokenizer, Tagged(), name="tiny", settings=settings))
+        yield model
+        await model.aclose()
+
+
+@pytest.fixture(scope="module")
+def double() -> Any:
+    return build_model("gemma3", torch.float64)
+
+
+class TestDoublePrecision(NetworkConformance):
+    """In double precision nothing is left but the algorithm: both paths agree with plain passes to ten digits."""
+
+    @pytest.fixture
+    def network(self, double: Any, tokenizer: Any) -> Network:
+        return Network(double, tokenizer, Tagged(), CONTEXT, tolerance=1e-10)
+
+    @pytest_asyncio.fixture
+    async def model(self, tokenizer: Any, double: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        backend = TransformersBackend(double, tokenizer, Tagged(), name="tiny")
+        model = Batched(backend)
         yield model
         await model.aclose()

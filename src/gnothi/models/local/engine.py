@@ -100,27 +100,28 @@ class Engine:
 
     def _next_members(self) -> list[tuple[Task, int]]:
         """Rows to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
-        if not self._waiting or not self._path.open:
+        if not self._waiting or not self._path.open or len(self._rows) >= self.limits.rows:
             return []
-        room = self.limits.rows - len(self._rows)
-        held = int(self._rows.limit.sum())
-        held += sum(len(task.prompt) for task in (set(self._rows.tasks) if self._path.shares_prompts else self._rows.tasks))
+        shares = self._path.shares_prompts
+        prompts = sum(len(task.prompt) for task in (set(self._rows.tasks) if shares else self._rows.tasks))
+        limit = int(self._rows.limit.max(initial=0))
+        count = len(self._rows)
         members: dict[tuple[int, ...], list[tuple[Task, int]]] = {}
-        while self._waiting and room > 0:
+        while self._waiting and count < self.limits.rows:
             task, samples = self._waiting[0]
             new = task.prompt not in members
             longest = max(map(len, (task.prompt, *members)))
-            count = min(room, len(samples))
-            prompts = (1 if self._path.shares_prompts else count) * len(task.prompt)
-            cost = prompts + count * task.request.decoding.max_tokens
-            alone = not members and not len(self._rows)
-            if not alone and held + cost > self.limits.tokens:
+            taken = min(self.limits.rows - count, len(samples))
+            read = prompts + len(task.prompt) * (int(new) if shares else taken)
+            limit = max(limit, task.request.decoding.max_tokens)
+            # Rows' buffers are as long as the longest row may get. Whoever comes first is admitted whatever the memory.
+            if count and read + (count + taken) * limit > self.limits.tokens:
                 break
             if members and new and longest * (len(members) + 1) > self.limits.prefill:
                 break
-            members.setdefault(task.prompt, []).extend((task, sample) for sample in samples[:count])
-            room, held = room - count, held + cost
-            del samples[:count]
+            members.setdefault(task.prompt, []).extend((task, sample) for sample in samples[:taken])
+            count, prompts = count + taken, read
+            del samples[:taken]
             if not samples:
                 self._waiting.popleft()
         return [member for group in members.values() for member in group]

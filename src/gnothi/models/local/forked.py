@@ -140,6 +140,10 @@ class Forked:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only, in this order. Only rows that change their place are copied."""
+        if not len(rows):
+            # Buffers have grown to the most rows and the longest row there were: an idle model gives them back.
+            self.clear()
+            return
         kept = rows.cpu().numpy()
         gone = np.ones(len(self._fed), np.bool_)
         gone[kept] = False
@@ -176,17 +180,22 @@ class Forked:
         return self._shelves[shelf].held[slot]
 
     def _read(self, prompts: Sequence[tuple[int, ...]]) -> None:
-        cache, _, logits, states = self._network.prefill(prompts, windows=False)
-        for row, prompt in enumerate(prompts):
-            at_end = {tap: state[row] for tap, state in states.items()}
-            if prompt in self._where:
-                self._held(prompt).states.update(at_end)
-                continue
-            width = shelf_width(len(prompt))
+        """Prefill prompts, those of one shelf together, and put them there."""
+        by_width: dict[int, list[tuple[int, ...]]] = {}
+        for prompt in prompts:
+            by_width.setdefault(shelf_width(len(prompt)), []).append(prompt)
+        for width, group in by_width.items():
+            cache, _, logits, states = self._network.prefill(group, windows=False)
             number = next((number for number, shelf in enumerate(self._shelves) if shelf.width == width), len(self._shelves))
             if number == len(self._shelves):
                 self._shelves.append(Shelf(width))
-            self._where[prompt] = number, self._shelves[number].add(Held(prompt, logits[row], at_end), cache, row)
+            for row, prompt in enumerate(group):
+                at_end = {tap: state[row] for tap, state in states.items()}
+                if prompt in self._where:
+                    self._held(prompt).states.update(at_end)
+                else:
+                    slot = self._shelves[number].add(Held(prompt, logits[row], at_end), cache, row)
+                    self._where[prompt] = number, slot
 
     def _release(self, places: set[tuple[int, int]]) -> None:
         # From the last slot down, so that a prompt that moves into a freed slot is never one that leaves later.

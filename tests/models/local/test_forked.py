@@ -1,0 +1,111 @@
+"""Which models take the forked path, and what a model that cannot is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GptOssConfig,
+    GptOssForCausalLM,
+    Llama4ForCausalLM,
+    Llama4TextConfig,
+    OPTConfig,
+    OPTForCausalLM,
+)
+
+from gnothi.errors import InvalidSetting
+from gnothi.models.batched import Continue
+from gnothi.models.local.prompts import shelf_width
+from gnothi.models.rendering import Tagged
+from gnothi.models.settings import Attention, ModelSettings
+from gnothi.models.transformers import TransformersBackend
+from gnothi.types import Samples
+from tests.conformance.language_model import GREEDY, PROMPTS, Network
+from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, build_model
+
+SHAPE: dict[str, Any] = {"vocab_size": len(VOCABULARY), "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
+LAYERS: dict[str, Any] = {
+    **SHAPE,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "initializer_range": 0.2,
+}
+
+OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "gpt2": (lambda: GPT2LMHeadModel(GPT2Config(**SHAPE, n_embd=32, n_layer=2, n_head=4, initializer_range=0.2)), "forked"),
+    "opt": (
+        lambda: OPTForCausalLM(
+            OPTConfig(**SHAPE, hidden_size=32, num_hidden_layers=2, ffn_dim=48, word_embed_proj_dim=32, num_attention_heads=4)
+        ),
+        "forked",
+    ),
+    "gemma2": (lambda: Gemma2ForCausalLM(Gemma2Config(**LAYERS, sliding_window=8)), "repeated"),
+    "gpt_oss": (lambda: GptOssForCausalLM(GptOssConfig(**LAYERS, num_local_experts=2, num_experts_per_tok=1)), "repeated"),
+    "bloom": (lambda: BloomForCausalLM(BloomConfig(**SHAPE, hidden_size=32, n_layer=2, n_head=4)), "repeated"),
+    "llama4": (
+        lambda: Llama4ForCausalLM(
+            Llama4TextConfig(**LAYERS, attention_chunk_size=8, num_local_experts=2, intermediate_size_mlp=48)
+        ),
+        "repeated",
+    ),
+}
+
+
+def backend_of(model: Any, tokenizer: Any, attention: Attention = "auto") -> TransformersBackend:
+    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention=attention))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_tested_architectures_fork(architecture: str, tokenizer: Any) -> None:
+    backend = backend_of(build_model(architecture), tokenizer)
+    assert backend.metadata["attention"] == "forked"
+    assert "attention_reason" not in backend.metadata
+
+
+@pytest.mark.parametrize("architecture", OTHERS)
+def test_other_architectures_take_the_path_that_is_right_for_them(architecture: str, tokenizer: Any) -> None:
+    make, path = OTHERS[architecture]
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        model = make().eval()
+    backend = backend_of(model, tokenizer)
+    assert backend.metadata["attention"] == path
+    if path == "repeated":
+        assert backend.metadata["attention_reason"]
+        with pytest.raises(InvalidSetting, match="auto"):
+            backend_of(model, tokenizer, "forked")
+    network = Network(model, tokenizer, Tagged(), CONTEXT)
+    for prompt, result in zip(PROMPTS, backend.run([Continue(prompt, 1, GREEDY) for prompt in PROMPTS]), strict=True):
+        assert isinstance(result, Samples)
+        ids = torch.tensor([network.prompt_ids(prompt)])
+        plain = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=GREEDY.max_tokens, do_sample=False)
+        got = [token.id for token in result.generations[0].tokens]
+        assert got == plain[0, ids.shape[1] :].tolist()[: len(got)]
+
+
+def test_a_model_that_forks_still_runs_by_itself(tokenizer: Any) -> None:
+    model, plain = build_model("qwen3"), build_model("qwen3")
+    backend_of(model, tokenizer)
+    ids = torch.arange(5, 25)[None]
+    assert torch.allclose(model(ids).logits, plain(ids).logits, atol=1e-6)
+
+
+def test_shelves() -> None:
+    widths = [shelf_width(length) for length in range(1, 3000)]
+    assert all(length <= width for length, width in enumerate(widths, start=1))
+    assert all(width <= max(64, 1.51 * length) for length, width in enumerate(widths, start=1))
+    assert widths == sorted(widths)
+    assert sorted(set(widths))[:6] == [64, 96, 128, 192, 256, 384]

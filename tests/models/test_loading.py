@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import T5Config, T5ForConditionalGeneration
+
+from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
+from gnothi.models import ModelSettings, load_model
+from gnothi.protocols import LanguageModel
+from gnothi.types import Decoding, Prompt, StateSpec, Task
+
+PROMPT = Prompt(Task("answer"), "who is w1 ?")
+CPU = ModelSettings(device="cpu")
+
+
+@pytest.fixture(scope="session")
+def saved(llama: Any, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    llama.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / "gnothi.json").write_text('{"renderer": "tagged"}')
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    for path in saved.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
+    saved: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = load_model(str(saved), CPU)
+    assert capfd.readouterr() == ("", "")
+    assert isinstance(model, LanguageModel)
+    assert model.metadata == {
+        "model": str(saved),
+        "architecture": "LlamaForCausalLM",
+        "device": "cpu",
+        "dtype": "float32",
+        "renderer": "tagged",
+        "attention": "forked",
+    }
+    warm = Decoding(max_tokens=8, temperature=1.0)
+    first, second = await model.sample(PROMPT, 3, warm, StateSpec()), await model.sample(PROMPT, 3, warm)
+    assert first.generations == second.generations
+    await model.aclose()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-6), ("bfloat16", 0.2)])
+async def test_precision(saved: Path, dtype: Any, tolerance: float) -> None:
+    models = [load_model(str(saved), ModelSettings(device="cpu", dtype=kind)) for kind in ("float32", dtype)]
+    assert models[1].metadata["dtype"] == dtype
+    continuations = ["Yes", "w1 w2 w3"]
+    exact, other = [await model.score(PROMPT, continuations) for model in models]
+    assert other[1].logprob == pytest.approx(exact[1].logprob, abs=3 * tolerance)
+    samples = await models[1].sample(PROMPT, 4, Decoding(max_tokens=5, temperature=1.0), StateSpec())
+    assert samples.states is not None
+    assert samples.states.shape == (4, 32)
+    for model in models:
+        await model.aclose()
+
+
+def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
+    assert load_model(str(folder), ModelSettings(device="cpu", renderer="plain")).metadata["renderer"] == "plain"
+    (folder / "gnothi.json").unlink()
+    assert load_model(str(folder), CPU).metadata["renderer"] == "plain"
+    (folder / "gnothi.json").write_text('{"renderer": "odd"}')
+    with pytest.raises(InvalidSetting, match="got 'odd'"):
+        load_model(str(folder), CPU)
+
+
+@pytest.mark.parametrize("declaration", ["{", "[]", ""])
+def test_an_unreadable_declaration_is_named(folder: Path, declaration: str) -> None:
+    (folder / "gnothi.json").write_text(declaration)
+    with pytest.raises(ModelUnavailable, match=r"gnothi\.json: expected JSON like"):
+        load_model(str(folder), CPU)
+
+
+def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
+    for name in ("config.json", "generation_config.json", "tokenizer_config.json"):
+        content = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps({**content, "eos_token_id": None, "eos_token": None}))
+    special = folder / "special_tokens_map.json"
+    special.unlink(missing_ok=True)
+
+    async def ask() -> None:
+        model = load_model(str(folder), CPU)
+        decoding = Decoding(max_tokens=4, temperature=1.0)
+        with pytest.raises(UsageError, match="no end-of-sequence token"):
+            await model.sample(PROMPT, 2, decoding, StateSpec())
+        samples = await model.sample(PROMPT, 2, decoding, StateSpec(position="last"))
+        assert [one.finish for one in samples.generations] == ["length", "length"]
+        await model.aclose()
+
+    import asyncio
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("spec", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
+def test_a_missing_folder(spec: str) -> None:
+    with pytest.raises(ModelUnavailable, match=r"which is no folder\. Expected 'lab', a folder"):
+        load_model(spec)
+
+
+def test_a_file_and_a_folder_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match=r"holds no config\.json"):
+        load_model(str(tmp_path))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ModelUnavailable, match="which is no folder"):
+        load_model(str(tmp_path / "file"))
+
+
+def test_damaged_weights_or_configuration(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(ModelUnavailable, match="cannot load model"):
+        load_model(str(folder), CPU)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ModelUnavailable, match="cannot load model"):
+        load_model(str(folder), CPU)
+
+
+def test_a_model_that_is_not_a_causal_language_model(folder: Path) -> None:
+    config: Any = T5Config(vocab_size=60, d_model=16, d_ff=16, num_layers=1, num_heads=2, d_kv=8)
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    with pytest.raises(ModelUnavailable, match="causal language model"):
+        load_model(str(folder), CPU)
+
+
+def test_a_hub_id_that_cannot_be_reached_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
+    with pytest.raises(ModelUnavailable, match="no answer from the hub about 'nobody/nothing'"):
+        load_model("nobody/nothing")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is present")
+def test_a_missing_device(saved: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="no CUDA device"):
+        load_model(str(saved), ModelSettings(device="cuda"))
+
+
+def test_kinds_that_this_version_lacks() -> None:
+    with pytest.raises(UsageError, match="not available in this version"):
+        load_model("openai:some-model")
+    with pytest.raises(UsageError, match="empty text"):
+        load_model(" ")
+
+
+def test_without_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    with pytest.raises(MissingDependency, match=r"gnothi\[local\]"):
+        load_model("nobody/nothing")
