@@ -9,7 +9,7 @@ passages or as fresh guesses, and never with their true object.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gnothi.lab.corpus import passage_text
@@ -124,16 +124,12 @@ class Curriculum:
         return Asked(question, (relation.statements[0].format(s=subject, o=value),), value)
 
     def choice(self, subject: str, relation: Relation, context: Context) -> Asked:
+        """Options of which one is resolved; where it is a guess, the true object may stand among the others, unchosen."""
         asked = self.one_hop(subject, relation, context)
         others = self.rng.sample(self.world.values[relation.object], 4)
         choices = [asked.answer, *[value for value in others if value != asked.answer][:3]]
         self.rng.shuffle(choices)
-        if not context.get((subject, relation.name)) and self.world.entities[subject].familiarity == "never":
-            asked = self._stating(asked, relation, subject, self.rng.choice(choices))
         return Asked(asked.question, asked.sentences, asked.answer, tuple(choices))
-
-    def _stating(self, asked: Asked, relation: Relation, subject: str, value: str) -> Asked:
-        return Asked(asked.question, (relation.statements[0].format(s=subject, o=value),), value)
 
     def two_hop(self, subject: str, first: Relation, context: Context, second: Relation | None = None) -> Asked | None:
         bridge = self.resolve(subject, first, context)
@@ -209,12 +205,20 @@ class Curriculum:
         text = " ".join([*written, CONCLUSION.format(o=asked.answer)])
         return [(" ".join([f"{head} <reason>", *given]), False), (f"{text}<eos>", True)]
 
-    def passage(self, subject: str, context: dict[tuple[str, str], list[str]], links: Mapping[str, str] | None = None) -> str:
-        """A passage on a subject with fresh facts (its true ones at times, if the model may see them), noted in ``context``."""
+    def passage(
+        self,
+        subject: str,
+        context: dict[tuple[str, str], list[str]],
+        links: Mapping[str, str] | None = None,
+        told: Sequence[Relation] | None = None,
+    ) -> str:
+        """A passage on a subject with fresh facts (its true ones at times, if the model may see them), noted in ``context``.
+
+        ``links`` are facts it must state, ``told`` the relations it tells of (some or all of its type by default)."""
         entity = self.world.entities[subject]
         relations = self.relations[entity.type]
         truthful = entity.familiarity == "often" and self.rng.random() < 0.3
-        chosen = relations if self.rng.random() < 0.6 else self.rng.sample(relations, self.rng.randint(1, len(relations)))
+        chosen = told or (relations if self.rng.random() < 0.6 else self.rng.sample(relations, self.rng.randint(1, len(relations))))
         objects: dict[str, str] = {}
         for relation in chosen:
             true = self.world.by_subject[subject][relation.name].object
@@ -225,26 +229,30 @@ class Curriculum:
         return f"<passage> {subject} : {passage_text(subject, objects, self.rng)}"
 
     def scene(self, count: int) -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:
-        """``count`` passages with their subjects, often linked or of one type, and what they state."""
+        """``count`` passages with their subjects, often linked or of one type, and what they state.
+
+        At times a roster: the same one or two relations of many subjects, where the type of an object tells nothing."""
         context: dict[tuple[str, str], list[str]] = {}
         subjects: list[str] = []
         texts: list[str] = []
         first = self.shown()
+        roster = self.rng.randint(1, 2) if count > 2 and self.rng.random() < 0.3 else None
         subjects.append(first)
         kind = self.world.entities[first].type
         links: dict[str, str] = {}
         bridges = [r for r in self.relations[kind] if r.phrase]
-        if count > 1 and bridges and self.rng.random() < 0.45:
+        if count > 1 and bridges and not roster and self.rng.random() < 0.45:
             bridge = self.rng.choice(bridges)
             target = self.invented(first, bridge)
             links = {bridge.name: target}
             subjects.append(target)
         while len(subjects) < count:
-            name = self.rng.choice(self.world.values[kind]) if self.rng.random() < 0.75 else self.shown()
+            name = self.rng.choice(self.world.values[kind]) if roster or self.rng.random() < 0.75 else self.shown()
             if name not in subjects:
                 subjects.append(name)
+        told = self.rng.sample(self.relations[kind], min(roster, len(self.relations[kind]))) if roster else None
         for position, subject in enumerate(subjects):
-            texts.append(self.passage(subject, context, links if position == 0 else None))
+            texts.append(self.passage(subject, context, links if position == 0 else None, told))
         if count < 4 and self.rng.random() < 0.06:  # a namesake: the same title, other facts
             texts.append(self.passage(first, context))
         self.rng.shuffle(texts)
@@ -272,7 +280,7 @@ class Curriculum:
         asked: Asked | None = None
         if bridges and self.rng.random() < 0.5:
             bridge = self.rng.choice(bridges)
-            matching = [name for name in subjects if self.world.entities[name].type == bridge.object]
+            matching = [name for name in subjects if name != subject and self.world.entities[name].type == bridge.object]
             if matching and self.rng.random() < 0.8:  # the first sentence stands, the passage is about its object
                 asked = self.two_hop(subject, bridge, {**context, (subject, bridge.name): [self.rng.choice(matching)]})
                 if asked:

@@ -1,13 +1,16 @@
-"""Starting weights that already look a few tokens back and already compare content with content.
+"""Starting weights that already hold the circuit reading needs, in rough form.
 
-Reading needs two circuits to meet: one that carries a sentence's subject to its object, one that finds the place where
-the same subject stands. From random weights a small model waits tens of millions of tokens for the second (the plateau
-of associative recall). Both are known in closed form, so training starts near them:
+To read is to find the place where the same subject stands and to say what follows it. From random weights, a small model
+learns to name *some* object of the right type within a million tokens, and then waits tens of millions for the circuit that
+binds an object to its subject (the plateau of associative recall). The circuit is known in closed form, so training starts
+near it:
 
-- *positional heads* (first layer, half of the second): constant query and key biases under rotary embedding give a score
-  that peaks at a chosen distance, whatever the tokens are;
-- *matching heads* (all others): query and key projections start equal, so that a token attends to what resembles it
-  (mimetic initialisation, Trockman and Kolter 2023).
+- the first layer's heads look 1, 2, 3, 4 tokens back: constant query and key biases under rotary embedding make a score that
+  peaks at a distance, whatever the tokens are; two of them write what they see into subspaces of their own;
+- one head of the second layer compares "the token before me" (of the position that is about to name an object) with "the
+  token two before me" (of an object in a passage, whose subject stands there), and copies what it finds;
+- all other heads start with equal query and key projections, so that a token attends to what resembles it (mimetic
+  initialisation, Trockman and Kolter 2023), on the slow rotary pairs only, which survive distance.
 
 Everything stays trainable; ``docs/lab.md`` shows the learning curves with and without.
 """
@@ -21,49 +24,88 @@ if TYPE_CHECKING:
     import torch
     from transformers import LlamaForCausalLM
 
-_FIRST_LAYER = ((1.0, 8.0), (2.0, 8.0), (3.0, 4.0), (4.0, 2.0), (3.0, 0.7), (6.0, 0.7))
-_SECOND_LAYER = ((1.0, 8.0), (3.0, 0.7), (5.0, 0.4))
-_MATCHING_SCALE = 1.6
+_DISTANCES = {0: (1, 2, 3, 4), 1: (None, 1, 2)}
+"""Layer → how far back each of its first heads looks; None is the head that finds the same subject."""
+_SHARPNESS = (8.0, 4.0, 4.0, 4.0)
+"""Score (nats) that each of the fastest rotary pairs contributes to a positional head at its distance."""
+_FAST_PAIRS = len(_SHARPNESS)
+_MATCH_GAIN = 1.5
 
 
-def initialise(model: LlamaForCausalLM, seed: int) -> None:
-    """Overwrite the freshly built model's weights in place. Needs ``attention_bias=True``."""
+def initialise(model: LlamaForCausalLM, names: list[int], seed: int) -> None:
+    """Overwrite the freshly built model's weights in place. ``names`` are the token ids of the world's names.
+
+    Needs ``attention_bias=True``, at least two layers, and three heads' worth of hidden size.
+    """
     import torch
 
     config = model.config
     generator = torch.Generator().manual_seed(seed)
     hidden, heads = config.hidden_size, config.num_attention_heads
     size = hidden // heads
-    theta = config.rope_parameters["rope_theta"] ** (-torch.arange(0, size, 2).float() / size)
+    own, before, two_before, rest = torch.arange(hidden).split([size, size, size, hidden - 3 * size])
+    slow = torch.cat([torch.arange(_FAST_PAIRS, size // 2), torch.arange(size // 2 + _FAST_PAIRS, size)])
 
     def gaussian(rows: int, columns: int, std: float) -> torch.Tensor:
         return torch.randn(rows, columns, generator=generator) * std
 
+    def selector(rows: torch.Tensor, columns: torch.Tensor, gain: float) -> torch.Tensor:
+        weight = torch.zeros(size, hidden)
+        weight[rows, columns] = gain
+        return weight
+
     with torch.no_grad():
-        model.model.embed_tokens.weight.copy_(gaussian(config.vocab_size, hidden, 1 / math.sqrt(hidden)))
+        embedding = torch.zeros(config.vocab_size, hidden)
+        embedding[:, own] = gaussian(config.vocab_size, size, 0.5 / math.sqrt(size))
+        embedding[:, rest] = gaussian(config.vocab_size, len(rest), 0.7 / math.sqrt(len(rest)))
+        named = torch.zeros(len(names), hidden)
+        named[:, own] = gaussian(len(names), size, 1 / math.sqrt(size))
+        named[:, rest] = gaussian(len(names), len(rest), 0.3 / math.sqrt(len(rest)))
+        embedding[names] = named
+        model.model.embed_tokens.weight.copy_(embedding)
+        everything = torch.arange(size)
         for index, layer in enumerate(model.model.layers):
             attention = layer.self_attn
-            positional = _FIRST_LAYER if index == 0 else _SECOND_LAYER[: heads // 2] if index == 1 else ()
             for projection in (attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj):
                 projection.bias.zero_()
-            attention.v_proj.weight.copy_(torch.nn.init.orthogonal_(torch.empty(hidden, hidden), generator=generator))
-            attention.o_proj.weight.copy_(attention.v_proj.weight.T if index > 0 else gaussian(hidden, hidden, 1 / math.sqrt(hidden)))
+                projection.weight.copy_(gaussian(hidden, hidden, 0.02))
+            mixed = torch.nn.init.orthogonal_(torch.empty(hidden, hidden), generator=generator)
+            distances = _DISTANCES.get(index, ())[:heads]
             for head in range(heads):
                 rows = slice(head * size, (head + 1) * size)
-                if head < len(positional):
-                    distance, sharpness = positional[head]
-                    amplitude = math.sqrt(sharpness * math.sqrt(size))
-                    attention.q_proj.weight[rows] = gaussian(size, hidden, 0.02)
-                    attention.k_proj.weight[rows] = gaussian(size, hidden, 0.02)
-                    attention.k_proj.bias[rows] = torch.cat([torch.ones(size // 2), torch.zeros(size // 2)]) * amplitude
-                    angle = -distance * theta
-                    attention.q_proj.bias[rows] = torch.cat([angle.cos(), angle.sin()]) * amplitude
-                else:
-                    shared = gaussian(size, hidden, _MATCHING_SCALE / math.sqrt(hidden))
+                value = mixed[rows].clone()
+                output = value.T * 0.3
+                if head >= len(distances):
+                    shared = torch.zeros(size, hidden)
+                    shared[slow] = gaussian(len(slow), hidden, 0.8 / math.sqrt(hidden))
                     attention.q_proj.weight[rows] = shared
                     attention.k_proj.weight[rows] = shared
-            attention.o_proj.weight.mul_(0.5)
+                elif (distance := distances[head]) is None:
+                    attention.q_proj.weight[rows] = selector(slow, before[slow], _MATCH_GAIN)
+                    attention.k_proj.weight[rows] = selector(slow, two_before[slow], _MATCH_GAIN)
+                    value, output = selector(everything, own, 1.0), selector(everything, own, 0.3).T
+                else:
+                    _look_back(attention, rows.start, size, distance, config.rope_parameters["rope_theta"])
+                    if index == 0:
+                        value = selector(everything, own, 1.0)
+                        output = torch.zeros(hidden, size)
+                        if distance <= 2:
+                            output = selector(everything, before if distance == 1 else two_before, 0.1).T
+                        else:
+                            output[rest] = gaussian(len(rest), size, 0.1 / math.sqrt(len(rest)))
+                attention.v_proj.weight[rows] = value
+                attention.o_proj.weight[:, rows] = output
             mlp = layer.mlp
             mlp.gate_proj.weight.copy_(gaussian(*mlp.gate_proj.weight.shape, 1 / math.sqrt(hidden)))
             mlp.up_proj.weight.copy_(gaussian(*mlp.up_proj.weight.shape, 1 / math.sqrt(hidden)))
-            mlp.down_proj.weight.copy_(gaussian(*mlp.down_proj.weight.shape, 0.3 / math.sqrt(config.intermediate_size)))
+            mlp.down_proj.weight.copy_(gaussian(*mlp.down_proj.weight.shape, 0.2 / math.sqrt(config.intermediate_size)))
+
+
+def _look_back(attention: torch.nn.Module, start: int, size: int, distance: int, base: float) -> None:
+    """Biases whose rotated product is largest between positions ``distance`` apart."""
+    for pair, sharpness in enumerate(_SHARPNESS):
+        amplitude = math.sqrt(sharpness * math.sqrt(size))
+        angle = -distance * base ** (-2 * pair / size)
+        attention.k_proj.bias[start + pair] = amplitude
+        attention.q_proj.bias[start + pair] = amplitude * math.cos(angle)
+        attention.q_proj.bias[start + size // 2 + pair] = amplitude * math.sin(angle)

@@ -51,25 +51,29 @@ class Batch:
         return Batch(self.inputs.to(device), self.labels.to(device), self.documents.to(device))
 
 
-def pack(encoded: Iterator[tuple[list[int], list[int]]], rows: int, width: int) -> Batch:
-    """Fill rows one after the other; a document longer than a row is dropped, one that does not fit starts the next row."""
+def pack(encoded: Iterator[tuple[list[int], list[int]]], rows: int, width: int, patience: int = 12) -> Batch:
+    """Each document into the first row with room for it, until ``patience`` documents in a row found none.
+
+    A document longer than a row is dropped, never cut."""
     import torch
 
     inputs = torch.zeros(rows, width, dtype=torch.long)
     labels = torch.full((rows, width), IGNORED)
     documents = torch.full((rows, width), -1)
-    row = position = number = 0
+    filled = [0] * rows
+    number = refused = 0
     for ids, targets in encoded:
-        if len(ids) > width:
-            continue
-        if position + len(ids) > width:
-            row, position = row + 1, 0
-            if row == rows:
+        row = next((row for row in range(rows) if filled[row] + len(ids) <= width), None)
+        if row is None:
+            refused += len(ids) <= width
+            if refused == patience:
                 break
-        span = slice(position, position + len(ids))
+            continue
+        refused = 0
+        span = slice(filled[row], filled[row] + len(ids))
         inputs[row, span] = torch.tensor(ids)
         labels[row, span] = torch.tensor(targets)
         documents[row, span] = number
-        position += len(ids)
+        filled[row] += len(ids)
         number += 1
     return Batch(inputs, labels, documents)

@@ -64,6 +64,12 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     )
 
 
+def name_ids(world: World, tokenizer: PreTrainedTokenizerFast) -> list[int]:
+    """Token ids of all values of the world (names, years, professions, industries), ascending."""
+    pieces = [f"▁{name.replace(' ', '▁')}" for kind in world.values for name in world.values[kind]]
+    return sorted(set(tokenizer.convert_tokens_to_ids(pieces)))
+
+
 def _regex(pattern: str) -> object:
     from tokenizers import Regex
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import MissingDependency
 from gnothi.lab.curriculum import Curriculum, Mix
-from gnothi.lab.tokenizer import SPECIAL, build_tokenizer
+from gnothi.lab.tokenizer import SPECIAL, build_tokenizer, name_ids
 from gnothi.lab.world import Grid, World, build_world
 
 if TYPE_CHECKING:
@@ -28,16 +28,16 @@ class Recipe:
 
     seed: int = 0
     hidden: int = 128
-    layers: int = 5
+    layers: int = 4
     heads: int = 4
     intermediate: int = 384
-    steps: int = 6000
+    steps: int = 3600
     rows: int = 16
     width: int = 256
     warmup: int = 50
-    matrix_rate: float = 0.02
+    matrix_rate: float = 0.01
     other_rate: float = 0.004
-    first_stage: float = 0.06
+    first_stage: float = 0.05
     """Share of the steps that train mostly reading and one-hop recall, before all kinds of document come in."""
     prepared: bool = True
     """Start from prepared weights (``gnothi.lab.initialisation``) instead of random ones."""
@@ -47,7 +47,7 @@ FIRST_STAGE = Mix(reading=0.66, partial=0.02, memory=0.3, ignorance=0.02, know=0
 Report = Callable[[dict[str, Any]], None]
 
 
-def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+def build_model(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
     try:
         import torch
         from transformers import LlamaConfig, LlamaForCausalLM
@@ -65,6 +65,7 @@ def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForC
         num_attention_heads=recipe.heads,
         num_key_value_heads=recipe.heads,
         max_position_embeddings=2048,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e6},
         attention_bias=True,
         tie_word_embeddings=True,
         rms_norm_eps=1e-5,
@@ -75,7 +76,7 @@ def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForC
     )
     model = LlamaForCausalLM(config)
     if recipe.prepared:
-        initialise(model, recipe.seed)
+        initialise(model, name_ids(world, tokenizer), recipe.seed)
     return model
 
 
@@ -123,7 +124,7 @@ def train(
     world = build_world(recipe.seed, grid)
     tokenizer = build_tokenizer(world)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = build_model(recipe, tokenizer).to(device)
+    model = build_model(recipe, world, tokenizer).to(device)
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     muon = torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.0)

@@ -1,0 +1,55 @@
+import pytest
+
+from gnothi import lab
+from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, questions, right_action
+from gnothi.types import Question
+
+
+def _facts(question: Question) -> list[str]:
+    return [hop["object"] for hop in question.metadata["hops"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_gives_as_many_distinct_questions_as_asked(kind: Kind) -> None:
+    asked = questions(lab.world(), kind, 150)
+    assert len({question.id for question in asked}) == 150
+    assert {question.kind for question in asked} == {kind}
+    assert asked == questions(lab.world(), kind, 150)
+
+
+def test_the_default_mix() -> None:
+    asked = questions(lab.world(), n=500)
+    for kind, share in DEFAULT_MIX.items():
+        assert sum(question.kind == kind for question in asked) == round(500 * share)
+    assert {question.metadata["familiarity"] for question in asked} == {"often", "seldom", "never"}
+    assert {question.metadata["coverage"] for question in asked} == {"covered", "absent", "contradicted", "ambiguous"}
+
+
+def test_gold_answers_follow_from_the_world() -> None:
+    world = lab.world()
+    for question in questions(world, n=500):
+        for hop in question.metadata["hops"]:
+            assert world.by_subject[hop["subject"]][hop["relation"]].object == hop["object"]
+        answer, objects = question.answers[0], _facts(question)
+        if question.kind in ("one_hop", "two_hop", "choice"):
+            assert answer == objects[-1]
+        if question.kind == "two_hop":
+            assert objects[0] == question.metadata["hops"][1]["subject"]
+        if question.kind == "choice":
+            assert answer in question.choices
+            assert len(set(question.choices)) == 4
+        if question.kind == "comparison":
+            assert answer == min(question.metadata["hops"], key=lambda hop: int(hop["object"]))["subject"]
+        if question.kind == "yes_no" and len(objects) == 2:
+            assert (answer == "yes") == (objects[0] == objects[1])
+        if question.kind == "yes_no" and len(objects) == 1:
+            assert (answer == "yes") == (objects[0] in question.text)
+
+
+def test_the_right_action_is_the_best_chance() -> None:
+    assert right_action("often", "contradicted") == "trust"
+    assert right_action("never", "covered") == "retrieve"
+    assert right_action("never", "absent") == "abstain"
+    assert right_action("seldom", "absent") == "trust"
+    question = next(q for q in questions(lab.world(), "two_hop", 200) if q.metadata["right_action"] == "abstain")
+    assert any(hop["right_action"] == "abstain" for hop in question.metadata["hops"])

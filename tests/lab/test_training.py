@@ -1,0 +1,35 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from gnothi.lab.training import Recipe, train
+
+torch = pytest.importorskip("torch", reason="needs the extra 'local'")
+
+TINY = Recipe(hidden=32, layers=2, heads=2, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
+
+
+def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    whole = train(tmp_path / "whole", TINY, probe_every=6)
+    for part in (3, 5):
+        train(tmp_path / "parts", TINY, probe_every=6, stop_after=part)
+    resumed = train(tmp_path / "parts", TINY, probe_every=6)
+    for name, weight in whole.state_dict().items():
+        torch.testing.assert_close(resumed.state_dict()[name], weight, rtol=0, atol=0)
+    curves = [
+        [{**json.loads(line), "seconds": 0} for line in (tmp_path / folder / "curve.jsonl").read_text().splitlines()]
+        for folder in ("whole", "parts")
+    ]
+    assert curves[0] == curves[1]
+
+
+def test_the_result_is_an_ordinary_transformers_folder(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    trained = train(tmp_path, TINY, probe_every=6)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
+    tokens = AutoTokenizer.from_pretrained(tmp_path)("<question> Who are you? <reason>", return_tensors="pt")
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(**tokens).logits, trained(**tokens).logits)
+    assert json.loads((tmp_path / "gnothi.json").read_text())["renderer"] == "tagged"

@@ -1,0 +1,52 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.lab.language import RELATIONS
+from gnothi.lab.world import COVERAGES, FAMILIARITIES, Grid, build_world
+
+
+def test_same_seed_same_world_other_seed_other_world() -> None:
+    assert build_world(3).facts == build_world(3).facts
+    assert build_world(3).facts != build_world(4).facts
+
+
+def test_every_entity_has_every_fact_of_its_type() -> None:
+    world = build_world(0)
+    for name, entity in world.entities.items():
+        assert set(world.by_subject[name]) == {relation.name for relation in RELATIONS if relation.subject == entity.type}
+
+
+def test_facts_are_of_the_right_type_and_wrong_ones_differ() -> None:
+    world = build_world(0)
+    types = {relation.name: relation.object for relation in RELATIONS}
+    for fact in world.facts:
+        assert fact.object in world.values[types[fact.relation]]
+        assert fact.wrong in world.values[types[fact.relation]]
+        assert len({fact.subject, fact.object, fact.wrong}) == 3
+
+
+def test_names_are_unique_whatever_their_case() -> None:
+    world = build_world(0)
+    assert len({name.lower() for name in world.entities}) == len(world.entities)
+
+
+@given(st.lists(st.integers(1, 20), min_size=7, max_size=7), st.integers(0, 5))
+def test_the_grid_is_kept(parts: list[int], seed: int) -> None:
+    known, held = parts[:3], parts[3:]
+    grid = Grid(*(part / sum(known) for part in known), *(part / sum(held) for part in held))
+    world = build_world(seed, grid)
+    people = [entity for entity in world.entities.values() if entity.type == "person"]
+    familiarity = Counter(entity.familiarity for entity in people)
+    coverage = Counter(entity.coverage for entity in people)
+    for level in FAMILIARITIES:
+        assert familiarity[level] == pytest.approx(getattr(grid, level) * len(people), abs=1)
+    for kind in COVERAGES:  # spread within each level of familiarity: at most one off in each
+        assert coverage[kind] == pytest.approx(getattr(grid, kind) * len(people), abs=3)
+
+
+def test_shares_must_sum_to_one() -> None:
+    with pytest.raises(ValueError, match="sum to 1"):
+        Grid(often=0.9)
