@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# The models of the tests are tiny: more than one thread costs more than it gives, several times so on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
 settings.register_profile("gnothi", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gnothi")
