@@ -73,6 +73,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_every_page_is_listed() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        if page.parent.name == "docs" and page.name != "index.md":
+            assert f"]({page.name})" in index
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_named_in_the_pages_exist(page: Path) -> None:
     named = set(re.findall(r"(?:^|`)gnothi ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
