@@ -32,7 +32,7 @@ PROMPTS = (
 )
 GREEDY = Decoding(max_tokens=12)
 WARM = Decoding(max_tokens=12, temperature=1.0, top_k=20, top_p=0.9, seed=11)
-PLAIN_WARM = Decoding(max_tokens=12, temperature=0.8, seed=5)
+PLAIN_WARM = Decoding(max_tokens=22, temperature=0.8, seed=5)
 
 
 def texts(samples: Samples) -> list[str]:

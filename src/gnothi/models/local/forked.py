@@ -34,17 +34,16 @@ class Unsupported(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """What the attention of every layer needs during one step. ``rows`` and ``fed`` (rows,) index the rows' own buffers."""
+    """What the attention of every layer needs during one step. ``fed`` (rows,) counts the tokens a row holds already."""
 
-    keys: list[Tensor]
-    values: list[Tensor]
+    keys: list[list[Tensor]]
+    values: list[list[Tensor]]
     grids: list[Grid]
     place: Tensor | None
-    rows: Tensor
     fed: Tensor
-    longest: int
-    future: Tensor | None  # (rows, 1, 1, longest): own positions a row has not reached, None where all stand at the same
-    lengths: Tensor  # (rows,) of the prompts
+    blocks: int  # blocks of own keys and values that any row has reached
+    places: list[tuple[Tensor, Tensor]]  # per such block: the rows whose fed token goes there, and where
+    future: Tensor  # (rows, 1, 1, positions in those blocks): own positions a row has not reached
     reach: int  # the largest position of any row
     layer: int = -1
 
@@ -75,6 +74,7 @@ class Forked:
 
     def __init__(self, network: Network) -> None:
         self._network = network
+        self._block = 16 if network.device.type == "cpu" else 64
         self.clear()
 
     def clear(self) -> None:
@@ -84,8 +84,9 @@ class Forked:
         self._slot_of = np.zeros(0, np.int64)
         self._fed = np.zeros(0, np.int64)
         self._length = np.zeros(0, np.int64)
-        self._keys: list[Tensor] = []
-        self._values: list[Tensor] = []
+        # Per layer, blocks of (rows, heads, block, size). A product over whole blocks needs no copy, one over a slice would.
+        self._keys: list[list[Tensor]] = []
+        self._values: list[list[Tensor]] = []
         self._layout: tuple[list[Grid], Tensor | None] | None = None
 
     def admit(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
@@ -116,17 +117,18 @@ class Forked:
         device = self._network.device
         if self._layout is None:
             self._layout = lay_out(self._shelves, self._shelf_of, self._slot_of, device)
-        longest = int(self._fed.max()) + 1
+        blocks = int(self._fed.max()) // self._block + 1
         fed = torch.from_numpy(self._fed).to(device)
-        lengths = torch.from_numpy(self._length).to(device)
-        future = None
-        if self._fed.min() + 1 < longest:
-            future = (torch.arange(longest, device=device) > fed[:, None])[:, None, None]
-        position = lengths + fed
+        future = (torch.arange(blocks * self._block, device=device) > fed[:, None])[:, None, None]
+        position = torch.from_numpy(self._length).to(device) + fed
         grids, place = self._layout
-        rows = torch.arange(len(fed), device=device)
+        places = []
+        for number in range(blocks):
+            members = np.flatnonzero(self._fed // self._block == number)
+            positions = self._fed[members] - number * self._block
+            places.append((torch.from_numpy(members).to(device), torch.from_numpy(positions).to(device)))
         reach = int((self._length + self._fed).max())
-        step = _Step(self._keys, self._values, grids, place, rows, fed, longest, future, lengths, reach)
+        step = _Step(self._keys, self._values, grids, place, fed, blocks, places, future, reach)
         _ACTIVE.step = step
         try:
             # A mask of four dimensions is passed through by the library, which so builds none of its own.
@@ -148,12 +150,13 @@ class Forked:
         gone = np.ones(len(self._fed), np.bool_)
         gone[kept] = False
         leaving = list(zip(self._shelf_of[gone].tolist(), self._slot_of[gone].tolist(), strict=True))
-        longest = int(self._fed.max(initial=0))
         # Rows that were not fed yet have nothing to move.
         moved = torch.from_numpy(np.flatnonzero((kept != np.arange(len(kept))) & (self._fed[kept] > 0))).to(rows.device)
         if len(moved):
-            for tensor in (*self._keys, *self._values):
-                tensor[moved, :, :longest] = tensor[rows[moved], :, :longest]
+            reached = int(self._fed[kept].max() - 1) // self._block + 1
+            for blocks in (*self._keys, *self._values):
+                for block in blocks[:reached]:
+                    block[moved] = block[rows[moved]]
         self._shelf_of, self._slot_of = self._shelf_of[kept], self._slot_of[kept]
         self._fed, self._length = self._fed[kept], self._length[kept]
         for shelf, slot in leaving:
@@ -162,18 +165,19 @@ class Forked:
         self._layout = None
 
     def reserve(self, layer: int, keys: Tensor, values: Tensor) -> None:
-        """Make room for one more token of every row in a layer's buffers: (rows, heads, tokens, size)."""
-        rows, tokens = len(self._fed), int(self._fed.max()) + 1
-        for buffers, like in ((self._keys, keys), (self._values, values)):
-            if layer == len(buffers):
-                buffers.append(like.new_empty((0, like.shape[1], 0, like.shape[3])))
-            old = buffers[layer]
-            if old.shape[0] < rows or old.shape[2] < tokens:
-                size = (_room(old.shape[0], rows), _room(old.shape[2], tokens))
+        """Make room for one more token of every row in a layer's own keys and values."""
+        rows, needed = len(self._fed), int(self._fed.max()) // self._block + 1
+        for layers, like in ((self._keys, keys), (self._values, values)):
+            if layer == len(layers):
+                layers.append([])
+            blocks = layers[layer]
+            capacity = len(blocks[0]) if blocks else 0
+            if capacity < rows:
+                capacity = max(rows, capacity * 3 // 2)
+                blocks[:] = [torch.cat([old, old.new_zeros((capacity - len(old), *old.shape[1:]))]) for old in blocks]
+            while len(blocks) < needed:
                 # Zeros, because what a row has not reached is weighted by zero, which not-a-number would survive.
-                grown = like.new_zeros((size[0], like.shape[1], size[1], like.shape[3]))
-                grown[: old.shape[0], :, : old.shape[2]] = old
-                buffers[layer] = grown
+                blocks.append(like.new_zeros((capacity, like.shape[1], self._block, like.shape[3])))
 
     def _held(self, prompt: tuple[int, ...]) -> Held:
         shelf, slot = self._where[prompt]
@@ -209,10 +213,6 @@ class Forked:
                 self._slot_of[(self._shelf_of == number) & (self._slot_of == last)] = slot
 
 
-def _room(old: int, needed: int) -> int:
-    return old if old >= needed else max(needed, old * 3 // 2, 16)
-
-
 def attend(
     module: torch.nn.Module,
     query: Tensor,
@@ -240,11 +240,11 @@ def attend(
     groups = heads // key.shape[1]
     layer, step.layer = step.layer, -1
     keys, values = step.keys[layer], step.values[layer]
-    keys[step.rows, :, step.fed] = key[:, :, 0]
-    values[step.rows, :, step.fed] = value[:, :, 0]
+    _store(keys, key[:, :, 0], step)
+    _store(values, value[:, :, 0], step)
     scaled = query.reshape(rows, key.shape[1], groups, size) * (size**-0.5 if scaling is None else scaling)
     window = sliding_window if sliding_window is not None and step.reach >= sliding_window else None
-    own = _own_part(scaled, keys[:rows, :, : step.longest], values[:rows, :, : step.longest], step, window)
+    own = _own_part(scaled, [block[:rows] for block in keys], [block[:rows] for block in values], step, window)
     shared = _shared_part(scaled, step, layer, window)
     top = torch.maximum(own[0], shared[0])
     own_weight, shared_weight = torch.exp(own[0] - top), torch.exp(shared[0] - top)
@@ -257,27 +257,37 @@ def attend(
 _Part = tuple[Tensor, Tensor, Tensor]
 
 
-def _part(scores: Tensor, values: Tensor) -> _Part:
-    """``scores`` (batch, queries, keys), -inf where hidden; ``values`` (batch, keys, size)."""
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+def _weighted(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Maximum, sum of exponentials and exponentials of ``scores`` (..., keys), -inf where hidden, which they replace."""
     # A part may be hidden as a whole (a window that has left the prompt): then its maximum is finite and its weight 0.
-    top = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
-    weights = torch.exp(scores - top)
-    return top, weights.sum(dim=-1, keepdim=True), torch.bmm(weights.to(values.dtype), values).to(scores.dtype)
+    top = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    weights = scores.sub_(top).exp_()
+    return top, weights.sum(dim=-1, keepdim=True), weights
 
 
-def _own_part(query: Tensor, keys: Tensor, values: Tensor, step: _Step, window: int | None) -> _Part:
+def _store(blocks: list[Tensor], new: Tensor, step: _Step) -> None:
+    """Put the fed token of each row, (rows, heads, size), at the row's next place."""
+    for block, (members, positions) in zip(blocks, step.places, strict=False):
+        if len(members):
+            block[members, :, positions] = new if len(members) == len(new) else new[members]
+
+
+def _own_part(query: Tensor, keys: list[Tensor], values: list[Tensor], step: _Step, window: int | None) -> _Part:
     """Rows over their own continuations; ``query`` (rows, key heads, groups, size)."""
     rows, heads, groups, _ = query.shape
-    scores = torch.bmm(query.flatten(0, 1), keys.flatten(0, 1).transpose(1, 2)).view(rows, heads, groups, -1)
-    hidden = step.future
+    asked = query.flatten(0, 1)
+    scores = torch.cat([torch.bmm(asked, block.flatten(0, 1).transpose(1, 2)) for block in keys[: step.blocks]], dim=2)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).view(rows, heads, groups, -1)
+    scores.masked_fill_(step.future, -torch.inf)
     if window is not None:
-        left = (torch.arange(step.longest, device=query.device) <= step.fed[:, None] - window)[:, None, None]
-        hidden = left if hidden is None else left | hidden
-    if hidden is not None:
-        scores = scores.masked_fill(hidden, -torch.inf)
-    part = _part(scores.flatten(0, 1), values.flatten(0, 1))
-    return part[0].view(rows, heads, groups, 1), part[1].view(rows, heads, groups, 1), part[2].view(rows, heads, groups, -1)
+        positions = torch.arange(scores.shape[3], device=query.device)
+        scores.masked_fill_((positions <= step.fed[:, None] - window)[:, None, None], -torch.inf)
+    top, total, weights = _weighted(scores)
+    shares: tuple[Tensor, ...] = torch.tensor_split(weights.flatten(0, 1).to(values[0].dtype), step.blocks, dim=2)
+    mixed = torch.bmm(shares[0], values[0].flatten(0, 1))
+    for share, block in zip(shares[1:], values[1 : step.blocks], strict=True):
+        mixed = torch.baddbmm(mixed, share, block.flatten(0, 1))
+    return top, total, mixed.to(scores.dtype).view(rows, heads, groups, -1)
 
 
 def _shared_part(query: Tensor, step: _Step, layer: int, window: int | None) -> _Part:
@@ -286,19 +296,19 @@ def _shared_part(query: Tensor, step: _Step, layer: int, window: int | None) -> 
     parts = []
     for grid in step.grids:
         prompts, rows = grid.rows.shape
-        keys = grid.shelf.keys[layer][:prompts, :, : grid.length]
-        values = grid.shelf.values[layer][:prompts, :, : grid.length]
+        keys, values = grid.shelf.keys[layer][:prompts].flatten(0, 1), grid.shelf.values[layer][:prompts].flatten(0, 1)
         asked = query[grid.rows].transpose(1, 2).reshape(prompts * heads, rows * groups, size)
-        scores = torch.bmm(asked, keys.flatten(0, 1).transpose(1, 2)).view(prompts, heads, rows, groups, -1)
-        hidden = grid.hidden
+        scores = torch.bmm(asked, keys.transpose(1, 2)).view(prompts, heads, rows, groups, -1)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        if grid.hidden is not None:
+            scores.masked_fill_(grid.hidden, -torch.inf)
         if window is not None:
             reached = (grid.lengths[:, None] + step.fed[grid.rows])[:, None, :, None, None] - window
-            left = torch.arange(grid.length, device=query.device) <= reached
-            hidden = left if hidden is None else left | hidden
-        if hidden is not None:
-            scores = scores.masked_fill(hidden, -torch.inf)
-        part = _part(scores.view(prompts * heads, rows * groups, -1), values.flatten(0, 1))
-        parts.append([one.view(prompts, heads, rows, groups, -1).transpose(1, 2).flatten(0, 1) for one in part])
+            scores.masked_fill_(torch.arange(grid.shelf.width, device=query.device) <= reached, -torch.inf)
+        top, total, weights = _weighted(scores)
+        mixed = torch.bmm(weights.view(prompts * heads, rows * groups, -1).to(values.dtype), values).to(scores.dtype)
+        part = (top, total, mixed.view(prompts, heads, rows, groups, -1))
+        parts.append([one.transpose(1, 2).flatten(0, 1) for one in part])
     merged = [torch.cat(tensors) if len(parts) > 1 else tensors[0] for tensors in zip(*parts, strict=True)]
     if step.place is not None:
         merged = [tensor[step.place] for tensor in merged]

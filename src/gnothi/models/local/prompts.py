@@ -80,14 +80,13 @@ def shelf_width(length: int) -> int:
 class Grid:
     """Which rows read which prompt of a shelf: row ``rows[p, s]`` is the s-th of prompt p (repeated where p has fewer).
 
-    ``hidden`` (prompts, 1, 1, 1, width) marks padding, None where there is none; ``length`` is the longest prompt's.
+    ``hidden`` (prompts, 1, 1, 1, width) marks padding, None where there is none; ``lengths`` (prompts,) are the prompts'.
     """
 
     shelf: Shelf
     rows: Tensor
     hidden: Tensor | None
     lengths: Tensor
-    length: int
 
 
 def lay_out(
@@ -111,10 +110,9 @@ def lay_out(
         place[members] = cells + slots * widest + rank
         cells += rows.size
         lengths = np.array([len(held.tokens) for held in shelf.held])
-        length = int(lengths.max())
         hidden = None
-        if lengths.min() < length:
-            hidden = torch.from_numpy(np.arange(length) >= lengths[:, None]).to(device)[:, None, None, None]
-        grids.append(Grid(shelf, torch.from_numpy(rows).to(device), hidden, torch.from_numpy(lengths).to(device), length))
+        if lengths.min() < shelf.width:
+            hidden = torch.from_numpy(np.arange(shelf.width) >= lengths[:, None]).to(device)[:, None, None, None]
+        grids.append(Grid(shelf, torch.from_numpy(rows).to(device), hidden, torch.from_numpy(lengths).to(device)))
     identity = len(place) == cells and bool((place == np.arange(cells)).all())
     return grids, None if identity else torch.from_numpy(place).to(device)
