@@ -1,0 +1,162 @@
+"""What does an index cost? Builds made-up corpora of passages of 100 words and measures building, opening and searching.
+
+    python benchmarks/retrieval.py --sizes 10000,100000,1000000 [--json]
+
+Every measurement runs in a process of its own: CPU seconds and peak resident memory are that process's alone. Words follow
+Zipf's law over 200,000 made-up words; queries are words of random passages. The corpus is written first and not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VOCABULARY = 200_000
+WORDS = 100
+QUERIES = 300
+CHUNK = 5_000
+LIMITS = {"build_peak_mb": 1000, "open_ms": 100}
+
+
+def vocabulary() -> np.ndarray[Any, np.dtype[np.object_]]:
+    """Made-up words, the short ones first (and so the most frequent)."""
+    syllables = [a + b for a in "bcdfghjklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ol")]
+    words = itertools.chain.from_iterable(itertools.product(syllables, repeat=length) for length in (1, 2, 3))
+    return np.array(["".join(word) for word in itertools.islice(words, VOCABULARY)], dtype=object)
+
+
+def texts(size: int) -> Iterator[str]:
+    words = vocabulary()
+    rng = np.random.default_rng(1)
+    weights = 1 / (np.arange(len(words)) + 2.7)  # Zipf-Mandelbrot
+    cumulative = np.cumsum(weights / weights.sum())
+    for start in range(0, size, CHUNK):
+        drawn = np.searchsorted(cumulative, rng.random((min(CHUNK, size - start), WORDS)))
+        for row in np.minimum(drawn, len(words) - 1):
+            yield " ".join(words[row])
+
+
+def write_corpus(path: Path, size: int) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for i, text in enumerate(texts(size)):
+            file.write(json.dumps({"id": f"p{i}", "title": text[: text.index(" ", 12)], "text": text}) + "\n")
+
+
+def peak_mb() -> float:
+    """Peak resident memory of this process since it was executed (getrusage would count its parent's before)."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_build(source: Path, out: Path, memory_mb: int) -> dict[str, float]:
+    from gnothi.retrieval.build import build
+
+    started, cpu = time.perf_counter(), time.process_time()
+    build([source], out, memory_mb=memory_mb)
+    cpu = time.process_time() - cpu
+    disk = sum(file.stat().st_size for file in out.iterdir()) / 1e6
+    return {"build_s": time.perf_counter() - started, "build_cpu_s": cpu, "build_peak_mb": peak_mb(), "disk_mb": disk}
+
+
+def measure_search(source: Path, out: Path) -> dict[str, float]:
+    queries = sample_queries(source)
+    from gnothi.retrieval.bm25 import BM25Index
+
+    started = time.perf_counter()
+    index = BM25Index.open(out)
+    opened = time.perf_counter()
+    index.search_blocking(queries[0][0], 10)
+    first = time.perf_counter()
+    row = {"open_ms": (opened - started) * 1e3, "first_query_ms": (first - opened) * 1e3}
+    for kind, column in (("short", 0), ("long", 1)):
+        times = []
+        for pair in queries:
+            began = time.thread_time()
+            index.search_blocking(pair[column], 10)
+            times.append((time.thread_time() - began) * 1e3)
+        row[f"{kind}_query_cpu_ms_p50"] = statistics.median(times)
+        row[f"{kind}_query_cpu_ms_p95"] = statistics.quantiles(times, n=20)[-1]
+    row["search_peak_mb"] = peak_mb()
+    return row
+
+
+def sample_queries(source: Path) -> list[tuple[str, str]]:
+    """(6 words, 60 words) of random passages."""
+    rng = np.random.default_rng(2)
+    places = sorted(rng.integers(0, source.stat().st_size, QUERIES).tolist())
+    pairs = []
+    with source.open("rb") as file:
+        for place in places:
+            file.seek(place)
+            file.readline()
+            line = file.readline()
+            words = json.loads(line)["text"].split() if line else ["ba"] * WORDS
+            pairs.append((" ".join(rng.choice(words, 6)), " ".join(rng.choice(words, 60))))
+    return pairs
+
+
+def in_child(*arguments: object) -> dict[str, float]:
+    command = [sys.executable, __file__, "--child", *map(str, arguments)]
+    measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return measured
+
+
+def child(job: str, source: str, out: str, *rest: str) -> dict[str, float]:
+    if job == "build":
+        return measure_build(Path(source), Path(out), int(rest[0]))
+    return measure_search(Path(source), Path(out))
+
+
+def measure(size: int, folder: Path, memory_mb: int) -> dict[str, float]:
+    source, out = folder / f"{size}.jsonl", folder / f"{size}.index"
+    write_corpus(source, size)
+    row: dict[str, float] = {"passages": size}
+    row |= in_child("build", source, out, memory_mb)
+    row |= in_child("search", source, out)
+    source.unlink()
+    return row
+
+
+def table(rows: list[dict[str, float]]) -> str:
+    names = list(rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(f"{row[name]:,.{1 if row[name] < 100 else 0}f}" for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(child(*sys.argv[2:])))  # noqa: T201
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="10000,100000", help="numbers of passages, separated by commas")
+    parser.add_argument("--memory-mb", type=int, default=256, help="as of `gnothi index build`")
+    parser.add_argument("--folder", help="where to work; needs about 1.5 kB a passage (default: a temporary folder)")
+    parser.add_argument("--json", action="store_true", help="print a list of rows as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        rows = [measure(int(size), Path(folder), options.memory_mb) for size in options.sizes.split(",")]
+    print(json.dumps(rows, indent=1) if options.json else table(rows))  # noqa: T201
+    broken = [f"{name} {row[name]:.0f}" for row in rows for name, limit in LIMITS.items() if row[name] >= limit]
+    if broken:
+        print("over the limit: " + ", ".join(broken), file=sys.stderr)  # noqa: T201
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
