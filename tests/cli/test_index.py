@@ -61,7 +61,7 @@ def test_build_search_info_delete(docs: Path, out: str, capsys: pytest.CaptureFi
     assert re.search(r"2 passages, .* MB on disk\nsources: 2 files\nformat: version 1", capsys.readouterr().out)
     assert gnothi("delete", out, "docs/plums.md#1", "nope") == 0
     shown = capsys.readouterr()
-    assert "1 passages deleted, 1 left" in shown.out
+    assert "1 passage deleted, 1 left" in shown.out
     assert "no passage has the id 'nope'" in shown.err
     assert gnothi("search", out, "plums") == 0
     shown = capsys.readouterr()
@@ -96,7 +96,7 @@ def test_an_invalid_line_and_skip_invalid(tmp_path: Path, out: str, capsys: pyte
     assert "--skip-invalid" in error
     assert gnothi("build", source, "--out", out, "--skip-invalid") == 0
     warnings = capsys.readouterr().err
-    assert "1 invalid lines left out" in warnings
+    assert "1 invalid line left out" in warnings
     assert "line 2" in warnings
     assert set(contents(Path(out))) == {"a", "c"}
 
@@ -108,13 +108,13 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     assert gnothi("build", docs, "--out", out) == 0
     warnings = capsys.readouterr().err
     for part in (
-        "1 files skipped",
+        "1 file skipped",
         "binary.txt is a binary file",
         "empty.txt holds no text",
-        "1 records or files without text",
+        "records or files without text left out: 1",
     ):
         assert part in warnings
-    assert "1 passages took the place of others with the same id" in warnings
+    assert "1 passage replaced by a later one of the same id" in warnings
 
 
 @pytest.mark.parametrize(

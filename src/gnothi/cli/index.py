@@ -59,8 +59,8 @@ def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, me
         print_json(_report_json(out, report))
     else:
         click.echo(
-            f"{out}: {report.passages:,} passages ({report.added:,} added or changed) from {report.sources:,} files "
-            f"({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+            f"{out}: {_count(report.passages, 'passage')} ({report.added:,} added or changed) from "
+            f"{_count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
         )
 
 
@@ -93,12 +93,14 @@ def info(path: str, as_json: bool) -> None:
 
     folder = Path(path)
     manifest = read_manifest(folder)
+    passages, sources = len(BM25Index.open(path)), _sources(folder)
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
     facts = {
         "path": path,
-        "passages": len(BM25Index.open(path)),
-        "sources": _sources(folder),
+        "passages": passages,
+        "sources": sources,
         "complete": manifest.complete,
-        "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
+        "bytes": size,
         "version": manifest.version,
         "analyser": manifest.analyser,
         "created_by": manifest.created_by,
@@ -106,9 +108,9 @@ def info(path: str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    click.echo(f"{path}: {facts['passages']:,} passages, {_megabytes(int(str(facts['bytes'])))} on disk")
-    if facts["sources"] is not None:
-        click.echo(f"sources: {facts['sources']:,} files")
+    click.echo(f"{path}: {_count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
+    if sources is not None:
+        click.echo(f"sources: {_count(sources, 'file')}")
     click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
     click.echo(f"terms: {manifest.analyser}")
     if not manifest.complete:
@@ -138,7 +140,7 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
-        click.echo(f"{path}: {deleted:,} passages deleted, {left:,} left")
+        click.echo(f"{path}: {_count(deleted, 'passage')} deleted, {left:,} left")
 
 
 @contextmanager
@@ -191,24 +193,22 @@ def _at_most_every(seconds: float, show: Callable[[Progress], None]) -> Callable
 
 
 def _warn(report: BuildReport) -> None:
-    for listing, what in (
-        (report.skipped, "files skipped"),
-        (report.invalid, "invalid lines left out"),
-        (report.notices, "notices"),
+    for listing, what, happened in (
+        (report.skipped, "file", "skipped"),
+        (report.invalid, "invalid line", "left out"),
+        (report.notices, "notice", "on what was read"),
     ):
-        _list(listing, what)
+        _list(listing, what, happened)
     if report.empty:
-        click.echo(f"warning: {report.empty:,} records or files without text left out", err=True)
+        click.echo(f"warning: records or files without text left out: {report.empty:,}", err=True)
     if report.replaced:
-        click.echo(
-            f"warning: {report.replaced:,} passages took the place of others with the same id (the later one stays)", err=True
-        )
+        click.echo(f"warning: {_count(report.replaced, 'passage')} replaced by a later one of the same id", err=True)
 
 
-def _list(listing: Listing, what: str) -> None:
+def _list(listing: Listing, what: str, happened: str) -> None:
     if not listing.count:
         return
-    click.echo(f"warning: {listing.count:,} {what}", err=True)
+    click.echo(f"warning: {_count(listing.count, what)} {happened}", err=True)
     for line in listing.first:
         click.echo(f"  {line}", err=True)
     if listing.first and listing.count > len(listing.first):
@@ -257,5 +257,5 @@ def _sources(folder: Path) -> int | None:
         return None
 
 
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

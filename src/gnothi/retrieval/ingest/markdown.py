@@ -18,7 +18,7 @@ _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DO
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.*?)[\"']?\s*$", re.MULTILINE)
 _HEADING = re.compile(r"\n(?=#{1,6}\s)")
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
-_PART = 1 << 20
+_PART = 1 << 18
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
@@ -83,7 +83,7 @@ def _inline(token: Token) -> str:
 
 
 def _parts(path: Path) -> Iterator[tuple[str, int, str]]:
-    """(text, bytes read before it, notice): the whole file when it is small, else about 1 MiB at a time, cut before a heading
+    """(text, bytes read before it, notice): the whole file when it is small, else about 256 KiB at a time, cut before a heading
     outside of fenced code where there is one, else where plain text is cut."""
     held = ""
     before = read = 0
