@@ -7,7 +7,7 @@ from gnothi.lab.training import Recipe, train
 
 torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 
-TINY = Recipe(hidden=32, layers=2, heads=2, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
+TINY = Recipe(hidden=96, layers=2, heads=3, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
 
 
 def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:

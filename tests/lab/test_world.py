@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.lab.language import RELATIONS
@@ -33,6 +33,7 @@ def test_names_are_unique_whatever_their_case() -> None:
     assert len({name.lower() for name in world.entities}) == len(world.entities)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 20), min_size=7, max_size=7), st.integers(0, 5))
 def test_the_grid_is_kept(parts: list[int], seed: int) -> None:
     known, held = parts[:3], parts[3:]

@@ -150,7 +150,8 @@ class Curriculum:
         stated = [r for r in usable if (a, r.name) in context and (b, r.name) in context]
         if not usable:
             return None
-        relation = self.rng.choice(stated or usable)
+        ordered = [r for r in stated or usable if r.name in COMPARISON]  # order is harder to learn than sameness
+        relation = self.rng.choice(ordered if ordered and self.rng.random() < 0.5 else stated or usable)
         left, right = self.resolve(a, relation, context), self.resolve(b, relation, context)
         if relation.name in COMPARISON:
             if left == right:
@@ -184,12 +185,12 @@ class Curriculum:
         if dice < 0.22:
             bridges = [r for r in self.relations[kind] if r.phrase and r in (stated or [r])] or [r for r in self.relations[kind] if r.phrase]
             asked = self.two_hop(subject, self.rng.choice(bridges), context) if bridges else None
-        elif dice < 0.37:
+        elif dice < 0.44:
             peers = [name for name in others if name != subject and self.world.entities[name].type == kind]
             asked = self.pair(subject, self.rng.choice(peers), context) if peers else None
-        elif dice < 0.44:
-            asked = self.fact_check(subject, context)
         elif dice < 0.54:
+            asked = self.fact_check(subject, context)
+        elif dice < 0.64:
             asked = self.choice(subject, relation, context)
         return asked or self.one_hop(subject, relation, context)
 

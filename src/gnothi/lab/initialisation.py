@@ -30,10 +30,12 @@ _SHARPNESS = (8.0, 4.0, 4.0, 4.0)
 """Score (nats) that each of the fastest rotary pairs contributes to a positional head at its distance."""
 _FAST_PAIRS = len(_SHARPNESS)
 _MATCH_GAIN = 1.5
+_ORDER = 0.7
 
 
-def initialise(model: LlamaForCausalLM, names: list[int], seed: int) -> None:
-    """Overwrite the freshly built model's weights in place. ``names`` are the token ids of the world's names.
+def initialise(model: LlamaForCausalLM, names: list[int], numbers: list[int], seed: int) -> None:
+    """Overwrite the freshly built model's weights in place. ``names`` are the token ids of the world's names, ``numbers``
+    (some of them) those that have an order, ascending.
 
     Needs ``attention_bias=True``, at least two layers, and three heads' worth of hidden size.
     """
@@ -45,6 +47,8 @@ def initialise(model: LlamaForCausalLM, names: list[int], seed: int) -> None:
     size = hidden // heads
     own, before, two_before, rest = torch.arange(hidden).split([size, size, size, hidden - 3 * size])
     slow = torch.cat([torch.arange(_FAST_PAIRS, size // 2), torch.arange(size // 2 + _FAST_PAIRS, size)])
+
+    ordered = torch.tensor(numbers)
 
     def gaussian(rows: int, columns: int, std: float) -> torch.Tensor:
         return torch.randn(rows, columns, generator=generator) * std
@@ -62,6 +66,9 @@ def initialise(model: LlamaForCausalLM, names: list[int], seed: int) -> None:
         named[:, own] = gaussian(len(names), size, 1 / math.sqrt(size))
         named[:, rest] = gaussian(len(names), len(rest), 0.3 / math.sqrt(len(rest)))
         embedding[names] = named
+        # Numbers start in order: along one direction, from the least to the greatest.
+        direction = gaussian(1, len(rest), 1 / math.sqrt(len(rest)))
+        embedding[ordered[:, None], rest] += torch.linspace(-_ORDER, _ORDER, len(ordered))[:, None] * direction
         model.model.embed_tokens.weight.copy_(embedding)
         everything = torch.arange(size)
         for index, layer in enumerate(model.model.layers):

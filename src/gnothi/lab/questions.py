@@ -22,7 +22,7 @@ Kind = Literal["one_hop", "two_hop", "comparison", "yes_no", "choice"]
 Action = Literal["trust", "retrieve", "abstain"]
 KINDS: tuple[Kind, ...] = ("one_hop", "two_hop", "comparison", "yes_no", "choice")
 DEFAULT_MIX: Mapping[Kind, float] = MappingProxyType(
-    {"one_hop": 0.4, "two_hop": 0.2, "comparison": 0.12, "yes_no": 0.13, "choice": 0.15}
+    {"one_hop": 0.42, "two_hop": 0.22, "comparison": 0.1, "yes_no": 0.1, "choice": 0.16}
 )
 _COVERAGE_ORDER = ("absent", "contradicted", "ambiguous", "covered")
 _HELD_OUT_SHARE = 4

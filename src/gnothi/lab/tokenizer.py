@@ -64,10 +64,10 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     )
 
 
-def name_ids(world: World, tokenizer: PreTrainedTokenizerFast) -> list[int]:
-    """Token ids of all values of the world (names, years, professions, industries), ascending."""
-    pieces = [f"▁{name.replace(' ', '▁')}" for kind in world.values for name in world.values[kind]]
-    return sorted(set(tokenizer.convert_tokens_to_ids(pieces)))
+def name_ids(world: World, tokenizer: PreTrainedTokenizerFast, *kinds: str) -> list[int]:
+    """Token ids of the world's values of these types (by default all: names, years, professions, industries), in order."""
+    pieces = [f"▁{name.replace(' ', '▁')}" for kind in kinds or world.values for name in world.values[kind]]
+    return list(dict.fromkeys(tokenizer.convert_tokens_to_ids(pieces)))
 
 
 def _regex(pattern: str) -> object:

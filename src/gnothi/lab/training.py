@@ -76,7 +76,7 @@ def build_model(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast
     )
     model = LlamaForCausalLM(config)
     if recipe.prepared:
-        initialise(model, name_ids(world, tokenizer), recipe.seed)
+        initialise(model, name_ids(world, tokenizer), name_ids(world, tokenizer, "year"), recipe.seed)
     return model
 
 

@@ -54,7 +54,7 @@ class SeaKR(SignalSettings):
     )
     signal: SignalName = setting("gram", "U: what measures uncertainty.")
     threshold: float | None = setting(
-        None, "δ: retrieve above it (none: the signal's own, -6 for gram; calibrate it per model)."
+        None, "δ: retrieve above it (none: the one calibrated on the model, else the signal's usual one, -6 for gram)."
     )
     always_retrieve: bool = setting(False, "Ablation: retrieve at every step, whatever the uncertainty.")
     query: Literal["draft", "question"] = setting("draft", "Search for the certain words of the draft, or for the question.")
@@ -75,7 +75,7 @@ class SeaKR(SignalSettings):
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.threshold is None and not self.always_retrieve and signals.find(self.signal).default_threshold is None:
+        if self._threshold is None and not self.always_retrieve:
             raise InvalidSetting(
                 f"setting 'threshold': got none, but signal {self.signal!r} has no usual threshold. "
                 "Give one with --set threshold=..., chosen from the scores of a run with always_retrieve=true."
@@ -185,8 +185,13 @@ class SeaKR(SignalSettings):
 
     @property
     def _gate(self) -> Gate:
-        threshold = self._signal.default_threshold if self.threshold is None else self.threshold
-        return Gate(self._signal, None if self.always_retrieve else threshold)
+        return Gate(self._signal, None if self.always_retrieve else self._threshold)
+
+    @property
+    def _threshold(self) -> float | None:
+        """As set, else as calibrated on the model, else the signal's usual one."""
+        usual = signals.find(self.signal).default_threshold
+        return self.model.thresholds.get(self.signal, usual) if self.threshold is None else self.threshold
 
     @property
     def _reranker(self) -> LeastUncertain:

@@ -8,7 +8,7 @@ from gnothi.errors import UsageError
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
-from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.models.wrappers import Calibrated, Seeded, Traced, Wrapper
 
 __all__ = ["ModelSettings", "load_model"]
 
@@ -34,5 +34,6 @@ def load_model(spec: str, settings: ModelSettings | None = None) -> Wrapper:
     model, tokenizer, declared = load(str(LAB_FOLDER) if spec == LAB else spec, spec, settings)
     from gnothi.models.transformers import TransformersBackend
 
-    renderer = make_renderer(settings.renderer, tokenizer, declared)
-    return Traced(Seeded(Batched(TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings))))
+    renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
+    backend = TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
+    return Traced(Seeded(Calibrated(Batched(backend), declared.thresholds)))

@@ -84,6 +84,11 @@ class Batched:
         return self._backend.capabilities
 
     @property
+    def thresholds(self) -> Mapping[str, float]:
+        """None: a backend knows of no calibration."""
+        return {}
+
+    @property
     def metadata(self) -> Mapping[str, str]:
         return self._backend.metadata
 

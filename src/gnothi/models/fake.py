@@ -65,8 +65,10 @@ class Scripted:
         capabilities: Capabilities = EVERYTHING,
         scorer: Scorer | None = None,
         hidden_size: int = 32,
+        thresholds: Mapping[str, float] | None = None,
     ) -> None:
         self.name = name
+        self.thresholds: Mapping[str, float] = thresholds or {}
         self.capabilities = capabilities
         self.prompts: list[Prompt] = []
         self._script = script

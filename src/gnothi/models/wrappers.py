@@ -27,6 +27,10 @@ class Wrapper:
         return self._model.capabilities
 
     @property
+    def thresholds(self) -> Mapping[str, float]:
+        return self._model.thresholds
+
+    @property
     def metadata(self) -> Mapping[str, str]:
         return getattr(self._model, "metadata", {})
 
@@ -41,6 +45,18 @@ class Wrapper:
 
     async def aclose(self) -> None:
         await self._model.aclose()
+
+
+class Calibrated(Wrapper):
+    """Carries the thresholds that were calibrated on the model, by signal name."""
+
+    def __init__(self, model: LanguageModel, thresholds: Mapping[str, float]) -> None:
+        super().__init__(model)
+        self._thresholds = dict(thresholds)
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        return self._thresholds
 
 
 class Seeded(Wrapper):

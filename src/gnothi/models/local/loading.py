@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,16 @@ from gnothi.models.settings import ModelSettings
 DECLARATION = "gnothi.json"
 
 
-def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, str | None]:
-    """Model (in evaluation mode, on its device), tokenizer, and the renderer its folder declares (None without one).
+@dataclass(frozen=True)
+class Declaration:
+    """What a model's folder says of it: the renderer it was trained with, and thresholds calibrated on it by signal."""
+
+    renderer: str | None = None
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
+def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
+    """Model (in evaluation mode, on its device), tokenizer, and what its folder declares.
 
     Raises ModelUnavailable when there is no such model or it cannot be read, MissingDependency without torch or transformers.
     """
@@ -47,7 +56,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, str |
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}") from error
-    return model, tokenizer, _declared(folder) if local else None
+    return model, tokenizer, _declared(folder) if local else Declaration()
 
 
 @contextmanager
@@ -83,14 +92,16 @@ _EXPECTED = (
 )
 
 
-def _declared(folder: Path) -> str | None:
-    """The renderer named in the folder's ``gnothi.json``."""
+def _declared(folder: Path) -> Declaration:
+    """What the folder's ``gnothi.json`` says; nothing where there is none."""
     path = folder / DECLARATION
     if not path.is_file():
-        return None
+        return Declaration()
     try:
-        declaration = json.loads(path.read_text(encoding="utf-8"))
-        renderer = declaration.get("renderer")
-    except (ValueError, AttributeError) as error:
-        raise ModelUnavailable(f'cannot read {path}: expected JSON like {{"renderer": "tagged"}}, got: {error}.') from error
-    return renderer if renderer is None else str(renderer)
+        given = json.loads(path.read_text(encoding="utf-8"))
+        renderer = given.get("renderer")
+        thresholds = {str(signal): float(value) for signal, value in given.get("thresholds", {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
+        raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
+    return Declaration(renderer if renderer is None else str(renderer), thresholds)
