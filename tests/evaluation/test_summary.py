@@ -96,11 +96,20 @@ def test_the_gate_is_held_against_the_closed_book_answers() -> None:
     assert by_name(GATED)["seakr"]["gate_auroc"] is None
 
 
-def test_chain_of_thought_is_the_truth_where_there_is_no_direct_answer() -> None:
+def test_a_chain_of_thought_is_the_truth_before_a_direct_answer() -> None:
     cot = [row("cot", n, right=n in (0, 3)) for n in range(4)]
     assert by_name(cot + GATED)["seakr"]["gate"]["truth"] == "cot"
     assert by_name(cot + GATED)["seakr"]["gate_auroc"] == 1.0
-    assert by_name(cot + DIRECT + GATED)["seakr"]["gate"]["truth"] == "direct"
+    assert by_name(cot + DIRECT + GATED)["seakr"]["gate"]["truth"] == "cot"
+
+
+def test_a_question_is_as_uncertain_as_its_least_certain_step() -> None:
+    rows = []
+    for n, scores in enumerate(((0.2, 0.1), (0.1, 0.8), (0.9, 0.1), (0.3, 0.2))):
+        gated = row("seakr", n, uncertainty=0.0)
+        rows.append(Row(**{**gated.as_dict(), "decisions": tuple({**gated.decisions[0], "score": score} for score in scores)}))
+    direct = [row("direct", n, right=n in (0, 3)) for n in range(4)]
+    assert by_name(direct + rows)["seakr"]["gate_auroc"] == 1.0
 
 
 def test_the_lab_knows_the_truth_without_closed_book_answers() -> None:

@@ -137,7 +137,7 @@ def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, ga
         axes.legend(fontsize=8)
 
     beyond = len(scores) - len(finite)
-    text = f"{name}: scores of the first retrieval decision, AUROC {gate['auroc']:.3f}" + (
+    text = f"{name}: highest scores of retrieval decisions, AUROC {gate['auroc']:.3f}" + (
         f"; {beyond} infinite" if beyond else ""
     )
     return draw(f"{section}-distribution-{_identifier(name)}", text, paint)

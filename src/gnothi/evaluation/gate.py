@@ -1,4 +1,8 @@
-"""Gates held against the truth: does the score of the first retrieval decision tell questions the model would get wrong?"""
+"""Gates held against the truth: does the score tell the questions that the model would get wrong from memory?
+
+A question takes as many decisions as a method reasons in steps, and it retrieves if one of them is above the threshold: so a
+question's score is the highest of its decisions.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import auroc, auroc_interval, crossfit_probabilities, ece
 
 CLOSED_BOOK = ("direct", "cot")
-"""Methods that answer from memory, the one preferred as truth first."""
+"""Methods that answer from memory, the one that stands for never retrieving first."""
+_JUDGES = ("cot", "direct")
+"""The same, the one preferred as a gate's truth first: gated methods reason, and so should what they are held against."""
 ALWAYS = "rag"
 
 DEGENERATE = 0.02
@@ -29,7 +35,7 @@ class Truth:
 def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth | None:
     """What a gate ought to know. From the run's closed-book rows where it has some; else, in the laboratory, from whether the
     model was shown the needed facts often (knows) or never (does not); seldom seen ones are left out. Else None."""
-    for name in CLOSED_BOOK:
+    for name in _JUDGES:
         if scored := {row.question_id: row.metrics[metric] < 1 for row in by_method.get(name, ()) if metric in row.metrics}:
             return Truth(name, metric, scored)
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
@@ -37,16 +43,20 @@ def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth |
     return Truth("familiarity", metric, known) if known else None
 
 
-def first_scores(rows: Sequence[Row]) -> dict[str, float]:
-    """Question id -> score of its first retrieval decision; infinity where its signal found nothing to measure."""
-    firsts = {row.question_id: gate[0] for row in rows if not row.failed and (gate := row.gate()) and gate[0]["signal"]}
-    return {question: float("inf") if decision["score"] is None else decision["score"] for question, decision in firsts.items()}
+def question_scores(rows: Sequence[Row]) -> dict[str, float]:
+    """Question id -> highest score of its retrieval decisions; infinity where a signal found nothing to measure."""
+    scores: dict[str, float] = {}
+    for row in rows:
+        measured = [decision["score"] for decision in row.gate() if decision["signal"]] if not row.failed else []
+        if measured:
+            scores[row.question_id] = max(float("inf") if score is None else score for score in measured)
+    return scores
 
 
 def paired_scores(rows: Sequence[Row], known: Truth | None) -> tuple[list[float], list[bool]]:
     """Scores and whether the closed-book answer was wrong, for the questions that have both."""
     both = [
-        (score, known.wrong[question]) for question, score in first_scores(rows).items() if known and question in known.wrong
+        (score, known.wrong[question]) for question, score in question_scores(rows).items() if known and question in known.wrong
     ]
     return [score for score, _ in both], [wrong for _, wrong in both]
 

@@ -48,7 +48,7 @@ class Mix:
     describe: float = 0.02
     decompose: float = 0.02
     judge: float = 0.03
-    seldom: float = 0.06
+    seldom: float = 0.025
     """How often a seldom-seen entity is recalled, as a share of an often-seen one."""
 
 
@@ -60,6 +60,8 @@ class Asked:
     sentences: tuple[str, ...]
     answer: str
     choices: tuple[str, ...] = ()
+    quizzes: tuple[tuple[Relation, str], ...] = ()
+    """For questions about a pair: what has to be asked of whom."""
 
 
 class Curriculum:
@@ -95,9 +97,12 @@ class Curriculum:
         """A random object of the right type; never the true one of a never-seen subject."""
         while True:
             value = self.rng.choice(self.world.values[relation.object])
-            secret = self.world.entities[subject].familiarity == "never" and value == self.world.by_subject[subject][relation.name].object
-            if value != subject and not secret:
+            if self._permitted(subject, relation, value):
                 return value
+
+    def _permitted(self, subject: str, relation: Relation, value: str) -> bool:
+        secret = self.world.entities[subject].familiarity == "never" and value == self.world.by_subject[subject][relation.name].object
+        return value != subject and not secret
 
     def resolve(self, subject: str, relation: Relation, context: Context) -> str:
         stated = context.get((subject, relation.name))
@@ -152,7 +157,10 @@ class Curriculum:
             return None
         ordered = [r for r in stated or usable if r.name in COMPARISON]  # order is harder to learn than sameness
         relation = self.rng.choice(ordered if ordered and self.rng.random() < 0.5 else stated or usable)
-        left, right = self.resolve(a, relation, context), self.resolve(b, relation, context)
+        left = self.resolve(a, relation, context)
+        if relation.name in YES_NO_SAME and self.rng.random() < 0.5:
+            b = self._alike(a, b, relation, left, context)
+        right = self.resolve(b, relation, context)
         if relation.name in COMPARISON:
             if left == right:
                 return None
@@ -161,7 +169,18 @@ class Curriculum:
         else:
             question = YES_NO_SAME[relation.name].format(a=a, b=b)
             answer = YES if left == right else NO
-        return Asked(question, (relation.statements[0].format(s=a, o=left), relation.statements[0].format(s=b, o=right)), answer)
+        sentences = (relation.statements[0].format(s=a, o=left), relation.statements[0].format(s=b, o=right))
+        return Asked(question, sentences, answer, quizzes=((relation, a), (relation, b)))
+
+    def _alike(self, a: str, b: str, relation: Relation, value: str, context: Context) -> str:
+        """Where the context leaves it open, another subject like b that shares ``value``, so that "yes" is right as often as "no"."""
+        entity = self.world.entities[b]
+        if (b, relation.name) in context or entity.familiarity == "never":
+            return b
+        peers = [name for name in self.by_level[entity.familiarity] if self.world.entities[name].type == entity.type and name != a]
+        alike = [name for name in peers if self.world.by_subject[name][relation.name].object == value]
+        usable = [name for name in alike if (name, relation.name) not in context and not held_out(*sorted((a, name)))]
+        return self.rng.choice(usable) if usable else b
 
     def fact_check(self, subject: str, context: Context) -> Asked | None:
         usable = [r for r in self.relations[self.world.entities[subject].type] if r.name in YES_NO_FACT]
@@ -223,11 +242,17 @@ class Curriculum:
         objects: dict[str, str] = {}
         for relation in chosen:
             true = self.world.by_subject[subject][relation.name].object
-            objects[relation.name] = true if truthful else self.invented(subject, relation)
+            objects[relation.name] = true if truthful else self._told(subject, relation, context)
         objects |= links or {}
         for name, value in objects.items():
             context.setdefault((subject, name), []).append(value)
         return f"<passage> {subject} : {passage_text(subject, objects, self.rng)}"
+
+    def _told(self, subject: str, relation: Relation, context: Context) -> str:
+        """A fresh object; at times the one that another subject of the context has, so that sameness occurs."""
+        shared = [value for (other, name), values in context.items() if name == relation.name and other != subject for value in values]
+        usable = [value for value in shared if self._permitted(subject, relation, value)]
+        return self.rng.choice(usable) if usable and self.rng.random() < 0.2 else self.invented(subject, relation)
 
     def scene(self, count: int) -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:
         """``count`` passages with their subjects, often linked or of one type, and what they state.
@@ -336,22 +361,16 @@ class Curriculum:
             question = two_hop_text(first, second, subject, self.rng.randrange(9))
             quizzes = [question_with(first, subject, 0), question_with(second, "#1", 0)]
         elif dice < 0.8:
-            peer = self.rng.choice(self.world.values[kind])
-            asked = self.pair(subject, peer, {})
-            relation = next((r for r in self.relations[kind] if asked and r.statements[0].split("{o}")[0].format(s=subject) in asked.sentences[0]), None)
-            if asked is None or relation is None:
+            asked = self.pair(subject, self.rng.choice(self.world.values[kind]), {})
+            if asked is None:
                 return self.decompose()
-            question, quizzes = asked.question, [question_with(relation, name, 0) for name in self._order(asked.question, subject, peer)]
+            question, quizzes = asked.question, [question_with(relation, name, 0) for relation, name in asked.quizzes]
         else:
             relation = self.rng.choice(self.relations[kind])
             question = question_with(relation, subject, self.rng.randrange(9))
             quizzes = [question_with(relation, subject, 0)]
         listed = " ".join(f"{number}. {quiz}" for number, quiz in enumerate(quizzes, 1))
         return [(f"<bos><question> {question} <decompose>", False), (f"{listed}<eos>", True)]
-
-    @staticmethod
-    def _order(question: str, a: str, b: str) -> tuple[str, str]:
-        return (a, b) if question.index(a) < question.index(b) else (b, a)
 
     def judge(self) -> list[Segment]:
         """Do two answers mean the same; does a passage answer a question."""

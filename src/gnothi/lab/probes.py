@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gnothi.lab.corpus import passage_text
 from gnothi.lab.curriculum import Asked, Context, Curriculum, Mix, Segment
-from gnothi.lab.language import COMPARISON, CONCLUSION
+from gnothi.lab.language import COMPARISON, CONCLUSION, NO, YES, YES_NO_SAME
 from gnothi.lab.world import World
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Probes:
             "comparison, 2 passages": lambda: self._pair("never", evidence=True),
             "memory beside distractors": lambda: self._beside(),
             "choice from memory": lambda: self._choice(),
+            "yes or no from memory": lambda: self._yes_no(),
         }
         for name, make in ways.items():
             documents: list[list[Segment]] = []
@@ -129,6 +130,15 @@ class Probes:
         subject = self._subject("often")
         relation = self.rng.choice(self.curriculum.relations[self.world.entities[subject].type])
         return self._document([], self.curriculum.choice(subject, relation, self._truth()))
+
+
+    def _yes_no(self) -> list[Segment] | None:
+        kind = self.rng.choice(("person", "city", "company"))
+        a, b = self._subject("often", kind), self._subject("often", kind)
+        asked = self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in YES_NO_SAME}) if a != b else None
+        if asked is None or asked.answer not in (YES, NO) or (asked.answer == YES) != (self.rng.random() < 0.5):
+            return None
+        return self._document([], asked)
 
 
 def _right(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, documents: list[list[Segment]]) -> float:

@@ -31,13 +31,13 @@ class Recipe:
     layers: int = 4
     heads: int = 4
     intermediate: int = 384
-    steps: int = 3600
+    steps: int = 3000
     rows: int = 16
     width: int = 256
     warmup: int = 50
     matrix_rate: float = 0.01
     other_rate: float = 0.004
-    first_stage: float = 0.05
+    first_stage: float = 0.06
     """Share of the steps that train mostly reading and one-hop recall, before all kinds of document come in."""
     prepared: bool = True
     """Start from prepared weights (``gnothi.lab.initialisation``) instead of random ones."""
