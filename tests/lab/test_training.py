@@ -11,10 +11,10 @@ TINY = Recipe(hidden=96, layers=2, heads=3, intermediate=64, steps=12, rows=2, w
 
 
 def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    whole = train(tmp_path / "whole", TINY, probe_every=6)
+    whole = train(tmp_path / "whole", TINY, probe_every=6, calibration_questions=2)
     for part in (3, 5):
         train(tmp_path / "parts", TINY, probe_every=6, stop_after=part)
-    resumed = train(tmp_path / "parts", TINY, probe_every=6)
+    resumed = train(tmp_path / "parts", TINY, probe_every=6, calibration_questions=2)
     for name, weight in whole.state_dict().items():
         torch.testing.assert_close(resumed.state_dict()[name], weight, rtol=0, atol=0)
     curves = [
@@ -27,9 +27,11 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
 def test_the_result_is_an_ordinary_transformers_folder(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    trained = train(tmp_path, TINY, probe_every=6)
+    trained = train(tmp_path, TINY, probe_every=6, calibration_questions=2)
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
     tokens = AutoTokenizer.from_pretrained(tmp_path)("<question> Who are you? <reason>", return_tensors="pt")
     with torch.no_grad():
         torch.testing.assert_close(loaded(**tokens).logits, trained(**tokens).logits)
-    assert json.loads((tmp_path / "gnothi.json").read_text())["renderer"] == "tagged"
+    declared = json.loads((tmp_path / "gnothi.json").read_text())
+    assert (declared["renderer"], declared["recipe"]["steps"]) == ("tagged", 12)
+    assert declared["thresholds"] == {}  # it knows nothing yet: there is nothing to tell apart

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import MissingDependency
+from gnothi.lab.calibration import calibrate
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.tokenizer import SPECIAL, build_tokenizer, name_ids
 from gnothi.lab.world import Grid, World, build_world
@@ -112,9 +113,10 @@ def train(
     probe_every: int = 250,
     checkpoint_every: int = 250,
     stop_after: int | None = None,
+    calibration_questions: int = 300,
 ) -> LlamaForCausalLM:
-    """Train into folder ``out``: ``checkpoint.pt`` while under way, the model in ``transformers`` format at the end, and
-    ``curve.jsonl`` (one line per probe). Run again, it goes on from the checkpoint. ``stop_after`` ends early (steps of
+    """Train into folder ``out``: ``checkpoint.pt`` while under way, ``curve.jsonl`` (one line per probe), and at the end the
+    model in ``transformers`` format with thresholds calibrated on it. Run again, it goes on from the checkpoint. ``stop_after`` ends early (steps of
     this call), for tests of resumption."""
     import torch
 
@@ -168,6 +170,7 @@ def train(
             os.replace(checkpoint.with_suffix(".part"), checkpoint)
     if last == recipe.steps:
         save(model, tokenizer, out, recipe, grid)
+        calibrate(out, world, calibration_questions)
     return model
 
 

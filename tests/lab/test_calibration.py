@@ -1,0 +1,38 @@
+import asyncio
+
+import pytest
+
+from gnothi import lab
+from gnothi.lab.calibration import thresholds
+from gnothi.models.fake import Scripted
+from gnothi.types import Capabilities, Prompt
+
+
+def test_thresholds_part_what_the_model_knows_from_what_it_does_not() -> None:
+    world = lab.world()
+    asked = {question.text: question for question in lab.questions(world, "one_hop", 40, 1)}
+
+    def script(prompt: Prompt) -> list[str]:
+        question = asked[prompt.question]
+        if question.metadata["familiarity"] == "often":
+            return [f"It is {question.answers[0]}"]
+        return [f"It is {letter}" for letter in "abcdef"]
+
+    model = Scripted(script, capabilities=Capabilities())
+    chosen = asyncio.run(thresholds(model, world, 40))
+    assert "gram" not in chosen  # the model shows no states
+    assert 0 < chosen["consistency"] < 1
+
+
+def test_nothing_is_chosen_where_all_is_wrong() -> None:
+    assert asyncio.run(thresholds(Scripted(lambda prompt: "no idea", capabilities=Capabilities()), lab.world(), 10)) == {}
+
+
+def test_calibration_questions_are_another_draw_than_the_test_questions() -> None:
+    default = [question.id for question in lab.questions(lab.world(), "one_hop", 100)]
+    assert default != [question.id for question in lab.questions(lab.world(), "one_hop", 100, 1)]
+
+
+@pytest.mark.parametrize("n", [0])
+def test_no_questions_no_thresholds(n: int) -> None:
+    assert asyncio.run(thresholds(Scripted(lambda prompt: "x", capabilities=Capabilities()), lab.world(), n)) == {}
