@@ -7,6 +7,7 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from types import MappingProxyType
 from typing import Any, cast
 
 from gnothi import config
@@ -75,6 +76,12 @@ def create(name: str, resources: Mapping[str, object], settings: Mapping[str, ob
     return method
 
 
+class _Unspecified:
+    """In the place of a model when a method is described without one: nothing was calibrated on it."""
+
+    thresholds: Mapping[str, float] = MappingProxyType({})
+
+
 def describe(name: str) -> Description:
     """Summary, resources and settings of the method, its own settings before the shared ones."""
     method = find(name)
@@ -82,7 +89,7 @@ def describe(name: str) -> Description:
     own = [key for key in method.__annotations__ if key in settings]
     ordered = [*own, *(key for key in settings if key not in own)]
     resources = resources_of(name)
-    defaults = cast("Any", method)(**dict.fromkeys(resources))
+    defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
     source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
     return Description(name, summary, source, resources, defaults.needs, tuple(settings[key] for key in ordered))
