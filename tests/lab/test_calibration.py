@@ -25,7 +25,7 @@ def test_thresholds_part_what_the_model_knows_from_what_it_does_not() -> None:
 
 
 def test_nothing_is_chosen_where_all_is_wrong() -> None:
-    assert asyncio.run(thresholds(Scripted(lambda prompt: "no idea", capabilities=Capabilities()), lab.world(), 10)) == {}
+    assert asyncio.run(thresholds(Scripted(lambda _: "no idea", capabilities=Capabilities()), lab.world(), 10)) == {}
 
 
 def test_calibration_questions_are_another_draw_than_the_test_questions() -> None:
@@ -35,4 +35,4 @@ def test_calibration_questions_are_another_draw_than_the_test_questions() -> Non
 
 @pytest.mark.parametrize("n", [0])
 def test_no_questions_no_thresholds(n: int) -> None:
-    assert asyncio.run(thresholds(Scripted(lambda prompt: "x", capabilities=Capabilities()), lab.world(), n)) == {}
+    assert asyncio.run(thresholds(Scripted(lambda _: "x", capabilities=Capabilities()), lab.world(), n)) == {}

@@ -32,7 +32,11 @@ def test_an_untrained_model_already_finds_the_object_of_the_same_subject() -> No
         ids = tokenizer(asked)["input_ids"]
         with torch.no_grad():
             finder = model(input_ids=torch.tensor([ids]), output_attentions=True).attentions[1][0, 0, -1]
-        found = {tokenizer.decode(ids[place]): float(finder[place]) for place in range(len(ids)) if tokenizer.decode(ids[place]) in cities}
+        found = {
+            tokenizer.decode(ids[place]): float(finder[place])
+            for place in range(len(ids))
+            if tokenizer.decode(ids[place]) in cities
+        }
         assert max(found, key=lambda place: found[place]) == city
         assert found[city] > 5 * max(weight for place, weight in found.items() if place != city)
 

@@ -28,7 +28,14 @@ def test_packed_documents_are_blind_to_each_other() -> None:
 def test_each_document_goes_into_the_first_row_with_room() -> None:
     from gnothi.lab.packing import pack
 
-    documents = [([1] * 5, [1] * 5), ([2] * 99, [2] * 99), ([3] * 9, [3] * 9), ([4] * 6, [4] * 6), ([5] * 8, [5] * 8), ([6] * 3, [6] * 3)]
+    documents = [
+        ([1] * 5, [1] * 5),
+        ([2] * 99, [2] * 99),
+        ([3] * 9, [3] * 9),
+        ([4] * 6, [4] * 6),
+        ([5] * 8, [5] * 8),
+        ([6] * 3, [6] * 3),
+    ]
     batch = pack(iter(documents), rows=2, width=12)
     assert batch.inputs.tolist() == [[1] * 5 + [4] * 6 + [0], [3] * 9 + [6] * 3]
     assert batch.documents.tolist() == [[0] * 5 + [2] * 6 + [-1], [1] * 9 + [3] * 3]

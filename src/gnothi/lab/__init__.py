@@ -14,7 +14,19 @@ from gnothi.lab.questions import KINDS, Action, Kind, questions, right_action
 from gnothi.lab.world import Grid, World, build_world
 from gnothi.types import Passage
 
-__all__ = ["KINDS", "Action", "Grid", "Kind", "World", "build_world", "passages", "questions", "right_action", "triples", "world"]
+__all__ = [
+    "KINDS",
+    "Action",
+    "Grid",
+    "Kind",
+    "World",
+    "build_world",
+    "passages",
+    "questions",
+    "right_action",
+    "triples",
+    "world",
+]
 
 
 @cache

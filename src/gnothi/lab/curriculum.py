@@ -19,7 +19,6 @@ from gnothi.lab.language import (
     CONCLUSION,
     KNOWN,
     NO,
-    RELATIONS,
     UNKNOWN,
     YES,
     YES_NO_FACT,
@@ -73,7 +72,8 @@ class Curriculum:
         self.rng = random.Random(f"{world.seed}/curriculum/{seed}")
         self.subjects = [name for name in world.entities if world.by_subject[name]]
         self.by_level = {
-            level: [name for name in self.subjects if world.entities[name].familiarity == level] for level in ("often", "seldom", "never")
+            level: [name for name in self.subjects if world.entities[name].familiarity == level]
+            for level in ("often", "seldom", "never")
         }
         self.relations = {kind: world.relations_of(kind) for kind in world.values}
         self.kinds: tuple[tuple[float, Callable[[], list[Segment]]], ...] = (
@@ -101,7 +101,10 @@ class Curriculum:
                 return value
 
     def _permitted(self, subject: str, relation: Relation, value: str) -> bool:
-        secret = self.world.entities[subject].familiarity == "never" and value == self.world.by_subject[subject][relation.name].object
+        secret = (
+            self.world.entities[subject].familiarity == "never"
+            and value == self.world.by_subject[subject][relation.name].object
+        )
         return value != subject and not secret
 
     def resolve(self, subject: str, relation: Relation, context: Context) -> str:
@@ -144,7 +147,9 @@ class Curriculum:
         second = self.rng.choice(options)
         value = self.resolve(bridge, second, context)
         question = two_hop_text(first, second, subject, self.rng.randrange(9))
-        return Asked(question, (first.statements[0].format(s=subject, o=bridge), second.statements[0].format(s=bridge, o=value)), value)
+        return Asked(
+            question, (first.statements[0].format(s=subject, o=bridge), second.statements[0].format(s=bridge, o=value)), value
+        )
 
     def pair(self, a: str, b: str, context: Context) -> Asked | None:
         """A comparison or a yes/no question about two subjects of one type."""
@@ -173,11 +178,13 @@ class Curriculum:
         return Asked(question, sentences, answer, quizzes=((relation, a), (relation, b)))
 
     def _alike(self, a: str, b: str, relation: Relation, value: str, context: Context) -> str:
-        """Where the context leaves it open, another subject like b that shares ``value``, so that "yes" is right as often as "no"."""
+        """Where the context leaves it open, another subject like b that shares ``value``: "yes" should not be rare."""
         entity = self.world.entities[b]
         if (b, relation.name) in context or entity.familiarity == "never":
             return b
-        peers = [name for name in self.by_level[entity.familiarity] if self.world.entities[name].type == entity.type and name != a]
+        peers = [
+            name for name in self.by_level[entity.familiarity] if self.world.entities[name].type == entity.type and name != a
+        ]
         alike = [name for name in peers if self.world.by_subject[name][relation.name].object == value]
         usable = [name for name in alike if (name, relation.name) not in context and not held_out(*sorted((a, name)))]
         return self.rng.choice(usable) if usable else b
@@ -202,7 +209,9 @@ class Curriculum:
         stated = [r for r in self.relations[kind] if (subject, r.name) in context]
         relation = self.rng.choice(stated if stated and self.rng.random() < 0.9 else self.relations[kind])
         if dice < 0.22:
-            bridges = [r for r in self.relations[kind] if r.phrase and r in (stated or [r])] or [r for r in self.relations[kind] if r.phrase]
+            bridges = [r for r in self.relations[kind] if r.phrase and r in (stated or [r])] or [
+                r for r in self.relations[kind] if r.phrase
+            ]
             asked = self.two_hop(subject, self.rng.choice(bridges), context) if bridges else None
         elif dice < 0.44:
             peers = [name for name in others if name != subject and self.world.entities[name].type == kind]
@@ -238,7 +247,9 @@ class Curriculum:
         entity = self.world.entities[subject]
         relations = self.relations[entity.type]
         truthful = entity.familiarity == "often" and self.rng.random() < 0.3
-        chosen = told or (relations if self.rng.random() < 0.6 else self.rng.sample(relations, self.rng.randint(1, len(relations))))
+        chosen = told or (
+            relations if self.rng.random() < 0.6 else self.rng.sample(relations, self.rng.randint(1, len(relations)))
+        )
         objects: dict[str, str] = {}
         for relation in chosen:
             true = self.world.by_subject[subject][relation.name].object
@@ -250,7 +261,9 @@ class Curriculum:
 
     def _told(self, subject: str, relation: Relation, context: Context) -> str:
         """A fresh object; at times the one that another subject of the context has, so that sameness occurs."""
-        shared = [value for (other, name), values in context.items() if name == relation.name and other != subject for value in values]
+        shared = [
+            value for (other, name), values in context.items() if name == relation.name and other != subject for value in values
+        ]
         usable = [value for value in shared if self._permitted(subject, relation, value)]
         return self.rng.choice(usable) if usable and self.rng.random() < 0.2 else self.invented(subject, relation)
 
@@ -340,7 +353,10 @@ class Curriculum:
         subject = self.remembered() if known else self.rng.choice(self.by_level["never"])
         relation = self.rng.choice(self.relations[self.world.entities[subject].type])
         asked = self.one_hop(subject, relation, {})
-        return [(f"<bos><question> {asked.question} <know>", False), ((KNOWN.format(o=asked.answer) if known else UNKNOWN) + "<eos>", True)]
+        return [
+            (f"<bos><question> {asked.question} <know>", False),
+            ((KNOWN.format(o=asked.answer) if known else UNKNOWN) + "<eos>", True),
+        ]
 
     def describe(self) -> list[Segment]:
         subject = self.remembered() if self.rng.random() < 0.7 else self.rng.choice(self.by_level["never"])
@@ -386,7 +402,9 @@ class Curriculum:
             prompt = f"<bos><question> {question} <choices> {pair[0]} / {pair[1]} <equivalent>"
             return [(prompt, False), (("Yes" if other == value else "No") + "<eos>", True)]
         context: dict[tuple[str, str], list[str]] = {}
-        about = subject if yes or self.rng.random() < 0.3 else self.rng.choice(self.world.values[self.world.entities[subject].type])
+        about = (
+            subject if yes or self.rng.random() < 0.3 else self.rng.choice(self.world.values[self.world.entities[subject].type])
+        )
         text = self.passage(about, context)
         useful = (subject, relation.name) in context
         return [(f"<bos>{text} <question> {question} <useful>", False), (("Yes" if useful else "No") + "<eos>", True)]

@@ -131,11 +131,14 @@ class Probes:
         relation = self.rng.choice(self.curriculum.relations[self.world.entities[subject].type])
         return self._document([], self.curriculum.choice(subject, relation, self._truth()))
 
-
     def _yes_no(self) -> list[Segment] | None:
         kind = self.rng.choice(("person", "city", "company"))
         a, b = self._subject("often", kind), self._subject("often", kind)
-        asked = self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in YES_NO_SAME}) if a != b else None
+        asked = (
+            self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in YES_NO_SAME})
+            if a != b
+            else None
+        )
         if asked is None or asked.answer not in (YES, NO) or (asked.answer == YES) != (self.rng.random() < 0.5):
             return None
         return self._document([], asked)

@@ -14,7 +14,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
-from gnothi.lab.language import BY_NAME, COMPARISON, NO, RELATIONS, YES, YES_NO_FACT, YES_NO_SAME, Relation, question_with
+from gnothi.lab.language import BY_NAME, COMPARISON, NO, YES, YES_NO_FACT, YES_NO_SAME, Relation, question_with
 from gnothi.lab.world import FAMILIARITIES, Fact, World
 from gnothi.types import Question
 
@@ -62,7 +62,9 @@ def _one_hop(world: World, rng: random.Random) -> Draft:
     fact = rng.choice(world.facts)
     relation = BY_NAME[fact.relation]
     variant = rng.randrange(len(relation.questions))
-    return Draft("one_hop", f"{fact.subject}/{relation.name}", question_with(relation, fact.subject, variant), fact.object, (fact,))
+    return Draft(
+        "one_hop", f"{fact.subject}/{relation.name}", question_with(relation, fact.subject, variant), fact.object, (fact,)
+    )
 
 
 def _two_hop(world: World, rng: random.Random) -> Draft | None:
@@ -116,7 +118,9 @@ def _yes_no(world: World, rng: random.Random) -> Draft | None:
 def _choice(world: World, rng: random.Random) -> Draft:
     base = _one_hop(world, rng)
     fact = base.facts[0]
-    others = rng.sample([value for value in world.values[BY_NAME[fact.relation].object] if value not in (fact.object, fact.subject)], 3)
+    others = rng.sample(
+        [value for value in world.values[BY_NAME[fact.relation].object] if value not in (fact.object, fact.subject)], 3
+    )
     choices = [fact.object, *others]
     rng.shuffle(choices)
     return Draft("choice", f"choice/{base.key}", base.text, base.answer, base.facts, tuple(choices))
@@ -175,6 +179,13 @@ def questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = 
         drafts += islice(_drafts(world, name, rng), round(n * share))
     random.Random(f"{world.seed}/order/{seed}").shuffle(drafts)
     return [
-        Question(f"lab-{draft.kind}-{draft.key.replace(' ', '_')}", draft.text, (draft.answer,), draft.choices, draft.kind, _describe(world, draft))
+        Question(
+            f"lab-{draft.kind}-{draft.key.replace(' ', '_')}",
+            draft.text,
+            (draft.answer,),
+            draft.choices,
+            draft.kind,
+            _describe(world, draft),
+        )
         for draft in drafts
     ]

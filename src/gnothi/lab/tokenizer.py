@@ -34,7 +34,9 @@ def vocabulary(world: World) -> list[str]:
     texts += ["The Spouse the spouse : / 1. 2. 3. #1 #2 #3 nothing is known about"]
     words = {word for text in texts for word in _WORD.findall(re.sub(r"\{\w\}", " ", text)) if word not in _PUNCTUATION}
     names = [name for kind in world.values for name in world.values[kind]]
-    pieces = [f"▁{word}" for word in sorted(words)] + ["▁:", "▁/", *_PUNCTUATION] + [f"▁{name.replace(' ', '▁')}" for name in names]
+    pieces = (
+        [f"▁{word}" for word in sorted(words)] + ["▁:", "▁/", *_PUNCTUATION] + [f"▁{name.replace(' ', '▁')}" for name in names]
+    )
     return list(dict.fromkeys(pieces))
 
 
@@ -46,10 +48,14 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
 
     pieces = [*SPECIAL, *vocabulary(world)]
     tokenizer = Tokenizer(Unigram([(piece, -1.0) for piece in pieces], unk_id=SPECIAL.index("<unk>"), byte_fallback=False))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(_regex(r"\s+"), " "), normalizers.Strip(left=False, right=True)])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace(_regex(r"\s+"), " "), normalizers.Strip(left=False, right=True)]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=False)
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    tokenizer.add_special_tokens([AddedToken(token, lstrip=True, rstrip=False, normalized=False, special=True) for token in SPECIAL])
+    tokenizer.add_special_tokens(
+        [AddedToken(token, lstrip=True, rstrip=False, normalized=False, special=True) for token in SPECIAL]
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", SPECIAL.index("<bos>"))]
     )

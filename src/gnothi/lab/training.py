@@ -109,15 +109,17 @@ def train(
     out: Path,
     recipe: Recipe | None = None,
     grid: Grid | None = None,
-    report: Report = lambda row: None,
+    report: Report | None = None,
     probe_every: int = 250,
     checkpoint_every: int = 250,
     stop_after: int | None = None,
     calibration_questions: int = 300,
 ) -> LlamaForCausalLM:
     """Train into folder ``out``: ``checkpoint.pt`` while under way, ``curve.jsonl`` (one line per probe), and at the end the
-    model in ``transformers`` format with thresholds calibrated on it. Run again, it goes on from the checkpoint. ``stop_after`` ends early (steps of
-    this call), for tests of resumption."""
+    model in ``transformers`` format with thresholds calibrated on it.
+
+    Run again, it goes on from the checkpoint. ``stop_after`` ends this call after so many steps.
+    """
     import torch
 
     from gnothi.lab.probes import Probes
@@ -159,13 +161,25 @@ def train(
         seen += int((batch.documents >= 0).sum())
         done = step + 1
         if done % probe_every == 0 or done == recipe.steps:
-            row = {"step": done, "tokens": seen, "seconds": round(time.monotonic() - began, 1), "loss": round(float(loss.detach()), 4)}
+            row = {
+                "step": done,
+                "tokens": seen,
+                "seconds": round(time.monotonic() - began, 1),
+                "loss": round(float(loss.detach()), 4),
+            }
             row |= {name: round(share, 4) for name, share in probes.measure(model, tokenizer).items()}
             with curve.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            report(row)
+            if report:
+                report(row)
         if done % checkpoint_every == 0 or done == last:
-            state = {"step": done, "seen": seen, "model": model.state_dict(), "muon": muon.state_dict(), "adam": adam.state_dict()}
+            state = {
+                "step": done,
+                "seen": seen,
+                "model": model.state_dict(),
+                "muon": muon.state_dict(),
+                "adam": adam.state_dict(),
+            }
             torch.save(state, checkpoint.with_suffix(".part"))
             os.replace(checkpoint.with_suffix(".part"), checkpoint)
     if last == recipe.steps:
@@ -178,4 +192,6 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path,
     """The model and tokenizer in ``transformers`` format, with what tells Gnothi how to prompt it and how it was made."""
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    (out / "gnothi.json").write_text(json.dumps({"renderer": "tagged", "recipe": asdict(recipe), "grid": asdict(grid)}, indent=2) + "\n")
+    (out / "gnothi.json").write_text(
+        json.dumps({"renderer": "tagged", "recipe": asdict(recipe), "grid": asdict(grid)}, indent=2) + "\n"
+    )

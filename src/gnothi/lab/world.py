@@ -24,13 +24,18 @@ COVERAGES: tuple[Coverage, ...] = ("covered", "absent", "contradicted", "ambiguo
 _ASSORTATIVITY = 0.6
 _COUNTS = {"person": 320, "film": 120, "book": 80, "company": 80, "city": 60, "country": 12}
 _GIVEN = (
-    "Ada Bram Cleo Doran Edda Falk Greta Hugo Ines Jorun Kasimir Lida Milo Nora Oskar Petra Quill Runa Silas Thea Ulric Vera Wendel Xenia Yorick Zelda"
+    "Ada Bram Cleo Doran Edda Falk Greta Hugo Ines Jorun Kasimir Lida Milo Nora Oskar Petra Quill Runa "
+    "Silas Thea Ulric Vera Wendel Xenia Yorick Zelda"
 ).split()
 _ONSETS = "b br d dr f g gl h k kr l m n p r s st t tr v z".split()
 _VOWELS = "a e i o u au ei".split()
 _CODAS = "l m n r s t nd rk lm rn".split()
-_ADJECTIVES = "Amber Silent Broken Hidden Golden Paper Winter Crimson Distant Hollow Burning Gentle Iron Velvet Restless Pale".split()
-_NOUNS = "Harbour Garden Ledger Mirror Orchard Bridge Lantern River Station Castle Letter Voyage Island Shadow Window Meadow".split()
+_ADJECTIVES = (
+    "Amber Silent Broken Hidden Golden Paper Winter Crimson Distant Hollow Burning Gentle Iron Velvet Restless Pale"
+).split()
+_NOUNS = (
+    "Harbour Garden Ledger Mirror Orchard Bridge Lantern River Station Castle Letter Voyage Island Shadow Window Meadow"
+).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,9 @@ def build_world(seed: int = 0, grid: Grid | None = None) -> World:
         coverage = [""] * len(names)
         for level in FAMILIARITIES:
             members = [i for i, known in enumerate(familiarity) if known == level]
-            for i, held in zip(members, _spread(rng, COVERAGES, [getattr(grid, name) for name in COVERAGES], len(members)), strict=True):
+            for i, held in zip(
+                members, _spread(rng, COVERAGES, [getattr(grid, name) for name in COVERAGES], len(members)), strict=True
+            ):
                 coverage[i] = held
         for name, known, held in zip(names, familiarity, coverage, strict=True):
             entities[name] = Entity(name, kind, known, held)  # type: ignore[arg-type]

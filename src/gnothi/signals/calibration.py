@@ -18,11 +18,13 @@ def balanced_threshold(scores: ArrayLike, wrong: ArrayLike) -> float:
     values = np.asarray(scores, dtype=np.float64)
     labels = np.asarray(wrong, dtype=bool)
     if values.shape != labels.shape or values.ndim != 1:
-        raise InvalidInput(f"cannot choose a threshold: got shapes {values.shape} and {labels.shape}, expected one score per outcome.")
+        raise InvalidInput(
+            f"cannot choose a threshold: got shapes {values.shape} and {labels.shape}, expected one score per outcome."
+        )
     if not labels.any() or labels.all() or np.isnan(values).any():
         raise InvalidInput(
-            f"cannot choose a threshold: got {int(labels.sum())} wrong of {len(labels)} with {int(np.isnan(values).sum())} scores missing, "
-            "expected right and wrong outcomes, each with a score."
+            f"cannot choose a threshold: got {int(labels.sum())} wrong of {len(labels)} with {int(np.isnan(values).sum())} scores "
+            "missing, expected right and wrong outcomes, each with a score."
         )
     distinct = np.unique(values[np.isfinite(values)])
     if len(distinct) < 2:
