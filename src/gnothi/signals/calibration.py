@@ -23,7 +23,7 @@ def balanced_threshold(scores: ArrayLike, wrong: ArrayLike) -> float:
         )
     if not labels.any() or labels.all() or np.isnan(values).any():
         raise InvalidInput(
-            f"cannot choose a threshold: got {int(labels.sum())} wrong of {len(labels)} with {int(np.isnan(values).sum())} scores "
+            f"cannot choose a threshold: got {int(labels.sum())} wrong of {len(labels)}, {int(np.isnan(values).sum())} scores "
             "missing, expected right and wrong outcomes, each with a score."
         )
     distinct = np.unique(values[np.isfinite(values)])
