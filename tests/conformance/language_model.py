@@ -129,8 +129,9 @@ class LanguageModelConformance:
         await asyncio.sleep(0)
         doomed.cancel()
         assert texts(await fine) == expected
-        with pytest.raises(asyncio.CancelledError):
-            await doomed
+        # A model that answers at once may be done before the cancellation arrives.
+        (outcome,) = await asyncio.gather(doomed, return_exceptions=True)
+        assert isinstance(outcome, asyncio.CancelledError | Samples)
         assert texts(await model.sample(PROMPTS[0], 4, WARM)) == expected
 
     async def test_closing_twice_is_fine(self, model: LanguageModel) -> None:

@@ -1,11 +1,23 @@
+from collections.abc import AsyncIterator
+
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from gnothi.models.fake import Reply, Scripted
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
+from tests.conformance.language_model import LanguageModelConformance
 
 ASK = Prompt(Task("answer"), "Who wrote Emma?")
+
+
+class TestConformance(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self) -> AsyncIterator[LanguageModel]:
+        model = Scripted(lambda prompt: [Reply(f"About {prompt.question} they say nothing.", doubt=0.5), "Or this."])
+        yield model
+        await model.aclose()
 
 
 async def test_mapping_by_question_and_by_task() -> None:
