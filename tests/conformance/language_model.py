@@ -251,10 +251,10 @@ class NetworkConformance(LanguageModelConformance):
     @pytest.mark.parametrize("position", get_args(Position))
     async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, site: Site, position: Position) -> None:
         layers = network.model.config.num_hidden_layers
-        for layer in (None, 0, layers - 1):
+        for layer in (None, layers - 1):
             spec = StateSpec(layer, site, position)
             # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
-            runs = [model.sample(prompt, 5, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
+            runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
             others = [
                 model.sample(PROMPTS[0], 3, PLAIN_WARM),
                 model.sample(PROMPTS[1], 2, PLAIN_WARM, StateSpec(1, "ffn", "last")),

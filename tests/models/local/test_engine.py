@@ -239,10 +239,10 @@ def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) ->
 def test_many_prompts_of_many_lengths_and_limits(build: Callable[..., TransformersBackend]) -> None:
     requests = [
         Continue(
-            Prompt(Task("answer"), f"w{i % 40} " * (1 + i * 7 % 90)), 1 + i % 5, Decoding(1 + i * 5 % 17, 1.0, 10, 0.95, (), i)
+            Prompt(Task("answer"), f"w{i % 40} " * (1 + i * 19 % 90)), 1 + i % 5, Decoding(1 + i * 5 % 17, 1.0, 10, 0.95, (), i)
         )
-        for i in range(60)
+        for i in range(24)
     ]
-    together = build(max_rows=70).run(requests)
+    together = build(max_rows=30).run(requests)
     alone = build()
     assert said(together) == [said(alone.run([request]))[0] for request in requests]
