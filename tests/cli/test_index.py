@@ -117,6 +117,13 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     assert "1 passage replaced by a later one of the same id" in warnings
 
 
+def test_nothing_to_index_is_said(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert gnothi("build", tmp_path / "empty", "--out", out) == 0
+    assert "found no file to index" in capsys.readouterr().err
+    assert gnothi("search", out, "anything") == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -70,7 +70,7 @@ class RetrieverConformance:
             for result in await retriever.search(query, 10):
                 assert result.passage == originals[result.passage.id]
 
-    @pytest.mark.parametrize("k", [1, 2, 3, 1000])
+    @pytest.mark.parametrize("k", [1, 2, 3, 1000, 10**12])
     async def test_at_most_k_best_first_ties_by_id_no_repeats(self, retriever: Retriever, k: int) -> None:
         for query in EXPECTED:
             results = await retriever.search(query, k)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import time
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ import tantivy
 from gnothi.protocols import Retriever
 from gnothi.retrieval import analysis
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.types import Passage
+from gnothi.types import Passage, ScoredPassage
 from tests.conformance.retriever import CORPUS, RetrieverConformance
 
 
@@ -108,18 +108,16 @@ def test_an_empty_index_finds_nothing() -> None:
 async def test_a_search_does_not_block_the_event_loop() -> None:
     index = BM25Index.in_memory(CORPUS)
     blocked = index.search_blocking
+    release = threading.Event()
 
-    def slow(query: str, k: int):  # type: ignore[no-untyped-def]
-        time.sleep(0.2)
+    def slow(query: str, k: int) -> tuple[ScoredPassage, ...]:
+        assert release.wait(60)  # only a running event loop releases it
         return blocked(query, k)
 
     index.search_blocking = slow  # type: ignore[method-assign]
     task = asyncio.create_task(index.search("heron", 1))
-    ticks = 0
-    while not task.done():
-        await asyncio.sleep(0.01)
-        ticks += 1
-    assert ticks >= 5
+    await asyncio.sleep(0.01)
+    release.set()
     assert len(await task) == 1
 
 

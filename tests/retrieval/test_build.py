@@ -116,6 +116,15 @@ def test_files_of_one_name_in_several_places_keep_apart(tmp_path: Path) -> None:
         assert texts == {"notes.txt#1": "From one.", "two/notes.txt#1": "From two."}
 
 
+def test_names_that_are_no_text(docs: Path, tmp_path: Path) -> None:
+    for name in (b"caf\xe9.txt", b"caf\xe8.txt"):
+        (docs / os.fsdecode(name)).write_text("Coffee.")
+    for unchanged in (0, 8):
+        report = build([docs], tmp_path / "index")
+        assert (report.sources, report.unchanged, report.replaced) == (8, unchanged, 0)
+    assert set(contents(tmp_path / "index")) - set(ALL) == {r"docs/caf\udce9.txt#1", r"docs/caf\udce8.txt#1"}
+
+
 def test_a_moved_folder_is_recognised(docs: Path, tmp_path: Path) -> None:
     build([docs], tmp_path / "index")
     (tmp_path / "else").mkdir()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -140,3 +142,31 @@ async def test_an_index_that_vanishes_while_open(tmp_path: Path) -> None:
     path.rename(tmp_path / "moved")
     with pytest.raises(IndexUnavailable, match="is gone"):
         await index.search("heron", 3)
+
+
+def test_an_index_that_may_only_be_read(tmp_path: Path) -> None:
+    """As another user, for the superuser may write anywhere."""
+    path = filled(tmp_path / "index")
+    for place in (path, *path.iterdir()):
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    for parent in (tmp_path, *tmp_path.parents[:-2]):
+        parent.chmod(parent.stat().st_mode | 0o555)
+    code = f"""
+import os
+from gnothi.errors import IndexUnavailable
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.writer import IndexWriter
+if os.getuid() == 0:
+    os.setuid(65534)
+assert len(BM25Index.open({str(path)!r}).search_blocking("heron", 3)) == 2
+try:
+    IndexWriter({str(path)!r})
+except IndexUnavailable as error:
+    assert "Check the folder's permissions" in str(error), error
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": f"{root / 'src'}"}, check=False
+    )
+    path.chmod(0o755)
+    assert done.returncode == 0, done.stderr

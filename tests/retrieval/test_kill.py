@@ -17,7 +17,7 @@ from gnothi.retrieval.build import build
 from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
 
-KILLS = 10
+KILLS = 6
 # Small commits, so that a kill can fall before, between, inside and after them.
 _BUILD = """
 import sys
@@ -54,7 +54,7 @@ def start(source: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=250)
     assert process.returncode == 0, errors
 
 
@@ -82,7 +82,7 @@ def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) ->
             assert set(contents(out)) <= set(expected)
             assert len(BM25Index.open(out)) == len(contents(out))
             partial += 0 < len(contents(out)) < len(expected)
-    assert kills >= 3
+    assert kills >= 2
     assert partial >= 1
     finish(start(source, out))
     assert contents(out) == expected

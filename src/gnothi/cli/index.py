@@ -199,6 +199,10 @@ def _warn(report: BuildReport) -> None:
         (report.notices, "notice", "on what was read"),
     ):
         _list(listing, what, happened)
+    if not report.sources:
+        from gnothi.retrieval.ingest import FORMATS
+
+        click.echo(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}", err=True)
     if report.empty:
         click.echo(f"warning: records or files without text left out: {report.empty:,}", err=True)
     if report.replaced:

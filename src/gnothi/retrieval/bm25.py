@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,13 +20,15 @@ import tantivy
 
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval import analysis
-from gnothi.retrieval.folder import read_manifest
+from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Passage, ScoredPassage
 
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
 _DECIMALS = 4
 _SPARE = 32
+_READ_ONLY = re.compile(r"Lockfile.*(code: (13|30)\b|permission denied|read-only)", re.IGNORECASE)
+_Stamp = tuple[int, int]  # changes with every commit
 _MEMORY_WRITER_BYTES = 15_000_000
 
 
@@ -32,13 +36,13 @@ class BM25Index:
     """A Retriever over a folder or over passages in memory. Many processes may read a folder while one writes it; a search sees
     the newest commit."""
 
-    def __init__(self, index: tantivy.Index, name: str, path: Path | None) -> None:
+    def __init__(self, index: tantivy.Index, name: str, path: Path | None = None, stamp: _Stamp = (0, 0)) -> None:
         self._index = index
         self._schema = index.schema
         self._analyser = analysis.analyser()
         self._name = name
         self._path = path
-        self._stamp = self._commit_stamp()
+        self._stamp = stamp
         self._searcher = index.searcher()
         self._lock = threading.Lock()
 
@@ -51,11 +55,9 @@ class BM25Index:
             raise IndexUnavailable(
                 f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
             )
+        stamp = _commit_stamp(folder)  # before the files are opened: a commit in between is seen by the first search
         with _reading(folder):
-            index = tantivy.Index.open(str(folder))
-            analysis.register(index)
-            index.config_reader("manual")
-            return cls(index, str(path), folder)
+            return cls(_open_engine(folder), str(path), folder, stamp)
 
     @classmethod
     def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
@@ -68,7 +70,7 @@ class BM25Index:
         writer.commit()
         writer.wait_merging_threads()
         index.reload()
-        return cls(index, name, None)
+        return cls(index, name)
 
     @property
     def name(self) -> str:
@@ -101,14 +103,16 @@ class BM25Index:
             return self._top(searcher, analysis.query(self._schema, terms), k)
 
     def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> tuple[ScoredPassage, ...]:
-        limit = k + _SPARE
+        size = max(int(searcher.num_docs), 1)
+        k = min(k, size)
+        limit = min(k + _SPARE, size)
         while True:
             hits = searcher.search(query, limit=limit, count=False).hits
             scores = [round(score, _DECIMALS) for score, _ in hits]
             # Tantivy breaks ties by position in the index. To break them by id, every passage tied with the k-th is needed.
-            if len(hits) < limit or scores[-1] < scores[k - 1]:
+            if len(hits) < limit or limit == size or scores[-1] < scores[k - 1]:
                 break
-            limit *= 8
+            limit = min(limit * 8, size)
         tied = scores[min(k, len(scores)) - 1] if scores else 0.0
         kept = [(score, address) for score, (_, address) in zip(scores, hits, strict=True) if score >= tied]
         # In the order of the store, so that each of its blocks is unpacked once.
@@ -119,24 +123,47 @@ class BM25Index:
         """The files are memory-mapped and released with the object."""
 
     def _current(self) -> tantivy.Searcher:
-        """A searcher over the newest commit: one stat a search, a reload when another process has committed."""
-        stamp = self._commit_stamp()
+        """A searcher over the newest commit: one stat a search, opened anew when another process has committed."""
+        if self._path is None:
+            return self._searcher
+        stamp = _commit_stamp(self._path)
         with self._lock:
             if stamp != self._stamp:
                 with _reading(self._path):
-                    self._index.reload()
+                    self._index = _open_engine(self._path)
                     self._searcher = self._index.searcher()
                 self._stamp = stamp
             return self._searcher
 
-    def _commit_stamp(self) -> tuple[int, int]:
-        if self._path is None:
-            return (0, 0)
-        try:
-            status = os.stat(self._path / "meta.json")
-        except OSError:
-            raise IndexUnavailable(f"the index {self._path} is gone: its meta.json cannot be read. Build it again.") from None
-        return (status.st_mtime_ns, status.st_ino)
+
+def _commit_stamp(path: Path) -> _Stamp:
+    try:
+        status = os.stat(path / "meta.json")
+    except OSError:
+        raise IndexUnavailable(f"the index {path} is gone: its meta.json cannot be read. Build it again.") from None
+    return (status.st_mtime_ns, status.st_ino)
+
+
+def _open_engine(folder: Path) -> tantivy.Index:
+    """Tantivy takes a lock in the folder even to read. Where that is not allowed, a folder of links to the files serves; once
+    they are mapped into memory it is not needed any more."""
+    try:
+        return _opened(folder)
+    except ValueError as error:
+        if not _READ_ONLY.search(str(error)):
+            raise
+    with tempfile.TemporaryDirectory(prefix="gnothi-index-") as links:
+        for file in folder.iterdir():
+            if file.suffix != ".lock":
+                (Path(links) / file.name).symlink_to(file.absolute())
+        return _opened(Path(links))
+
+
+def _opened(folder: Path) -> tantivy.Index:
+    index = tantivy.Index.open(str(folder))
+    analysis.register(index)
+    index.config_reader("manual")
+    return index
 
 
 @contextmanager
@@ -147,7 +174,7 @@ def _reading(path: Path | None) -> Iterator[None]:
     except GnothiError:
         raise
     except BaseException as error:
-        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
+        if not isinstance(error, ValueError | OSError) and not is_panic(error):
             raise
         raise IndexUnavailable(
             f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version that is "

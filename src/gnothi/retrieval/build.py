@@ -19,7 +19,7 @@ from gnothi.retrieval.ingest import FORMATS
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
-from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.ledger import Entry, Ledger, plain
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
 
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
@@ -148,14 +148,14 @@ class _Build:
         self._tell(0)
 
     def _entry(self, found: Found) -> Entry:
-        key = self.ledger.key_for(found)
+        key, path = self.ledger.key_for(found), plain(found.path)
         stamp = f"{found.stamp}:{self.words}:{SPLIT_VERSION}"
-        origin = hashlib.blake2b(f"{key}\n{stamp}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        origin = hashlib.blake2b(f"{key}\n{stamp}".encode(), digest_size=8).hexdigest()
         known = self.ledger.by_key(key)
         if known is None:
-            return Entry(key, str(found.path), stamp, origin)
-        if known.path != str(found.path):
-            known = replace(known, path=str(found.path))
+            return Entry(key, path, stamp, origin)
+        if known.path != path:
+            known = replace(known, path=path)
             self.ledger.put(known)
         return known if known.stamp == stamp else known.renewed(stamp, origin)
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import gnothi
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
 
 FILE = "gnothi-index.json"
@@ -105,12 +105,21 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Failures to write inside the block as IndexUnavailable, a full disk told from others."""
     try:
         yield
-    except (ValueError, OSError, sqlite3.Error) as error:
+    except GnothiError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError | sqlite3.Error) and not is_panic(error):
+            raise
         raise IndexUnavailable(_write_failure(path, error)) from error
 
 
-def _write_failure(path: Path, error: Exception) -> str:
-    cause: Exception = error if _FULL.search(str(error)) else _probe(path) or error
+def is_panic(error: BaseException) -> bool:
+    """Tantivy may panic on damaged files, which Python sees as a BaseException of a class that cannot be imported."""
+    return type(error).__name__ == "PanicException"
+
+
+def _write_failure(path: Path, error: BaseException) -> str:
+    cause: BaseException = error if _FULL.search(str(error)) else _probe(path) or error
     if _FULL.search(str(cause)):
         return (
             f"the disk is full (or a quota reached) at {path}: {cause}. What was committed before is intact and can be "

@@ -45,6 +45,11 @@ class Entry:
         return Entry(self.key, self.path, stamp, origin, stale=(*self.stale, self.origin))
 
 
+def plain(path: Path | str) -> str:
+    """A path as text that can be stored and printed; bytes of its name that are no text are written out."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 class Ledger:
     """Use only while holding the index's writer lock. Changes are kept by ``save`` or lost together."""
 
@@ -83,13 +88,13 @@ class Ledger:
 
         A name whose file is gone is taken over: the file was moved.
         """
-        path = str(found.path)
+        path = plain(found.path)
         if known := self.by_path(path):
             return known.key
         parts = found.path.parts[1:]
         shortest = 1 if found.named else len(found.path.parts) - len(found.root.parts) + 1
         for length in range(min(shortest, len(parts)), len(parts) + 1):
-            key = "/".join(parts[-length:])
+            key = plain("/".join(parts[-length:]))
             other = self.by_key(key)
             if other is None or not Path(other.path).exists():
                 return key
