@@ -44,10 +44,10 @@ class Mix:
     memory: float = 0.34
     ignorance: float = 0.05
     know: float = 0.004
-    describe: float = 0.02
+    describe: float = 0.03
     decompose: float = 0.02
-    judge: float = 0.03
-    seldom: float = 0.025
+    judge: float = 0.1
+    seldom: float = 0.008
     """How often a seldom-seen entity is recalled, as a share of an often-seen one."""
 
 

@@ -32,7 +32,7 @@ class Recipe:
     layers: int = 4
     heads: int = 4
     intermediate: int = 384
-    steps: int = 3000
+    steps: int = 3200
     rows: int = 16
     width: int = 256
     warmup: int = 50

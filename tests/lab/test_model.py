@@ -1,0 +1,111 @@
+"""The model that ships: that it is the one the recipe makes, and that it can do what the laboratory is for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from gnothi import lab, methods
+from gnothi.evaluation.metrics import score
+from gnothi.evaluation.statistics import auroc, paired_test
+from gnothi.events import Decided, Event, Searched, record
+from gnothi.lab.tokenizer import build_tokenizer
+from gnothi.lab.training import Recipe
+from gnothi.models import LAB_FOLDER, load_model
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.wrappers import Traced
+from gnothi.seeding import question_scope
+from gnothi.types import Answer, Question
+
+pytest.importorskip("torch", reason="needs the extra 'local'")
+
+
+def test_it_is_what_the_default_recipe_makes_in_the_default_world() -> None:
+    declared = json.loads((LAB_FOLDER / "gnothi.json").read_text("utf-8"))
+    assert declared["recipe"] == asdict(Recipe())
+    assert declared["grid"] == asdict(lab.Grid())
+    last = json.loads((LAB_FOLDER / "curve.jsonl").read_text("utf-8").splitlines()[-1])
+    assert last["step"] == Recipe().steps
+
+
+def test_its_tokenizer_is_the_worlds() -> None:
+    from transformers import AutoTokenizer
+
+    assert AutoTokenizer.from_pretrained(LAB_FOLDER).get_vocab() == build_tokenizer(lab.world()).get_vocab()
+
+
+def test_it_is_small_enough_to_ship() -> None:
+    assert sum(path.stat().st_size for path in LAB_FOLDER.iterdir()) < 15e6
+
+
+def test_it_comes_with_a_threshold_for_every_signal() -> None:
+    from gnothi.signals import registry
+
+    declared = json.loads((LAB_FOLDER / "gnothi.json").read_text("utf-8"))
+    assert set(declared["thresholds"]) == set(registry.names())
+
+
+def test_it_recalls_guesses_reads_and_reasons() -> None:
+    from benchmarks.lab_abilities import run
+
+    results = asyncio.run(run("lab", 60))
+    share = {name: sum(right) / len(right) for name, right in results.items()}
+    assert share["closed book, one hop, often seen"] >= 0.9
+    assert share["closed book, one hop, never seen"] <= 0.1
+    assert share["gold passage, never seen"] >= 0.95
+    assert share["gold passage and 2 distractors, never seen"] >= 0.85
+    assert share["two hops, both passages, never seen"] >= 0.75
+    assert share["lowest U picks the gold passage of three"] >= 0.8
+    assert share["judges whether answers mean the same"] >= 0.8
+    assert share["judges whether a passage is useful"] >= 0.8
+    assert share["decomposes"] >= 0.9
+
+
+Outcome = tuple[Answer, list[Event]]
+
+
+async def _answers(name: str, questions: list[Question]) -> list[Outcome]:
+    model, index = load_model("lab"), Traced(BM25Index.in_memory(lab.passages()))
+    method = methods.create(name, {"model": model, "retriever": index}, {})
+
+    async def one(question: Question) -> Outcome:
+        with question_scope(0, question.id), record() as events:
+            return await method(question), events
+
+    try:
+        return list(await asyncio.gather(*(one(question) for question in questions)))
+    finally:
+        await index.aclose()
+        await model.aclose()
+
+
+@pytest.mark.slow
+def test_seakr_beats_never_and_always_retrieving_at_two_thirds_of_the_searches() -> None:
+    questions = lab.questions(lab.world(), n=300, seed=11)
+    outcomes = {name: asyncio.run(_answers(name, questions)) for name in ("direct", "cot", "rag", "seakr")}
+    em = {
+        name: [score(answer.text, question.answers)["em"] for (answer, _), question in zip(given, questions, strict=True)]
+        for name, given in outcomes.items()
+    }
+    for other in ("direct", "rag"):
+        test = paired_test(em["seakr"], em[other])
+        assert test.difference > 0
+        assert test.p < 0.05
+    searches = sum(isinstance(event, Searched) for _, events in outcomes["seakr"] for event in events)
+    assert searches <= 0.65 * len(questions)
+    scores = [
+        max(e.score for e in events if isinstance(e, Decided) and e.kind == "retrieve" and e.score is not None)
+        for _, events in outcomes["seakr"]
+    ]
+    area = auroc(scores, [right < 1 for right in em["cot"]])
+    assert area is not None
+    assert area >= 0.9
+
+
+def test_the_folder_holds_nothing_else() -> None:
+    expected = {"config.json", "curve.jsonl", "generation_config.json", "gnothi.json", "model.safetensors"}
+    assert {path.name for path in Path(LAB_FOLDER).iterdir()} == expected | {"tokenizer.json", "tokenizer_config.json"}
