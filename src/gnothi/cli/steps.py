@@ -93,9 +93,9 @@ class Steps:
             mark = "*" if number == 0 else " "
             style = "green" if number == 0 else "dim"
             self._cut(label if number == 0 else "", _entry(title, text), style, f"{mark} {_number(score):>6}  ")
-        scores = [score for _, _, score in entries[:2]]
-        if len(scores) == 2 and scores[0] is not None and scores[1] is not None and scores[0] < scores[1]:
-            self._line("", f"won by {scores[1] - scores[0]:.2f}", style="dim")
+        first, second = ([score for _, _, score in entries] + [None, None])[:2]
+        if first is not None and second is not None and round(second - first, 2) > 0:
+            self._line("", f"won by {second - first:.2f}", style="dim")
 
     def _called(self, event: ModelCall) -> None:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
