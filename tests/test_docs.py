@@ -1,7 +1,8 @@
 """README and docs: their examples run, their links lead somewhere, their commands exist.
 
 The Python blocks of a page are run in order as one program, its ``console`` blocks as one shell script, in an empty folder.
-Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only.
+Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only; one after
+``<!-- output of: gnothi ... -->`` is held against what that command prints, numbers aside.
 """
 
 from __future__ import annotations
@@ -44,19 +45,46 @@ def examples() -> list[Example]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", examples(), ids=str)
-def test_example_runs(example: Example, tmp_path: Path) -> None:
-    launcher = tmp_path / "bin" / "gnothi"
+def outputs() -> list[Example]:
+    """Commands whose output a page shows, with the output as ``code``."""
+    found = []
+    for page in PAGES:
+        for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            note = (block["note"] or "").strip()
+            if note.startswith("output of:"):
+                found.append(Example(page, note.removeprefix("output of:").strip(), block["code"]))
+    return found
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a command prints, run in an empty folder with ``gnothi`` on the path."""
+    launcher = folder / "bin" / "gnothi"
     launcher.parent.mkdir()
     launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gnothi "$@"\n')
     launcher.chmod(0o755)
-    folder = tmp_path / "here"
-    folder.mkdir()
+    empty = folder / "here"
+    empty.mkdir()
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": f"{launcher.parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-c", example.code] if example.language == "python" else ["bash", "-euc", example.code]
-    finished = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    assert finished.returncode == 0, f"{example}\n{finished.stdout}\n{finished.stderr}"
+    finished = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", examples(), ids=str)
+def test_example_runs(example: Example, tmp_path: Path) -> None:
+    run([sys.executable, "-c", example.code] if example.language == "python" else ["bash", "-euc", example.code], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", outputs(), ids=str)
+def test_output_is_what_the_command_prints(example: Example, tmp_path: Path) -> None:
+    def told(output: str) -> list[str]:
+        """What was drafted, searched, written and answered: the rest depends on the machine's arithmetic."""
+        wanted = re.compile(r"^( *\d+ draft|    (gate|search|write)|\S)")
+        return [re.sub(r"-?\d+\.?\d*( ms| s)?", "#", line) for line in output.splitlines() if wanted.match(line)]
+
+    assert told(run(["bash", "-euc", example.language], tmp_path)) == told(example.code)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -166,10 +166,10 @@ def _comparison(event: Decided) -> str:
     if event.threshold is None:
         return f"{event.signal} {score}, no threshold"
     if event.score is None:
-        return f"{event.signal} not measured, threshold {event.threshold:.2f}"
+        return f"{event.signal} not measured, threshold {_number(event.threshold)}"
     digits = _digits(event.score, event.threshold)
     sign = ">" if event.score > event.threshold else "<" if event.score < event.threshold else "="
-    return f"{event.signal} {event.score:.{digits}f} {sign} {event.threshold:.{digits}f}"
+    return f"{event.signal} {_number(event.score, digits)} {sign} {_number(event.threshold, digits)}"
 
 
 def _digits(score: float, threshold: float) -> int:
@@ -177,8 +177,8 @@ def _digits(score: float, threshold: float) -> int:
     return next((digits for digits in range(2, 6) if round(score, digits) != round(threshold, digits)), 6)
 
 
-def _number(score: float | None) -> str:
-    return "-" if score is None else f"{score:.2f}"
+def _number(score: float | None, digits: int = 2) -> str:
+    return "-" if score is None else f"{round(score, digits) + 0.0:.{digits}f}"  # adding 0 turns -0.0 into 0.0
 
 
 def _seconds(seconds: float) -> str:
