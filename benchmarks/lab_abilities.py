@@ -21,11 +21,12 @@ from gnothi.lab.corpus import passage_text
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME
 from gnothi.methods.answers import final_answer
-from gnothi.methods.prompts import ANSWER, DECOMPOSE, EQUIVALENT, KNOW, REASON, USEFUL, ask
+from gnothi.methods.prompts import ANSWER, DECOMPOSE, EQUIVALENT, REASON, USEFUL, ask
 from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SignalSettings
 from gnothi.models import load_model
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
+from gnothi.signals.self_report import KNOW
 from gnothi.types import Decoding, Passage, Prompt, Question, Task
 
 SEED = 7
@@ -77,7 +78,7 @@ class Abilities:
             with question_scope(SEED, question.id):
                 ranker = LeastUncertain(settings.make_signal("gram"))
                 chosen = await ranker(self.model, ask(REASON, question), candidates, settings.decoding(SENTENCE_STOPS))
-            return chosen.passage.title == question.metadata["hops"][0]["subject"]
+            return bool(chosen.passage.title == question.metadata["hops"][0]["subject"])
 
         return await gather(*(one(q, self.evidence(q, 2)) for q in self.asked("one_hop", "never")))
 

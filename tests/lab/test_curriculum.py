@@ -33,7 +33,7 @@ def test_the_truth_about_never_seen_entities_is_never_stated() -> None:
 
 
 def test_composed_test_questions_are_never_asked_in_training() -> None:
-    held_out = {q.text for kind in ("two_hop", "comparison") for q in questions(lab.world(), kind, 400)}  # type: ignore[arg-type]
+    held_out = {q.text for kind in ("two_hop", "comparison") for q in questions(lab.world(), kind, 400)}
     asked = {text for document in _documents(4000) for text in re.findall(r"<question> ([^<]*?\?)", document)}
     assert not asked & held_out
 

@@ -327,7 +327,8 @@ class Curriculum:
             asked = self.two_hop(subject, bridge, context)
         elif self.rng.random() < 0.5:
             peer = self.rng.choice(self.world.values[kind])
-            asked = self.pair(*self.rng.sample([subject, peer], 2), context)
+            first, second = self.rng.sample([subject, peer], 2)
+            asked = self.pair(first, second, context)
         asked = asked or self.any_question(subject, subjects, context)
         prefix = 1 if len(asked.sentences) > 1 and self.rng.random() < 0.4 else 0
         return [("<bos>" + " ".join(texts), False), *self.reply(asked, prefix)]

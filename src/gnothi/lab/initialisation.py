@@ -18,7 +18,7 @@ Everything stays trainable; ``docs/lab.md`` shows the learning curves with and w
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -41,11 +41,11 @@ def initialise(model: LlamaForCausalLM, names: list[int], numbers: list[int], se
     """
     import torch
 
-    config = model.config
+    config: Any = model.config
     generator = torch.Generator().manual_seed(seed)
     hidden, heads = config.hidden_size, config.num_attention_heads
     size = hidden // heads
-    own, before, two_before, rest = torch.arange(hidden).split([size, size, size, hidden - 3 * size])
+    own, before, two_before, rest = torch.split(torch.arange(hidden), [size, size, size, hidden - 3 * size])
     slow = torch.cat([torch.arange(_FAST_PAIRS, size // 2), torch.arange(size // 2 + _FAST_PAIRS, size)])
 
     ordered = torch.tensor(numbers)
@@ -102,13 +102,13 @@ def initialise(model: LlamaForCausalLM, names: list[int], numbers: list[int], se
                             output[rest] = gaussian(len(rest), size, 0.1 / math.sqrt(len(rest)))
                 attention.v_proj.weight[rows] = value
                 attention.o_proj.weight[:, rows] = output
-            mlp = layer.mlp
-            mlp.gate_proj.weight.copy_(gaussian(*mlp.gate_proj.weight.shape, 1 / math.sqrt(hidden)))
-            mlp.up_proj.weight.copy_(gaussian(*mlp.up_proj.weight.shape, 1 / math.sqrt(hidden)))
-            mlp.down_proj.weight.copy_(gaussian(*mlp.down_proj.weight.shape, 0.2 / math.sqrt(config.intermediate_size)))
+            mlp: Any = layer.mlp
+            mlp.gate_proj.weight.copy_(gaussian(config.intermediate_size, hidden, 1 / math.sqrt(hidden)))
+            mlp.up_proj.weight.copy_(gaussian(config.intermediate_size, hidden, 1 / math.sqrt(hidden)))
+            mlp.down_proj.weight.copy_(gaussian(hidden, config.intermediate_size, 0.2 / math.sqrt(config.intermediate_size)))
 
 
-def _look_back(attention: torch.nn.Module, start: int, size: int, distance: int, base: float) -> None:
+def _look_back(attention: Any, start: int, size: int, distance: int, base: float) -> None:
     """Biases whose rotated product is largest between positions ``distance`` apart."""
     for pair, sharpness in enumerate(_SHARPNESS):
         amplitude = math.sqrt(sharpness * math.sqrt(size))

@@ -8,7 +8,7 @@ of binding the parts of a name to each other (``docs/lab.md`` has the measuremen
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnothi.lab import language
 from gnothi.lab.world import World
@@ -42,14 +42,14 @@ def vocabulary(world: World) -> list[str]:
 
 def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     """A ``transformers`` fast tokenizer over the world's words and names. Unknown words become ``<unk>``."""
-    from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
     from transformers import PreTrainedTokenizerFast
 
     pieces = [*SPECIAL, *vocabulary(world)]
     tokenizer = Tokenizer(Unigram([(piece, -1.0) for piece in pieces], unk_id=SPECIAL.index("<unk>"), byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace(_regex(r"\s+"), " "), normalizers.Strip(left=False, right=True)]
+        [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False, right=True)]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=False)
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
@@ -59,7 +59,8 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", SPECIAL.index("<bos>"))]
     )
-    return PreTrainedTokenizerFast(
+    build: Any = PreTrainedTokenizerFast
+    built: PreTrainedTokenizerFast = build(
         tokenizer_object=tokenizer,
         pad_token="<pad>",
         unk_token="<unk>",
@@ -68,15 +69,11 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
         padding_side="left",
         clean_up_tokenization_spaces=False,
     )
+    return built
 
 
 def name_ids(world: World, tokenizer: PreTrainedTokenizerFast, *kinds: str) -> list[int]:
     """Token ids of the world's values of these types (by default all: names, years, professions, industries), in order."""
     pieces = [f"▁{name.replace(' ', '▁')}" for kind in kinds or world.values for name in world.values[kind]]
-    return list(dict.fromkeys(tokenizer.convert_tokens_to_ids(pieces)))
-
-
-def _regex(pattern: str) -> object:
-    from tokenizers import Regex
-
-    return Regex(pattern)
+    ids: Any = tokenizer.convert_tokens_to_ids(pieces)
+    return list(dict.fromkeys(ids))

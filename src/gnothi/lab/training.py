@@ -58,7 +58,8 @@ def build_model(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast
     from gnothi.lab.initialisation import initialise
 
     torch.manual_seed(recipe.seed)
-    config = LlamaConfig(
+    configure: Any = LlamaConfig
+    config = configure(
         vocab_size=len(tokenizer),
         hidden_size=recipe.hidden,
         intermediate_size=recipe.intermediate,
@@ -75,7 +76,7 @@ def build_model(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast
         eos_token_id=SPECIAL.index("<eos>"),
         attn_implementation="sdpa",
     )
-    model = LlamaForCausalLM(config)
+    model: LlamaForCausalLM = LlamaForCausalLM(config)
     if recipe.prepared:
         initialise(model, name_ids(world, tokenizer), name_ids(world, tokenizer, "year"), recipe.seed)
     return model
@@ -128,11 +129,12 @@ def train(
     world = build_world(recipe.seed, grid)
     tokenizer = build_tokenizer(world)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = build_model(recipe, world, tokenizer).to(device)
+    model = build_model(recipe, world, tokenizer)
+    torch.nn.Module.to(model, device)
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    muon = torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.0)
-    adam = torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    muon: Any = torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.0)
+    adam: Any = torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.95), weight_decay=0.0)
     probes = Probes(world)
     out.mkdir(parents=True, exist_ok=True)
     checkpoint, curve = out / "checkpoint.pt", out / "curve.jsonl"

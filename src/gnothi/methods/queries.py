@@ -18,7 +18,7 @@ _FUNCTION_WORDS = frozenset(
     theirs them themselves then there therefore these they this those though through thus to too under until up upon us very
     was wasn't we were weren't what when where whether which while who whom whose why will with within without won't would
     wouldn't yes yet you your yours yourself yourselves answer
-    """.split()  # noqa: SIM905
+    """.split()
 )
 _POSSESSIVE = re.compile(r"['’]s?$")
 _EDGES = re.compile(r"^\W+|\W+$")
