@@ -15,8 +15,6 @@ from gnothi.evaluation.statistics import auroc, auroc_interval, crossfit_probabi
 
 CLOSED_BOOK = ("direct", "cot")
 """Methods that answer from memory, the one that stands for never retrieving first."""
-_JUDGES = ("cot", "direct")
-"""The same, the one preferred as a gate's truth first: gated methods reason, and so should what they are held against."""
 ALWAYS = "rag"
 
 DEGENERATE = 0.02
@@ -33,14 +31,18 @@ class Truth:
 
 
 def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth | None:
-    """What a gate ought to know. From the run's closed-book rows where it has some; else, in the laboratory, from whether the
-    model was shown the needed facts often (knows) or never (does not); seldom seen ones are left out. Else None."""
-    for name in _JUDGES:
-        if scored := {row.question_id: row.metrics[metric] < 1 for row in by_method.get(name, ()) if metric in row.metrics}:
-            return Truth(name, metric, scored)
+    """What a gate ought to know: from the rows of ``cot``, since gated methods reason, too; without them, in the laboratory,
+    from whether the model was shown the needed facts often (knows) or never (does not), seldom seen ones left out; else from
+    the rows of ``direct``, whose short answers to composed questions fail for want of reasoning as well as of knowledge."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
-    known = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
-    return Truth("familiarity", metric, known) if known else None
+    seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
+    judges = (_closed_book("cot", by_method, metric), Truth("familiarity", metric, seen), _closed_book("direct", by_method, metric))
+    return next((judge for judge in judges if judge.wrong), None)
+
+
+def _closed_book(name: str, by_method: Mapping[str, Sequence[Row]], metric: str) -> Truth:
+    wrong = {row.question_id: row.metrics[metric] < 1 for row in by_method.get(name, ()) if metric in row.metrics}
+    return Truth(name, metric, wrong)
 
 
 def question_scores(rows: Sequence[Row]) -> dict[str, float]:
