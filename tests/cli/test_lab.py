@@ -11,6 +11,7 @@ import pytest
 from gnothi import lab
 from gnothi.cli import resources
 from gnothi.cli.lab import SETTINGS_FILE
+from gnothi.lab import training
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -66,7 +67,11 @@ TINY = {"steps": 2, "hidden": 16, "layers": 2, "heads": 2, "intermediate": 16, "
 
 
 @pytest.mark.slow
-def test_training_writes_a_model_and_refuses_to_mix_settings(gnothi: Run, tmp_path: Path) -> None:
+def test_training_writes_a_model_and_refuses_to_mix_settings(
+    gnothi: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An untrained model never ends its replies, which makes calibration slow; tests/lab has tests of its own for it.
+    monkeypatch.setattr(training, "calibrate", lambda *_: {})
     out = tmp_path / "model"
     arguments = ("lab", "train", "--out", str(out), *(f"--set={key}={value}" for key, value in TINY.items()))
     code, stdout, err = gnothi(*arguments)
