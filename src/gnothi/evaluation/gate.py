@@ -36,7 +36,11 @@ def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth |
     the rows of ``direct``, whose short answers to composed questions fail for want of reasoning as well as of knowledge."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
     seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
-    judges = (_closed_book("cot", by_method, metric), Truth("familiarity", metric, seen), _closed_book("direct", by_method, metric))
+    judges = (
+        _closed_book("cot", by_method, metric),
+        Truth("familiarity", metric, seen),
+        _closed_book("direct", by_method, metric),
+    )
     return next((judge for judge in judges if judge.wrong), None)
 
 
