@@ -15,7 +15,7 @@ def test_packed_documents_are_blind_to_each_other() -> None:
 
     world = lab.world()
     tokenizer = build_tokenizer(world)
-    model: Any = build_model(Recipe(hidden=96, layers=2, heads=3, intermediate=64), world, tokenizer)
+    model: Any = build_model(Recipe(hidden=64, layers=2, heads=4, intermediate=64), world, tokenizer)
     curriculum = Curriculum(world, Mix(), 0)
     encoded = encode(tokenizer, [curriculum.document() for _ in range(12)])
     batch = pack(iter(encoded), rows=4, width=256)

@@ -1,13 +1,15 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gnothi.errors import InvalidSetting
 from gnothi.lab.training import Recipe, train
 
 torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 
-TINY = Recipe(hidden=96, layers=2, heads=3, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
+TINY = Recipe(hidden=64, layers=2, heads=4, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
 
 
 def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
@@ -35,3 +37,9 @@ def test_the_result_is_an_ordinary_transformers_folder(tmp_path: Path) -> None:
     declared = json.loads((tmp_path / "gnothi.json").read_text())
     assert (declared["renderer"], declared["recipe"]["steps"]) == ("tagged", 12)
     assert declared["thresholds"] == {}  # it knows nothing yet: there is nothing to tell apart
+
+
+@pytest.mark.parametrize("wrong", [{"hidden": 100, "heads": 3}, {"heads": 2}, {"layers": 1}, {"hidden": 32}, {"steps": 0}])
+def test_a_shape_that_cannot_be_prepared_is_refused_with_advice(wrong: dict[str, int], tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="expected"):
+        train(tmp_path, replace(TINY, **wrong))  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gnothi.errors import InvalidSetting
 from gnothi.lab.language import RELATIONS
 from gnothi.lab.world import COVERAGES, FAMILIARITIES, Grid, build_world
 
@@ -49,5 +50,5 @@ def test_the_grid_is_kept(parts: list[int], seed: int) -> None:
 
 
 def test_shares_must_sum_to_one() -> None:
-    with pytest.raises(ValueError, match="sum to 1"):
+    with pytest.raises(InvalidSetting, match="sum to 1"):
         Grid(often=0.9)

@@ -37,7 +37,7 @@ def initialise(model: LlamaForCausalLM, names: list[int], numbers: list[int], se
     """Overwrite the freshly built model's weights in place. ``names`` are the token ids of the world's names, ``numbers``
     (some of them) those that have an order, ascending.
 
-    Needs ``attention_bias=True``, at least two layers, and three heads' worth of hidden size.
+    Needs ``attention_bias=True``, at least two layers and four heads.
     """
     import torch
 

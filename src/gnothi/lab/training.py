@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.errors import MissingDependency
+from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.lab.calibration import calibrate
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.tokenizer import SPECIAL, build_tokenizer, name_ids
@@ -42,6 +42,16 @@ class Recipe:
     """Share of the steps that train mostly reading and one-hop recall, before all kinds of document come in."""
     prepared: bool = True
     """Start from prepared weights (``gnothi.lab.initialisation``) instead of random ones."""
+
+    def __post_init__(self) -> None:
+        size = self.hidden // self.heads if self.heads > 0 else 0
+        if min(self.steps, self.rows, self.width, self.warmup) < 1:
+            raise InvalidSetting("steps, rows, width and warmup: expected at least 1 of each.")
+        if self.hidden != size * self.heads or size < 16 or size % 2 or self.heads < 4 or self.layers < 2:
+            raise InvalidSetting(
+                f"the model's shape: got {self.hidden} hidden dimensions, {self.heads} heads, {self.layers} layers; expected "
+                "at least 4 heads of an even size of at least 16 that divide the hidden dimensions, and at least 2 layers."
+            )
 
 
 FIRST_STAGE = Mix(reading=0.66, partial=0.02, memory=0.3, ignorance=0.02, know=0, describe=0, decompose=0, judge=0)

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from gnothi.errors import InvalidSetting
 from gnothi.lab.language import INDUSTRIES, PROFESSIONS, RELATIONS, YEARS, Relation
 
 Familiarity = Literal["often", "seldom", "never"]
@@ -72,7 +73,9 @@ class Grid:
         for names in (FAMILIARITIES, COVERAGES):
             shares = [getattr(self, name) for name in names]
             if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
-                raise ValueError(f"shares of {', '.join(names)} must be non-negative and sum to 1: got {shares}")
+                raise InvalidSetting(
+                    f"shares of {', '.join(names)}: got {shares}, expected numbers of at least 0 that sum to 1."
+                )
 
 
 @dataclass(frozen=True)
