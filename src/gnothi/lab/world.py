@@ -74,7 +74,7 @@ class Grid:
             shares = [getattr(self, name) for name in names]
             if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
                 raise InvalidSetting(
-                    f"shares of {', '.join(names)}: got {shares}, expected numbers of at least 0 that sum to 1."
+                    f"shares of {', '.join(names)}: got {shares}, expected numbers from 0 that sum to 1."
                 )
 
 
