@@ -73,9 +73,7 @@ class Grid:
         for names in (FAMILIARITIES, COVERAGES):
             shares = [getattr(self, name) for name in names]
             if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
-                raise InvalidSetting(
-                    f"shares of {', '.join(names)}: got {shares}, expected numbers from 0 that sum to 1."
-                )
+                raise InvalidSetting(f"shares of {', '.join(names)}: got {shares}, expected numbers from 0 that sum to 1.")
 
 
 @dataclass(frozen=True)
