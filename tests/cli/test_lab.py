@@ -63,7 +63,7 @@ def test_bad_input_is_one_clear_line(
     assert not list(tmp_path.iterdir())
 
 
-TINY = {"steps": 2, "hidden": 16, "layers": 2, "heads": 2, "intermediate": 16, "rows": 2, "width": 64, "prepared": "false"}
+TINY = {"steps": 2, "hidden": 64, "layers": 2, "heads": 4, "intermediate": 16, "rows": 2, "width": 64}
 
 
 @pytest.mark.slow
