@@ -21,7 +21,7 @@ from gnothi.signals.calibration import balanced_threshold
 from gnothi.types import Question
 
 CALIBRATION_SEED = 1
-"""Another draw than the default test questions'."""
+"""Another draw than the default test questions'; the two overlap (27 of 300 questions, 78 of 300 facts)."""
 DIGITS = 3
 
 
