@@ -10,7 +10,7 @@ from gnothi.types import Capabilities, Prompt
 
 def test_thresholds_part_what_the_model_knows_from_what_it_does_not() -> None:
     world = lab.world()
-    asked = {question.text: question for question in lab.questions(world, "one_hop", 40, 1)}
+    asked = {question.text: question for question in lab.training_questions(world, "one_hop", 40)}
 
     def script(prompt: Prompt) -> list[str]:
         question = asked[prompt.question]
@@ -26,11 +26,6 @@ def test_thresholds_part_what_the_model_knows_from_what_it_does_not() -> None:
 
 def test_nothing_is_chosen_where_all_is_wrong() -> None:
     assert asyncio.run(thresholds(Scripted(lambda _: "no idea", capabilities=Capabilities()), lab.world(), 10)) == {}
-
-
-def test_calibration_questions_are_another_draw_than_the_test_questions() -> None:
-    default = [question.id for question in lab.questions(lab.world(), "one_hop", 100)]
-    assert default != [question.id for question in lab.questions(lab.world(), "one_hop", 100, 1)]
 
 
 @pytest.mark.parametrize("n", [0])

@@ -1,7 +1,7 @@
 import pytest
 
 from gnothi import lab
-from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, questions, right_action
+from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, facts_needed, questions, right_action
 from gnothi.types import Question
 
 
@@ -53,3 +53,19 @@ def test_the_right_action_is_the_best_chance() -> None:
     assert right_action("seldom", "absent") == "trust"
     question = next(q for q in questions(lab.world(), "two_hop", 200) if q.metadata["right_action"] == "abstain")
     assert any(hop["right_action"] == "abstain" for hop in question.metadata["hops"])
+
+
+def test_training_questions_share_no_fact_with_the_test_questions() -> None:
+    world = lab.world()
+    tested = {(hop["subject"], hop["relation"]) for question in questions(world) for hop in question.metadata["hops"]}
+    for kind in (None, *KINDS):
+        training = lab.training_questions(world, kind, 300)
+        assert len(training) == 300
+        assert training == lab.training_questions(world, kind, 300)
+        assert not tested & {(hop["subject"], hop["relation"]) for question in training for hop in question.metadata["hops"]}
+
+
+def test_the_facts_needed_are_named_by_subject_and_relation() -> None:
+    (question,) = questions(lab.world(), "two_hop", 1)
+    first, second = question.metadata["hops"]
+    assert facts_needed([question]) == {(first["subject"], first["relation"]), (first["object"], second["relation"])}

@@ -10,7 +10,7 @@ from functools import cache
 
 from gnothi.lab import corpus
 from gnothi.lab.corpus import Triple
-from gnothi.lab.questions import KINDS, Action, Kind, questions, right_action
+from gnothi.lab.questions import KINDS, Action, Kind, questions, right_action, training_questions
 from gnothi.lab.world import Grid, World, build_world
 from gnothi.types import Passage
 
@@ -24,6 +24,7 @@ __all__ = [
     "passages",
     "questions",
     "right_action",
+    "training_questions",
     "triples",
     "world",
 ]

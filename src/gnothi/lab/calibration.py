@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from gnothi.concurrency import gather
-from gnothi.lab.questions import questions
+from gnothi.lab.questions import TRAINING_SEED, training_questions
 from gnothi.lab.world import World
 from gnothi.methods.prompts import REASON, ask
 from gnothi.methods.settings import SENTENCE_STOPS, SignalSettings
@@ -20,16 +20,15 @@ from gnothi.signals import registry
 from gnothi.signals.calibration import balanced_threshold
 from gnothi.types import Question
 
-CALIBRATION_SEED = 1
-"""Another draw than the default test questions'; the two overlap (27 of 300 questions, 78 of 300 facts)."""
 DIGITS = 3
 
 
 async def thresholds(model: LanguageModel, world: World, n: int = 300) -> dict[str, float]:
     """Signal name → threshold that best tells right from wrong first sentences about single facts, from memory.
 
-    Empty for a model that gets all of them wrong (or right): there is nothing to tell apart."""
-    asked = questions(world, "one_hop", n, CALIBRATION_SEED)
+    No default test question needs one of these facts. Empty for a model that gets all of them wrong (or right): there is
+    nothing to tell apart."""
+    asked = training_questions(world, "one_hop", n)
     chosen: dict[str, float] = {}
     for name in registry.within(model.capabilities):
         measured = await gather(*(_measure(model, name, question) for question in asked))
@@ -42,7 +41,7 @@ async def thresholds(model: LanguageModel, world: World, n: int = 300) -> dict[s
 async def _measure(model: LanguageModel, signal: str, question: Question) -> tuple[float, bool]:
     """Uncertainty of the first sentence of the reasoning, and whether it fails to name the answer."""
     settings = SignalSettings()
-    with question_scope(CALIBRATION_SEED, question.id):
+    with question_scope(TRAINING_SEED, question.id):
         measured = await settings.make_signal(signal).measure(model, ask(REASON, question), settings.decoding(SENTENCE_STOPS))
     return measured.uncertainty, question.answers[0] not in measured.greedy.text
 

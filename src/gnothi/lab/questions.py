@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -20,6 +20,10 @@ from gnothi.types import Question
 
 Kind = Literal["one_hop", "two_hop", "comparison", "yes_no", "choice"]
 Action = Literal["trust", "retrieve", "abstain"]
+FactName = tuple[str, str]
+"""Subject and relation: what a question has to know, whatever the object is."""
+TRAINING_SEED = 1
+"""The draw of questions to choose or train something on; the default test questions are draw 0."""
 KINDS: tuple[Kind, ...] = ("one_hop", "two_hop", "comparison", "yes_no", "choice")
 DEFAULT_MIX: Mapping[Kind, float] = MappingProxyType(
     {"one_hop": 0.42, "two_hop": 0.22, "comparison": 0.1, "yes_no": 0.1, "choice": 0.16}
@@ -129,12 +133,12 @@ def _choice(world: World, rng: random.Random) -> Draft:
 _DRAFTERS = {"one_hop": _one_hop, "two_hop": _two_hop, "comparison": _comparison, "yes_no": _yes_no, "choice": _choice}
 
 
-def _drafts(world: World, kind: Kind, rng: random.Random) -> Iterator[Draft]:
+def _drafts(world: World, kind: Kind, rng: random.Random, without: Set[FactName]) -> Iterator[Draft]:
     seen: set[str] = set()
     misses = 0
     while misses < 20_000:
         draft = _DRAFTERS[kind](world, rng)
-        if draft is None or draft.key in seen:
+        if draft is None or draft.key in seen or any((fact.subject, fact.relation) in without for fact in draft.facts):
             misses += 1
             continue
         misses = 0
@@ -166,17 +170,20 @@ def _describe(world: World, draft: Draft) -> dict[str, Any]:
     }
 
 
-def questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = 0) -> list[Question]:
+def questions(
+    world: World, kind: Kind | None = None, n: int = 500, seed: int = 0, without: Set[FactName] = frozenset()
+) -> list[Question]:
     """n distinct questions of one kind, or of all kinds in the default mix, interleaved; the same arguments, the same list.
 
-    ``metadata``: ``familiarity`` (of the least familiar fact), ``coverage`` (of the worst-held fact), ``right_action`` and
-    ``hops``, the facts needed in order.
+    ``without``: facts that no question may need; fewer than n come where the world has no more. ``metadata``: ``familiarity``
+    (of the least familiar fact), ``coverage`` (of the worst-held fact), ``right_action`` and ``hops``, the facts needed in
+    order.
     """
     shares: Mapping[Kind, float] = {kind: 1.0} if kind else DEFAULT_MIX
     drafts: list[Draft] = []
     for name, share in shares.items():
         rng = random.Random(f"{world.seed}/questions/{seed}/{name}")
-        drafts += islice(_drafts(world, name, rng), round(n * share))
+        drafts += islice(_drafts(world, name, rng, without), round(n * share))
     random.Random(f"{world.seed}/order/{seed}").shuffle(drafts)
     return [
         Question(
@@ -189,3 +196,13 @@ def questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = 
         )
         for draft in drafts
     ]
+
+
+def facts_needed(asked: Iterable[Question]) -> frozenset[FactName]:
+    """The facts that these questions of the laboratory are about."""
+    return frozenset((hop["subject"], hop["relation"]) for question in asked for hop in question.metadata["hops"])
+
+
+def training_questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = TRAINING_SEED) -> list[Question]:
+    """Like ``questions``, but none needs a fact that one of the default test questions (``questions(world)``) needs."""
+    return questions(world, kind, n, seed, facts_needed(questions(world)))
