@@ -47,6 +47,7 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "dtype": "float32",
         "renderer": "tagged",
         "attention": "forked",
+        "prefix_cache_mb": "8",
     }
     warm = Decoding(max_tokens=8, temperature=1.0)
     first, second = await model.sample(PROMPT, 3, warm, StateSpec()), await model.sample(PROMPT, 3, warm)

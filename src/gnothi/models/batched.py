@@ -92,6 +92,11 @@ class Batched:
     def metadata(self) -> Mapping[str, str]:
         return self._backend.metadata
 
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """What the backend counted so far, empty where it counts nothing."""
+        return getattr(self._backend, "statistics", {})
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]
 

@@ -27,4 +27,11 @@ class ModelSettings:
     )
     max_rows: int = field(default=1024, metadata={"help": "continuations that are decoded at once"})
     prefill_tokens: int = field(default=8192, metadata={"help": "prompt tokens that are read in one pass"})
-    cache_mb: int = field(default=4096, metadata={"help": "memory for keys and values, in MB"})
+    cache_mb: int = field(default=4096, metadata={"help": "memory for keys and values of what is being continued, in MB"})
+    prefix_cache_mb: int | None = field(
+        default=None,
+        metadata={
+            "help": "memory for keys and values of prompts' beginnings that later prompts may share, in MB; 0 keeps none; "
+            "none is room for 16,384 tokens, but at most an eighth of the device's memory"
+        },
+    )

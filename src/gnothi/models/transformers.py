@@ -6,6 +6,8 @@ others run. The middle-layer state of each sample is read by a hook at the posit
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +16,9 @@ import torch
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, Request, Result, Score
-from gnothi.models.local.engine import Engine, Limits, Path
-from gnothi.models.local.forked import Forked, Unsupported, check
+from gnothi.models.local.attention import Unsupported
+from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
+from gnothi.models.local.forked import Forked, check
 from gnothi.models.local.passes import Network
 from gnothi.models.local.repeated import Repeated
 from gnothi.models.local.rows import Task
@@ -25,6 +28,9 @@ from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer, join
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, StateSpec
+
+# Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
+_PREFIX_TOKENS = 16_384
 
 
 class TransformersBackend:
@@ -42,8 +48,9 @@ class TransformersBackend:
         self._context = _context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
-        path, reason = _path(self._network, settings.attention)
         per_token = _cache_bytes_per_token(model)
+        budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
+        path, reason = _path(self._network, settings.attention, budget)
         limits = Limits(settings.max_rows, settings.cache_mb * 2**20 // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         self.capabilities = Capabilities(logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True)
@@ -55,7 +62,17 @@ class TransformersBackend:
             "renderer": renderer.name,
             "attention": path.name,
             **({"attention_reason": reason} if reason else {}),
+            "prefix_cache_mb": str(path.budget >> 20),
         }
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        """What the decode loop did so far: ``steps``, ``fed_rows`` (rows that a step advanced, summed over the steps), and
+        the ``slots`` a step has (the limit of rows, which running out of memory lowers); and how many tokens of prompts were
+        found held (``reused_tokens``)."""
+        engine = self._engine
+        reused = engine.path.reused_tokens
+        return {"steps": engine.steps, "fed_rows": engine.fed, "slots": engine.limits.rows, "reused_tokens": reused}
 
     def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
         inbox: Inbox[Request, Result] = Inbox()
@@ -144,15 +161,27 @@ class TransformersBackend:
         cut = [row[:-1] if self._renderer.special_tokens and row and row[-1] in self._eos else row for row in rows]
         return [list(row) or [start] for row in cut]
 
-    def _score(self, items: Sequence[tuple[Job[Request, Result], Score, list[int], list[list[int]]]]) -> None:
-        for chunk in _by_length(items, self._engine.limits.prefill):
-            results = score(self._network, [ids for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk])
+    def _score(self, items: Sequence[Scored]) -> None:
+        waiting = deque(_by_length(items, self._engine.limits.prefill))
+        while waiting:
+            chunk = waiting.popleft()
+            try:
+                results = score(self._engine.path, [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk])
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+                self._engine.path.forget()
+                if len(chunk) > 1:
+                    waiting.extendleft((chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]))
+                else:
+                    chunk[0][0].finish(does_not_fit("the continuations", len(chunk[0][2])))
+                continue
             for (job, request, ids, _), logprobs in zip(chunk, results, strict=True):
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
 
 
-def _path(network: Network, wanted: Attention) -> tuple[Path, str]:
+def _path(network: Network, wanted: Attention, budget: int) -> tuple[Path, str]:
     """Forked decoding where the architecture allows it, else the repeated cache and the reason why."""
     repeated = Repeated(network)
     if wanted == "repeated":
@@ -165,7 +194,18 @@ def _path(network: Network, wanted: Attention) -> tuple[Path, str]:
                 f"setting 'model.attention': got 'forked', which this model does not support ({error}); use 'auto'."
             ) from error
         return repeated, f"forked attention does not cover {error}"
-    return Forked(network), ""
+    return Forked(network, budget), ""
+
+
+def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -> int:
+    """The budget for beginnings of prompts, in bytes."""
+    if megabytes is not None:
+        return megabytes * 2**20
+    if device.type == "cuda":
+        total = torch.cuda.get_device_properties(device).total_memory
+    else:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(_PREFIX_TOKENS * per_token, total // 8)
 
 
 Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]

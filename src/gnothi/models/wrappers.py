@@ -13,7 +13,7 @@ from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, 
 
 
 class Wrapper:
-    """Passes everything on. ``metadata`` is that of the wrapped model, empty where it has none."""
+    """Passes everything on. ``metadata`` and ``statistics`` are those of the wrapped model, empty where it has none."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -33,6 +33,10 @@ class Wrapper:
     @property
     def metadata(self) -> Mapping[str, str]:
         return getattr(self._model, "metadata", {})
+
+    @property
+    def statistics(self) -> Mapping[str, int]:
+        return getattr(self._model, "statistics", {})
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(prompt, decoding)

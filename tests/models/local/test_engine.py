@@ -98,7 +98,7 @@ def test_one_row_that_does_not_fit_fails_alone_with_advice(
     path = backend._engine._path
     original = path.admit
 
-    def limited(prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> Any:
+    def limited(prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Any:
         if any(len(prompt) > 40 for prompt in prompts):
             raise torch.OutOfMemoryError
         return original(prompts, counts)

@@ -21,6 +21,16 @@ from gnothi.models.local.text import CONTEXT_TOKENS, Detokenizer
 from gnothi.types import Finish, Generation, Token
 
 
+class Reading(Protocol):
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    logits: Tensor
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]: ...
+
+    def close(self) -> None: ...
+
+
 class Path(Protocol):
     """How prompts are read and rows over them advanced. Rows keep the order of admission."""
 
@@ -37,13 +47,42 @@ class Path(Protocol):
         """Whether rows can join now."""
         ...
 
-    def admit(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> tuple[Tensor, Captured]: ...
+    @property
+    def budget(self) -> int:
+        """Bytes that may be held of what no row reads."""
+        ...
+
+    @property
+    def reused_tokens(self) -> int:
+        """Tokens of prompts that did not have to be read, so far."""
+        ...
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts whose keys and values are held for the running rows."""
+        ...
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        ...
+
+    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]: ...
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]: ...
 
     def keep(self, rows: Tensor) -> None: ...
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """End all rows."""
+        ...
+
+    def forget(self) -> None:
+        """Give back the memory of what no row reads."""
+        ...
+
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        ...
 
 
 @dataclass(slots=True)
@@ -70,6 +109,10 @@ class Engine:
         self.fed = 0
 
     @property
+    def path(self) -> Path:
+        return self._path
+
+    @property
     def busy(self) -> bool:
         return bool(self._waiting or len(self._rows))
 
@@ -86,7 +129,7 @@ class Engine:
             if len(self._rows):
                 self._step()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             self._halve([*members, *zip(self._rows.tasks, self._rows.sample.tolist(), strict=True)])
 
@@ -103,24 +146,23 @@ class Engine:
         if not self._waiting or not self._path.open or len(self._rows) >= self.limits.rows:
             return []
         shares = self._path.shares_prompts
-        prompts = sum(len(task.prompt) for task in (set(self._rows.tasks) if shares else self._rows.tasks))
+        held = self._path.held_tokens
         limit = int(self._rows.limit.max(initial=0))
-        count = len(self._rows)
+        count, reading = len(self._rows), 0
         members: dict[tuple[int, ...], list[tuple[Task, int]]] = {}
         while self._waiting and count < self.limits.rows:
             task, samples = self._waiting[0]
-            new = task.prompt not in members
-            longest = max(map(len, (task.prompt, *members)))
+            new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
             taken = min(self.limits.rows - count, len(samples))
-            read = prompts + len(task.prompt) * (int(new) if shares else taken)
+            more = new if shares else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
             # Rows' buffers are as long as the longest row may get. Whoever comes first is admitted whatever the memory.
-            if count and read + (count + taken) * limit > self.limits.tokens:
+            if count and held + more + (count + taken) * limit > self.limits.tokens:
                 break
-            if members and new and longest * (len(members) + 1) > self.limits.prefill:
+            if members and new and reading + new > self.limits.prefill:
                 break
             members.setdefault(task.prompt, []).extend((task, sample) for sample in samples[:taken])
-            count, prompts = count + taken, read
+            count, held, reading = count + taken, held + more, reading + new
             del samples[:taken]
             if not samples:
                 self._waiting.popleft()
@@ -143,6 +185,7 @@ class Engine:
         """Start every running row again, half as many at a time. Draws depend on seeds alone, so results stay the same."""
         self._rows = Rows()
         self._path.clear()
+        self._path.forget()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         again: dict[Task, set[int]] = {}
@@ -151,12 +194,7 @@ class Engine:
         count = sum(map(len, again.values()))
         if count == 1:
             for task in again:
-                task.job.finish(
-                    ModelUnavailable(
-                        f"out of memory: one continuation of a prompt of {len(task.prompt)} tokens does not fit the device. "
-                        "Use a smaller model, a shorter prompt or --set model.dtype=bfloat16."
-                    )
-                )
+                task.job.finish(does_not_fit("one continuation", len(task.prompt)))
             return
         self.limits.rows = max(1, count // 2)
         self._waiting.extendleft((task, sorted(samples)) for task, samples in reversed(again.items()))
@@ -293,6 +331,14 @@ def _closed_up(count: int, done: NDArray[np.int64]) -> NDArray[np.int64]:
     return order
 
 
-def _out_of_memory(error: BaseException) -> bool:
-    """The CPU allocator reports a plain RuntimeError."""
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says so. The CPU allocator reports a plain RuntimeError."""
     return not isinstance(error, RuntimeError) or isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def does_not_fit(what: str, tokens: int) -> ModelUnavailable:
+    """The error when a request is too large for the device even by itself."""
+    return ModelUnavailable(
+        f"out of memory: {what} of a prompt of {tokens} tokens does not fit the device. "
+        "Use a smaller model, a shorter prompt or --set model.dtype=bfloat16."
+    )

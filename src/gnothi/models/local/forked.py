@@ -1,318 +1,300 @@
 """Forked decoding: a prompt's keys and values are kept once, its rows read them together and keep only their own.
 
-Attention of a row runs over two parts, the prompt it shares and its own continuation, joined by one softmax: each part gives
-its maximum, its sum of exponentials and its weighted values, which add up after rescaling. The part over the prompts is one
-matrix product per prompt for all of its rows. Rows may stand at different lengths, so new ones join at any step.
+Rows may stand at different lengths, so new ones join at any step. What was read once stays, within a budget, for prompts that
+begin alike.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface, Cache
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
+from gnothi.models.local.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
+from gnothi.models.local.continuations import Continuations
 from gnothi.models.local.passes import Captured, Network
-from gnothi.models.local.prompts import Grid, Held, Shelf, lay_out, shelf_width
+from gnothi.models.local.prefixes import Prefixes, Segment
+from gnothi.models.local.prompts import Held, Level, Shelf, lay_out, shelf_width
 from gnothi.models.local.repeated import Repeated
+from gnothi.models.local.states import Tap
 
-IMPLEMENTATION = "gnothi_forked"
-# What an attention layer may pass that changes its result and that the two-part softmax does not know.
-_UNKNOWN = ("softcap", "s_aux", "sinks", "position_bias", "indices", "block_indices")
-
-
-class Unsupported(Exception):
-    """This architecture's attention is not covered; use the repeated cache."""
-
-
-@dataclass(slots=True)
-class _Step:
-    """What the attention of every layer needs during one step. ``fed`` (rows,) counts the tokens a row holds already."""
-
-    keys: list[list[Tensor]]
-    values: list[list[Tensor]]
-    grids: list[Grid]
-    place: Tensor | None
-    fed: Tensor
-    blocks: int  # blocks of own keys and values that any row has reached
-    places: list[tuple[Tensor, Tensor]]  # per such block: the rows whose fed token goes there, and where
-    future: Tensor  # (rows, 1, 1, positions in those blocks): own positions a row has not reached
-    reach: int  # the largest position of any row
-    layer: int = -1
-
-
-_ACTIVE = threading.local()
-
-
-class _StepCache(Cache):
-    """Stands for the library's cache during a step: hands the new keys on and notes which layer's attention comes next."""
-
-    def __init__(self, step: _Step, own: Forked) -> None:
-        super().__init__(layers=[])
-        self._step = step
-        self._own = own
-
-    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        self._step.layer = layer_idx
-        self._own.reserve(layer_idx, key_states, value_states)
-        return key_states, value_states
+# Fewer tokens than that are sooner read again than looked up, copied and attended to separately.
+SHORTEST_PREFIX = 64
+# A piece of a prompt of that length is read where it lies, a shorter one is copied to a shelf.
+_TRUNK = 256
+# Tokens a row is fed in one pass over what is held: bounds the square of its own attention.
+_CHUNK = 512
 
 
 class Forked:
-    """Rows over shared prompts. Rows keep the order of admission, or the one ``keep`` gives them."""
+    """Rows over shared prompts. ``budget`` is the memory for what no row reads any more, in bytes."""
 
     name = "forked"
     shares_prompts = True
     open = True
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, budget: int = 0) -> None:
         self._network = network
-        self._block = 16 if network.device.type == "cpu" else 64
+        self.budget = budget
+        self._prefixes = Prefixes(budget)
+        self._own = Continuations(network.device)
+        self._numbers = 0
+        self.reused_tokens = 0
         self.clear()
 
     def clear(self) -> None:
-        self._shelves: list[Shelf] = []
-        self._where: dict[tuple[int, ...], tuple[int, int]] = {}
-        self._shelf_of = np.zeros(0, np.int64)
-        self._slot_of = np.zeros(0, np.int64)
-        self._fed = np.zeros(0, np.int64)
-        self._length = np.zeros(0, np.int64)
-        # Per layer, blocks of (rows, heads, block, size). A product over whole blocks needs no copy, one over a slice would.
-        self._keys: list[list[Tensor]] = []
-        self._values: list[list[Tensor]] = []
-        self._layout: tuple[list[Grid], Tensor | None] | None = None
+        """End all rows. Buffers have grown to the most rows and the longest row there were: they are given back."""
+        self._own.clear()
+        self._shelves: dict[int, Shelf] = {}
+        self._held: dict[tuple[int, ...], Held] = {}
+        self._by_number: dict[int, Held] = {}
+        self._of_row = np.zeros(0, np.int64)
+        self._levels: list[Level] | None = None
 
-    def admit(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
+    def forget(self) -> None:
+        """Give back the memory of what no row reads."""
+        self._prefixes.clear()
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts whose keys and values are held for the running rows, shared ones once."""
+        trunks = {id(segment): segment.length for held in self._by_number.values() for segment in held.trunk}
+        return sum(trunks.values()) + sum(held.tail for held in self._by_number.values())
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        if prompt in self._held:
+            return 0
+        matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > SHORTEST_PREFIX else 0
+        return len(prompt) - (matched if matched >= SHORTEST_PREFIX else 0)
+
+    # --- rows ------------------------------------------------------------------------------------------------------
+
+    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
         """Add ``counts[i]`` rows for prompt i: logits (rows, vocabulary) of the first token, states at the prompt's end.
 
-        A prompt that other rows are reading already is not read again.
+        A prompt that other rows are reading already is not read again, nor is a beginning that is still held.
         """
-        tokens = [tuple(prompt) for prompt in prompts]
-        wanted = self._network.wanted
-        fresh = [prompt for prompt in tokens if prompt not in self._where or not wanted <= self._held(prompt).states.keys()]
-        if fresh:
-            self._read(fresh)
-        held = [self._held(prompt) for prompt in tokens]
-        for one, prompt, count in zip(held, tokens, counts, strict=True):
-            shelf, slot = self._where[prompt]
-            one.rows += count
-            self._shelf_of = np.concatenate([self._shelf_of, np.full(count, shelf)])
-            self._slot_of = np.concatenate([self._slot_of, np.full(count, slot)])
-            self._length = np.concatenate([self._length, np.full(count, len(prompt))])
-        self._fed = np.concatenate([self._fed, np.zeros(sum(counts), np.int64)])
-        self._layout = None
+        helds = self._hold(prompts)
+        for held, count in zip(helds, counts, strict=True):
+            held.rows += count
+        self._of_row = np.concatenate([self._of_row, np.repeat([held.number for held in helds], counts)])
+        self._own.add(sum(counts))
+        self._levels = None
+        self._prefixes.shrink()
         index = torch.repeat_interleave(torch.tensor(counts)).to(self._network.device)
-        logits = torch.stack([one.logits for one in held])[index]
-        return logits, {tap: torch.stack([one.states[tap] for one in held])[index] for tap in wanted}
+        states = {tap: torch.stack([held.states[tap] for held in helds])[index] for tap in self._network.wanted}
+        return _logits(helds)[index], states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
-        device = self._network.device
-        if self._layout is None:
-            self._layout = lay_out(self._shelves, self._shelf_of, self._slot_of, device)
-        blocks = int(self._fed.max()) // self._block + 1
-        fed = torch.from_numpy(self._fed).to(device)
-        future = (torch.arange(blocks * self._block, device=device) > fed[:, None])[:, None, None]
-        position = torch.from_numpy(self._length).to(device) + fed
-        grids, place = self._layout
-        places = []
-        for number in range(blocks):
-            members = np.flatnonzero(self._fed // self._block == number)
-            positions = self._fed[members] - number * self._block
-            places.append((torch.from_numpy(members).to(device), torch.from_numpy(positions).to(device)))
-        reach = int((self._length + self._fed).max())
-        step = _Step(self._keys, self._values, grids, place, fed, blocks, places, future, reach)
-        _ACTIVE.step = step
-        try:
-            # A mask of four dimensions is passed through by the library, which so builds none of its own.
-            nothing = torch.zeros(1, 1, 1, 1, device=device)
-            cache = _StepCache(step, self)
-            logits, states = self._network.forward(tokens[:, None], position[:, None], cache, nothing)
-        finally:
-            _ACTIVE.step = None
-        self._fed += 1
+        device, own = self._network.device, self._own
+        if self._levels is None:
+            self._levels, self._lengths = self._layout(self._of_row)
+        own.begin()
+        positions = self._lengths + own.fed
+        position = torch.from_numpy(positions).to(device)[:, None]
+        logits, states = self._pass(Step(own, self._levels, position, int(positions.max())), tokens[:, None])
+        own.end()
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order. Only rows that change their place are copied."""
+        """Go on with these rows only, in this order."""
         if not len(rows):
-            # Buffers have grown to the most rows and the longest row there were: an idle model gives them back.
             self.clear()
             return
         kept = rows.cpu().numpy()
-        gone = np.ones(len(self._fed), np.bool_)
+        self._own.keep(kept)
+        gone = np.ones(len(self._of_row), np.bool_)
         gone[kept] = False
-        leaving = list(zip(self._shelf_of[gone].tolist(), self._slot_of[gone].tolist(), strict=True))
-        # Rows that were not fed yet have nothing to move.
-        moved = torch.from_numpy(np.flatnonzero((kept != np.arange(len(kept))) & (self._fed[kept] > 0))).to(rows.device)
-        if len(moved):
-            reached = int(self._fed[kept].max() - 1) // self._block + 1
-            for blocks in (*self._keys, *self._values):
-                for block in blocks[:reached]:
-                    block[moved] = block[rows[moved]]
-        self._shelf_of, self._slot_of = self._shelf_of[kept], self._slot_of[kept]
-        self._fed, self._length = self._fed[kept], self._length[kept]
-        for shelf, slot in leaving:
-            self._shelves[shelf].held[slot].rows -= 1
-        self._release({place for place in leaving if not self._shelves[place[0]].held[place[1]].rows})
-        self._layout = None
+        numbers, counts = np.unique(self._of_row[gone], return_counts=True)
+        self._of_row = self._of_row[kept]
+        left = [self._by_number[number] for number in numbers.tolist()]
+        for held, count in zip(left, counts.tolist(), strict=True):
+            held.rows -= count
+        self._release(left)
+        self._levels = None
 
-    def reserve(self, layer: int, keys: Tensor, values: Tensor) -> None:
-        """Make room for one more token of every row in a layer's own keys and values."""
-        rows, needed = len(self._fed), int(self._fed.max()) // self._block + 1
-        for layers, like in ((self._keys, keys), (self._values, values)):
-            if layer == len(layers):
-                layers.append([])
-            blocks = layers[layer]
-            capacity = len(blocks[0]) if blocks else 0
-            if capacity < rows:
-                capacity = max(rows, capacity * 3 // 2)
-                blocks[:] = [torch.cat([old, old.new_zeros((capacity - len(old), *old.shape[1:]))]) for old in blocks]
-            while len(blocks) < needed:
-                # Zeros, because what a row has not reached is weighted by zero, which not-a-number would survive.
-                blocks.append(like.new_zeros((capacity, like.shape[1], self._block, like.shape[3])))
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        return Reading(self, self._hold(prompts))
 
-    def _held(self, prompt: tuple[int, ...]) -> Held:
-        shelf, slot = self._where[prompt]
-        return self._shelves[shelf].held[slot]
+    def _layout(self, numbers: NDArray[np.int64]) -> tuple[list[Level], NDArray[np.int64]]:
+        """Levels for rows that read the prompts of these numbers, and the tokens before each row."""
+        used, of_row = np.unique(numbers, return_inverse=True)
+        helds = [self._by_number[number] for number in used.tolist()]
+        lengths = np.array([held.read for held in helds])
+        return lay_out(helds, of_row, self._network.device), lengths[of_row]
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Prefill prompts, those of one shelf together, and put them there."""
+    def _pass(self, step: Step, tokens: Tensor, *, last_only: bool = False) -> tuple[Tensor, Captured]:
+        with active(step) as cache:
+            # A mask of four dimensions is passed through by the library, which so builds none of its own.
+            nothing = torch.zeros(1, 1, 1, 1, device=tokens.device)
+            return self._network.forward(tokens, step.position, cache, nothing, last_only=last_only)
+
+    # --- prompts ---------------------------------------------------------------------------------------------------
+
+    def feed(self, helds: Sequence[Held], tokens: Sequence[Sequence[int]], *, last_only: bool) -> tuple[Tensor, Captured, Fed]:
+        """Several tokens for each of some rows that read ``helds``, padded on the left. Logits (rows, tokens or 1, vocabulary),
+        states (rows, tokens, hidden size), keys and values."""
+        device = self._network.device
+        width = max(map(len, tokens))
+        padding = torch.tensor([width - len(row) for row in tokens], device=device)
+        padded = torch.tensor([[0] * (width - len(row)) + list(row) for row in tokens], device=device)
+        levels, before = self._layout(np.array([held.number for held in helds]))
+        ends = torch.from_numpy(before).to(device)
+        position = (ends[:, None] + torch.arange(width, device=device) - padding[:, None]).clamp(min=0)
+        own = Fed(padding, width)
+        logits, states = self._pass(Step(own, levels, position, int(before.max()) + width - 1), padded, last_only=last_only)
+        return logits, states, own
+
+    def release_unread(self, helds: Iterable[Held]) -> None:
+        """Forget those of the prompts that no row reads."""
+        self._release([held for held in helds if held.number in self._by_number])
+        self._prefixes.shrink()
+
+    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
+        wanted = self._network.wanted
+        waiting = [prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]
+        while waiting:
+            # Of prompts that begin alike, one is read first and the others find its beginning.
+            beginnings: set[tuple[int, ...]] = set()
+            fresh, begun, later = [], [], []
+            for prompt in waiting:
+                found = self._beginning(prompt)
+                start = prompt[: sum(segment.length for segment in found) + SHORTEST_PREFIX]
+                if self._prefixes.budget and start in beginnings:
+                    later.append(prompt)
+                    continue
+                beginnings.add(start)
+                if found:
+                    begun.append((prompt, found))
+                else:
+                    fresh.append(prompt)
+            self._read_whole(fresh)
+            self._read_rest(begun)
+            waiting = later
+        return [self._held[prompt] for prompt in prompts]
+
+    def _known(self, prompt: tuple[int, ...], wanted: frozenset[Tap]) -> bool:
+        return prompt in self._held and wanted <= self._held[prompt].states.keys()
+
+    def _beginning(self, prompt: tuple[int, ...]) -> tuple[Segment, ...]:
+        """What is held of a prompt's beginning. Its last token is never among it: that one tells what comes next."""
+        if len(prompt) <= SHORTEST_PREFIX or self._prefixes.matched(prompt[:-1]) < SHORTEST_PREFIX:
+            return ()
+        return self._prefixes.match(prompt[:-1])
+
+    def _register(self, prompt: tuple[int, ...], trunk: tuple[Segment, ...] = ()) -> Held:
+        self._numbers += 1
+        held = self._held[prompt] = self._by_number[self._numbers] = Held(prompt, self._numbers, trunk)
+        if held.stem < len(prompt):
+            width = shelf_width(len(prompt) - held.stem)
+            self._shelves.setdefault(width, Shelf(width)).add(held)
+        return held
+
+    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Prompts of which nothing is held, those of similar length together."""
         by_width: dict[int, list[tuple[int, ...]]] = {}
         for prompt in prompts:
             by_width.setdefault(shelf_width(len(prompt)), []).append(prompt)
-        for width, group in by_width.items():
+        for group in by_width.values():
             cache, _, logits, states = self._network.prefill(group, windows=False)
-            number = next((number for number, shelf in enumerate(self._shelves) if shelf.width == width), len(self._shelves))
-            if number == len(self._shelves):
-                self._shelves.append(Shelf(width))
             for row, prompt in enumerate(group):
-                at_end = {tap: state[row] for tap, state in states.items()}
-                if prompt in self._where:
-                    self._held(prompt).states.update(at_end)
+                length = len(prompt)
+                keys = [layer.keys[row, :, -length:] for layer in cache.layers]
+                values = [layer.values[row, :, -length:] for layer in cache.layers]
+                segment = Segment(keys, values, 0, length)
+                # A view would keep the whole group's memory.
+                kept = segment if len(group) == 1 else segment.clone() if self._keeps(prompt) else None
+                if kept is not None and self._keeps(prompt):
+                    self._prefixes.add(prompt, kept)
+                if kept is not None and length >= _TRUNK:
+                    held = self._register(prompt, (kept,))
                 else:
-                    slot = self._shelves[number].add(Held(prompt, logits[row], at_end), cache, row)
-                    self._where[prompt] = number, slot
+                    held = self._register(prompt)
+                    self._shelves[shelf_width(length)].append(held, keys, values)
+                held.logits, held.states = logits[row], {tap: state[row] for tap, state in states.items()}
 
-    def _release(self, places: set[tuple[int, int]]) -> None:
-        # From the last slot down, so that a prompt that moves into a freed slot is never one that leaves later.
-        for number, slot in sorted(places, reverse=True):
-            shelf = self._shelves[number]
-            last = len(shelf.held) - 1
-            del self._where[shelf.held[slot].tokens]
-            shelf.drop(slot)
-            if slot != last:
-                self._where[shelf.held[slot].tokens] = number, slot
-                self._slot_of[(self._shelf_of == number) & (self._slot_of == last)] = slot
+    def _read_rest(self, begun: Sequence[tuple[tuple[int, ...], tuple[Segment, ...]]]) -> None:
+        """Prompts whose beginnings are held, those with rests of similar length together."""
+        by_width: dict[int, list[tuple[Held, int]]] = {}
+        for prompt, found in begun:
+            long = [number for number, segment in enumerate(found, start=1) if segment.length >= _TRUNK]
+            trunk = found[: long[-1] if long else 0]
+            held = self._register(prompt, trunk)
+            assert held.shelf is not None
+            for segment in found[len(trunk) :]:
+                held.shelf.append(held, segment.keys, segment.values)
+            self.reused_tokens += held.read
+            by_width.setdefault(shelf_width(len(prompt) - held.read), []).append((held, held.read))
+        for group in by_width.values():
+            # The last piece is the same length for all, but for those that have no more.
+            pieces = -(-max(len(held.tokens) - start for held, start in group) // _CHUNK)
+            for piece in reversed(range(pieces)):
+                members = [held for held, _ in group if len(held.tokens) - held.read > piece * _CHUNK]
+                fed = [held.tokens[held.read : len(held.tokens) - piece * _CHUNK] for held in members]
+                logits, states, own = self.feed(members, fed, last_only=True)
+                for row, (held, tokens) in enumerate(zip(members, fed, strict=True)):
+                    assert held.shelf is not None
+                    keys = [layer[row, :, -len(tokens) :] for layer in own.keys]
+                    held.shelf.append(held, keys, [layer[row, :, -len(tokens) :] for layer in own.values])
+                    # Clones, so that the group's can be freed.
+                    held.logits = logits[row, -1].clone()
+                    held.states = {tap: state[row, -1].clone() for tap, state in states.items()}
+            for held, start in group:
+                self._prefixes.add(held.tokens, self._tail(held, start))
 
+    def _tail(self, held: Held, start: int) -> Segment:
+        """A copy of what a shelf holds of a prompt from position ``start`` on."""
+        shelf = held.shelf
+        assert shelf is not None
+        place = slice(start - held.stem, held.tail)
+        keys = [layer[held.slot, :, place].clone() for layer in shelf.keys]
+        return Segment(keys, [layer[held.slot, :, place].clone() for layer in shelf.values], start, held.read - start)
 
-def attend(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    sliding_window: int | None = None,
-    **options: Any,
-) -> tuple[Tensor, Tensor | None]:
-    """The library's attention hook. Outside a forked step it is the library's own ``sdpa``.
+    def _keeps(self, prompt: tuple[int, ...]) -> bool:
+        return bool(self._prefixes.budget) and len(prompt) > SHORTEST_PREFIX
 
-    ``query`` (rows, heads, 1, size), ``key`` and ``value`` (rows, key heads, 1, size) of the fed tokens.
-    """
-    step: _Step | None = getattr(_ACTIVE, "step", None)
-    if step is None:
-        result: tuple[Tensor, Tensor | None] = sdpa_attention_forward(
-            module, query, key, value, attention_mask, scaling=scaling, sliding_window=sliding_window, **options
-        )
-        return result
-    unknown = [name for name in _UNKNOWN if options.get(name) is not None]
-    if unknown or step.layer < 0:
-        raise Unsupported(f"attention with {', '.join(unknown) or 'keys shared between layers'}")
-    rows, heads, _, size = query.shape
-    groups = heads // key.shape[1]
-    layer, step.layer = step.layer, -1
-    keys, values = step.keys[layer], step.values[layer]
-    _store(keys, key[:, :, 0], step)
-    _store(values, value[:, :, 0], step)
-    scaled = query.reshape(rows, key.shape[1], groups, size) * (size**-0.5 if scaling is None else scaling)
-    window = sliding_window if sliding_window is not None and step.reach >= sliding_window else None
-    own = _own_part(scaled, [block[:rows] for block in keys], [block[:rows] for block in values], step, window)
-    shared = _shared_part(scaled, step, layer, window)
-    top = torch.maximum(own[0], shared[0])
-    own_weight, shared_weight = torch.exp(own[0] - top), torch.exp(shared[0] - top)
-    total = own[1] * own_weight + shared[1] * shared_weight
-    mixed = own[2] * (own_weight / total) + shared[2] * (shared_weight / total)
-    return mixed.to(query.dtype).reshape(rows, 1, heads, value.shape[3]), None
-
-
-# Maximum and sum of exponentials (..., queries, 1), values weighted by them (..., queries, size); single precision or better.
-_Part = tuple[Tensor, Tensor, Tensor]
+    def _release(self, helds: Iterable[Held]) -> None:
+        for held in helds:
+            if held.rows:
+                continue
+            del self._by_number[held.number]
+            # A prompt that had to be read again, for other states, has a newer entry.
+            if self._held.get(held.tokens) is held:
+                del self._held[held.tokens]
+            if held.shelf is not None:
+                held.shelf.drop(held)
+        self._levels = None
 
 
-def _weighted(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Maximum, sum of exponentials and exponentials of ``scores`` (..., keys), -inf where hidden, which they replace."""
-    # A part may be hidden as a whole (a window that has left the prompt): then its maximum is finite and its weight 0.
-    top = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
-    weights = scores.sub_(top).exp_()
-    return top, weights.sum(dim=-1, keepdim=True), weights
+class Reading:
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    def __init__(self, path: Forked, helds: Sequence[Held]) -> None:
+        self._path = path
+        self._helds = list(helds)
+        self.logits = _logits(helds)
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Logits after each of ``tokens[i]``, (tokens, vocabulary), fed after prompt ``index[i]``."""
+        logits, _, _ = self._path.feed([self._helds[i] for i in index], tokens, last_only=False)
+        return [row[-len(fed) :] for row, fed in zip(logits, tokens, strict=True)]
+
+    def close(self) -> None:
+        self._path.release_unread(dict.fromkeys(self._helds))
 
 
-def _store(blocks: list[Tensor], new: Tensor, step: _Step) -> None:
-    """Put the fed token of each row, (rows, heads, size), at the row's next place."""
-    for block, (members, positions) in zip(blocks, step.places, strict=False):
-        if len(members):
-            block[members, :, positions] = new if len(members) == len(new) else new[members]
-
-
-def _own_part(query: Tensor, keys: list[Tensor], values: list[Tensor], step: _Step, window: int | None) -> _Part:
-    """Rows over their own continuations; ``query`` (rows, key heads, groups, size)."""
-    rows, heads, groups, _ = query.shape
-    asked = query.flatten(0, 1)
-    scores = torch.cat([torch.bmm(asked, block.flatten(0, 1).transpose(1, 2)) for block in keys[: step.blocks]], dim=2)
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).view(rows, heads, groups, -1)
-    scores.masked_fill_(step.future, -torch.inf)
-    if window is not None:
-        positions = torch.arange(scores.shape[3], device=query.device)
-        scores.masked_fill_((positions <= step.fed[:, None] - window)[:, None, None], -torch.inf)
-    top, total, weights = _weighted(scores)
-    shares: tuple[Tensor, ...] = torch.tensor_split(weights.flatten(0, 1).to(values[0].dtype), step.blocks, dim=2)
-    mixed = torch.bmm(shares[0], values[0].flatten(0, 1))
-    for share, block in zip(shares[1:], values[1 : step.blocks], strict=True):
-        mixed = torch.baddbmm(mixed, share, block.flatten(0, 1))
-    return top, total, mixed.to(scores.dtype).view(rows, heads, groups, -1)
-
-
-def _shared_part(query: Tensor, step: _Step, layer: int, window: int | None) -> _Part:
-    """Rows over the prompts they share."""
-    _, heads, groups, size = query.shape
-    parts = []
-    for grid in step.grids:
-        prompts, rows = grid.rows.shape
-        keys, values = grid.shelf.keys[layer][:prompts].flatten(0, 1), grid.shelf.values[layer][:prompts].flatten(0, 1)
-        asked = query[grid.rows].transpose(1, 2).reshape(prompts * heads, rows * groups, size)
-        scores = torch.bmm(asked, keys.transpose(1, 2)).view(prompts, heads, rows, groups, -1)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        if grid.hidden is not None:
-            scores.masked_fill_(grid.hidden, -torch.inf)
-        if window is not None:
-            reached = (grid.lengths[:, None] + step.fed[grid.rows])[:, None, :, None, None] - window
-            scores.masked_fill_(torch.arange(grid.shelf.width, device=query.device) <= reached, -torch.inf)
-        top, total, weights = _weighted(scores)
-        mixed = torch.bmm(weights.view(prompts * heads, rows * groups, -1).to(values.dtype), values).to(scores.dtype)
-        part = (top, total, mixed.view(prompts, heads, rows, groups, -1))
-        parts.append([one.transpose(1, 2).flatten(0, 1) for one in part])
-    merged = [torch.cat(tensors) if len(parts) > 1 else tensors[0] for tensors in zip(*parts, strict=True)]
-    if step.place is not None:
-        merged = [tensor[step.place] for tensor in merged]
-    return merged[0], merged[1], merged[2]
+def _logits(helds: Sequence[Held]) -> Tensor:
+    rows = [held.logits for held in helds if held.logits is not None]
+    assert len(rows) == len(helds)
+    return torch.stack(rows)
 
 
 def check(network: Network, reference: Repeated) -> None:
@@ -341,16 +323,20 @@ def check(network: Network, reference: Repeated) -> None:
 
 
 def _compare(network: Network, reference: Repeated) -> None:
-    forked = Forked(network)
+    """One token at a time over two prompts, and three at once."""
     vocabulary = network.config.vocab_size
-    prompts = [[(7 * place + 11) % vocabulary for place in range(length)] for length in (9, 5)]
+    prompts = [tuple((7 * place + 11) % vocabulary for place in range(length)) for length in (9, 5)]
     tokens = torch.arange(3, 7, device=network.device) % vocabulary
     with torch.inference_mode():
         results = []
-        for path in (reference, forked):
+        for path in (reference, Forked(network)):
             path.admit(prompts, [2, 2])
-            results.append([path.step(tokens + fed)[0].double() for fed in range(2)][-1])
+            stepped = [path.step(tokens + fed)[0].double() for fed in range(2)][-1]
             path.clear()
+            reading = path.read(prompts)
+            fed = reading.follow([0, 1, 1], [tokens[:3].tolist(), tokens[:2].tolist(), tokens[1:].tolist()])
+            reading.close()
+            results.append(torch.cat([stepped, *(logits.double() for logits in fed)]))
     difference = (results[0] - results[1]).norm() / results[0].norm()
     if not difference < (1e-3 if network.model.dtype.itemsize >= 4 else 0.05):
         raise Unsupported(f"a trial disagreed with the library's attention by {difference:.1e}")

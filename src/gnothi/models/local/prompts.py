@@ -1,31 +1,52 @@
-"""Keys and values of prompts, held once however many rows continue them."""
+"""Where the keys and values lie of the prompts that rows are reading: each prompt once, however many rows continue it.
+
+A prompt's long beginning, which other prompts may share, is read where it lies (its trunk); the rest of it is copied to a
+shelf, beside tails of similar length, so that one product serves many prompts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gnothi.models.local.prefixes import Segment
 from gnothi.models.local.states import Tap
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
-    """A prompt in a shelf: its tokens, and the logits and states at its end."""
+    """A prompt, or the part of it that was read so far. ``slot`` of ``shelf`` holds the ``tail`` tokens after the trunk.
+
+    ``logits`` (vocabulary,) and ``states`` (hidden size,) are those at its end.
+    """
 
     tokens: tuple[int, ...]
-    logits: Tensor
-    states: dict[Tap, Tensor]
+    number: int
+    trunk: tuple[Segment, ...] = ()
+    shelf: Shelf | None = None
+    slot: int = -1
+    tail: int = 0
+    logits: Tensor | None = None
+    states: dict[Tap, Tensor] = field(default_factory=dict)
     rows: int = 0
+
+    @property
+    def stem(self) -> int:
+        """Tokens in the trunk."""
+        return self.trunk[-1].start + self.trunk[-1].length if self.trunk else 0
+
+    @property
+    def read(self) -> int:
+        return self.stem + self.tail
 
 
 class Shelf:
-    """Prompts of similar length, so that padding stays small: per layer (prompts, heads, width, size), filled from the left."""
+    """Tails of similar length, so that padding stays small: per layer (slots, heads, width, size), filled from the left."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -33,33 +54,34 @@ class Shelf:
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
 
-    def add(self, held: Held, cache: Any, row: int) -> int:
-        """Copy row ``row`` of a left-padded cache. The new prompt's slot."""
-        slot = len(self.held)
-        if not self.keys:
-            self.keys = [self._room(layer.keys, 1) for layer in cache.layers]
-            self.values = [self._room(layer.values, 1) for layer in cache.layers]
-        elif slot == len(self.keys[0]):
+    def add(self, held: Held) -> None:
+        """Give ``held`` a slot, empty as yet."""
+        held.shelf, held.slot, held.tail = self, len(self.held), 0
+        self.held.append(held)
+        if self.keys and len(self.held) > len(self.keys[0]):
             self.keys = [_doubled(tensor) for tensor in self.keys]
             self.values = [_doubled(tensor) for tensor in self.values]
-        length = len(held.tokens)
-        for layer, keys, values in zip(cache.layers, self.keys, self.values, strict=True):
-            keys[slot, :, :length] = layer.keys[row, :, -length:]
-            values[slot, :, :length] = layer.values[row, :, -length:]
-        self.held.append(held)
-        return slot
 
-    def drop(self, slot: int) -> None:
-        """Forget a prompt; the last one takes its slot."""
-        last = len(self.held) - 1
-        if slot != last:
+    def append(self, held: Held, keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        """Copy the keys and values of the next tokens of ``held``, per layer (heads, tokens, size)."""
+        if not self.keys:
+            slots = 1 << (len(self.held) - 1).bit_length()
+            self.keys = [like.new_zeros((slots, like.shape[0], self.width, like.shape[2])) for like in keys]
+            self.values = [like.new_zeros((slots, like.shape[0], self.width, like.shape[2])) for like in values]
+        end = held.tail + keys[0].shape[1]
+        for room, new in zip((*self.keys, *self.values), (*keys, *values), strict=True):
+            room[held.slot, :, held.tail : end] = new
+        held.tail = end
+
+    def drop(self, held: Held) -> None:
+        """Forget a tail; the last one takes its slot."""
+        last = self.held.pop()
+        if last is not held:
             for tensor in (*self.keys, *self.values):
-                tensor[slot] = tensor[last]
-        self.held[slot] = self.held[last]
-        self.held.pop()
-
-    def _room(self, like: Tensor, slots: int) -> Tensor:
-        return like.new_zeros((slots, like.shape[1], self.width, like.shape[3]))
+                tensor[held.slot] = tensor[last.slot]
+            last.slot = held.slot
+            self.held[last.slot] = last
+        held.shelf, held.slot = None, -1
 
 
 def _doubled(tensor: Tensor) -> Tensor:
@@ -67,7 +89,7 @@ def _doubled(tensor: Tensor) -> Tensor:
 
 
 def shelf_width(length: int) -> int:
-    """The width of the shelf for prompts of ``length`` tokens: 64, 96, 128, 192, 256 and so on, at most half as much again."""
+    """The width of the shelf for tails of ``length`` tokens: 64, 96, 128, 192, 256 and so on, at most half as much again."""
     width = 64
     while width < length:
         if width * 3 // 2 >= length:
@@ -78,41 +100,90 @@ def shelf_width(length: int) -> int:
 
 @dataclass(slots=True)
 class Grid:
-    """Which rows read which prompt of a shelf: row ``rows[p, s]`` is the s-th of prompt p (repeated where p has fewer).
+    """Which rows read which prompt of a source: row ``rows[p, s]`` is the s-th of prompt p (repeated where p has fewer).
 
-    ``hidden`` (prompts, 1, 1, 1, width) marks padding, None where there is none; ``lengths`` (prompts,) are the prompts'.
+    ``rows`` is None where one prompt is read by all rows in their order. ``hidden`` (prompts, width) marks padding, None where
+    there is none; ``starts`` (prompts,) are the positions of the first tokens. The prompts of a shelf are its slots from
+    ``first`` on.
     """
 
-    shelf: Shelf
-    rows: Tensor
+    source: Shelf | Segment
+    rows: Tensor | None
     hidden: Tensor | None
-    lengths: Tensor
+    starts: Tensor
+    first: int = 0
+
+    def at(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Keys and values of a layer, (prompts, heads, width, size)."""
+        if isinstance(self.source, Shelf):
+            slots = slice(self.first, self.first + len(self.starts))
+            return self.source.keys[layer][slots], self.source.values[layer][slots]
+        return self.source.keys[layer][None], self.source.values[layer][None]
 
 
-def lay_out(
-    shelves: Sequence[Shelf], shelf_of: NDArray[np.int64], slot_of: NDArray[np.int64], device: torch.device
-) -> tuple[list[Grid], Tensor | None]:
-    """Grids of the shelves in use, and where each row stands in their concatenated cells (None where rows are the cells)."""
-    grids: list[Grid] = []
-    place = np.empty(len(shelf_of), np.int64)
-    cells = 0
-    for number, shelf in enumerate(shelves):
-        members = np.flatnonzero(shelf_of == number)
-        if not len(members):
-            continue
-        members = members[np.argsort(slot_of[members], kind="stable")]
-        slots = slot_of[members]
-        starts = np.searchsorted(slots, np.arange(len(shelf.held)))
-        rank = np.arange(len(members)) - starts[slots]
-        widest = int(rank.max()) + 1
-        rows = np.zeros((len(shelf.held), widest), np.int64)
-        rows[slots, rank] = members
-        place[members] = cells + slots * widest + rank
+@dataclass(slots=True)
+class Level:
+    """Grids that give each row at most one part of its prompt. ``place`` (rows,) is where a row stands among the grids'
+    concatenated cells; the cell behind the last one stands for no part. None where rows are the cells."""
+
+    grids: list[Grid]
+    place: Tensor | None
+
+
+def lay_out(helds: Sequence[Held], of_row: NDArray[np.int64], device: torch.device) -> list[Level]:
+    """The parts of the prompts ``helds`` that the rows read; row r reads prompt ``of_row[r]``. Every prompt has rows."""
+    order = np.argsort(of_row, kind="stable")
+    counts = np.bincount(of_row, minlength=len(helds))
+    members = np.split(order, np.cumsum(counts)[:-1])
+    levels = [_shelved(helds, members, len(of_row), device)] if any(held.tail for held in helds) else []
+    for depth in range(max((len(held.trunk) for held in helds), default=0)):
+        levels.append(_trunks(helds, members, depth, len(of_row), device))
+    return levels
+
+
+def _shelved(helds: Sequence[Held], members: Sequence[NDArray[np.int64]], count: int, device: torch.device) -> Level:
+    shelves: dict[int, tuple[Shelf, list[int]]] = {}
+    for number, held in enumerate(helds):
+        if held.shelf is not None and held.tail:
+            shelves.setdefault(held.shelf.width, (held.shelf, []))[1].append(number)
+    grids, place, cells = [], np.full(count, -1, np.int64), 0
+    for shelf, numbers in shelves.values():
+        slots = [helds[number].slot for number in numbers]
+        first, last = min(slots), max(slots)
+        widest = max(len(members[number]) for number in numbers)
+        rows = np.zeros((last - first + 1, widest), np.int64)
+        for number, slot in zip(numbers, slots, strict=True):
+            mine = members[number]
+            rows[slot - first, : len(mine)] = mine
+            place[mine] = cells + (slot - first) * widest + np.arange(len(mine))
         cells += rows.size
-        lengths = np.array([len(held.tokens) for held in shelf.held])
+        used = shelf.held[first : last + 1]
+        lengths = np.array([held.tail for held in used])
         hidden = None
         if lengths.min() < shelf.width:
-            hidden = torch.from_numpy(np.arange(shelf.width) >= lengths[:, None]).to(device)[:, None, None, None]
-        grids.append(Grid(shelf, torch.from_numpy(rows).to(device), hidden, torch.from_numpy(lengths).to(device)))
-    identity = len(place) == cells and bool((place == np.arange(cells)).all())
-    return grids, None if identity else torch.from_numpy(place).to(device)
+            hidden = torch.from_numpy(np.arange(shelf.width) >= lengths[:, None]).to(device)
+        starts = torch.tensor([held.stem for held in used], device=device)
+        grids.append(Grid(shelf, torch.from_numpy(rows).to(device), hidden, starts, first))
+    return _level(grids, place, cells, device)
+
+
+def _trunks(helds: Sequence[Held], members: Sequence[NDArray[np.int64]], depth: int, count: int, device: torch.device) -> Level:
+    segments: dict[int, tuple[Segment, list[int]]] = {}
+    for number, held in enumerate(helds):
+        if len(held.trunk) > depth:
+            segment = held.trunk[depth]
+            segments.setdefault(id(segment), (segment, []))[1].append(number)
+    grids, place, cells = [], np.full(count, -1, np.int64), 0
+    for segment, numbers in segments.values():
+        rows = np.sort(np.concatenate([members[number] for number in numbers]))
+        place[rows] = cells + np.arange(len(rows))
+        cells += len(rows)
+        index = torch.from_numpy(rows[None]).to(device) if len(rows) < count else None
+        grids.append(Grid(segment, index, None, torch.tensor([segment.start], device=device)))
+    return _level(grids, place, cells, device)
+
+
+def _level(grids: list[Grid], place: NDArray[np.int64], cells: int, device: torch.device) -> Level:
+    if len(place) == cells and bool((place == np.arange(cells)).all()):
+        return Level(grids, None)
+    return Level(grids, torch.from_numpy(np.where(place < 0, cells, place)).to(device))

@@ -5,6 +5,7 @@ Prompts of a batch are padded on the left. All rows of a batch advance together,
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ class _Running:
     cache: Any
     mask: Tensor | None  # (rows, tokens so far), None where no prompt is padded
     position: Tensor  # (rows,) of the next token to feed
+    prompts: Tensor  # (rows,) tokens of the prompt
 
 
 class Repeated:
@@ -27,23 +29,34 @@ class Repeated:
 
     name = "repeated"
     shares_prompts = False
+    budget = 0
+    reused_tokens = 0
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._running: _Running | None = None
 
     @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts whose keys and values are held, once for every row."""
+        return int(self._running.prompts.sum()) if self._running is not None else 0
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        return len(prompt)
+
+    @property
     def open(self) -> bool:
         """Whether rows can join now."""
         return self._running is None
 
-    def admit(self, prompts: Sequence[Sequence[int]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
+    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
         """Start ``counts[i]`` rows from prompt i: logits (rows, vocabulary) of the first token, states at the prompt's end."""
         cache, mask, logits, states = self._network.prefill(prompts)
         index = torch.repeat_interleave(torch.tensor(counts)).to(logits.device)
         cache.reorder_cache(index)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
-        self._running = _Running(cache, mask[index] if mask is not None else None, lengths[index])
+        self._running = _Running(cache, mask[index] if mask is not None else None, lengths[index], lengths[index].clone())
         return logits[index], {tap: state[index] for tap, state in states.items()}
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
@@ -66,6 +79,50 @@ class Repeated:
         running.cache.reorder_cache(rows)
         running.mask = running.mask[rows] if running.mask is not None else None
         running.position = running.position[rows]
+        running.prompts = running.prompts[rows]
 
     def clear(self) -> None:
         self._running = None
+
+    def forget(self) -> None:
+        """Nothing is kept that no row reads."""
+
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        return Reading(self._network, prompts)
+
+
+class Reading:
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]]) -> None:
+        self._network = network
+        self._cache, self._mask, self.logits, _ = network.prefill(prompts)
+        self._lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.logits.device)
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Logits after each of ``tokens[i]``, (tokens, vocabulary), fed after prompt ``index[i]``."""
+        device = self.logits.device
+        chosen = torch.tensor(index, device=device)
+        width = max(map(len, tokens))
+        # Padding on the right: what follows a continuation's last token cannot be seen by it.
+        fed = torch.tensor([[*row, *[0] * (width - len(row))] for row in tokens], device=device)
+        seen = torch.cat([self._mask[chosen], self._mask.new_ones(fed.shape)], dim=1) if self._mask is not None else None
+        position = self._lengths[chosen][:, None] + torch.arange(width, device=device)
+        logits, _ = self._network.forward(fed, position, _selected(self._cache, chosen), seen)
+        return [row[: len(given)] for row, given in zip(logits, tokens, strict=True)]
+
+    def close(self) -> None:
+        """Nothing outlives the object."""
+
+
+def _selected(cache: Any, index: Tensor) -> Any:
+    """Rows of a cache as a new one; the library's layers replace their tensors when they grow, so the old one stays."""
+    chosen = copy.copy(cache)
+    chosen.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in chosen.layers:
+        for name, value in vars(layer).items():
+            if isinstance(value, dict):
+                setattr(layer, name, dict(value))
+    chosen.reorder_cache(index)
+    return chosen
