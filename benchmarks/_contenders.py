@@ -1,0 +1,240 @@
+"""One way of getting a greedy answer and k samples with their states, in a process of its own.
+
+``python -m benchmarks._contenders NAME JSON`` makes the model, says so with a line of JSON, and answers each line of its
+input, {"do": "time" | "memory", "number": n}, with a line. Only our own way needs Gnothi, so that the others run where it is
+not installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+from benchmarks._shared import VOCABULARY, peak_mb, prompt_parts, prompt_text, reset_peak, resident_mb, small_model
+
+TOP_K, TOP_P = 50, 0.9
+
+
+class Contender(ABC):
+    """``total`` and ``static`` tokens of prompt, ``tokens`` new ones, ``k`` samples."""
+
+    def __init__(self, model: Any, tokenizer: Any, total: int, static: int, tokens: int, k: int) -> None:
+        self.model, self.tokenizer, self.total, self.static, self.tokens, self.k = model, tokenizer, total, static, tokens, k
+
+    about = ""
+
+    def prepare(self, number: int) -> None:  # noqa: B027 - most have nothing to prepare
+        """What is not timed before the prompt of that number."""
+
+    @abstractmethod
+    def run(self, number: int) -> list[int]:
+        """Answer a prompt never seen before; how many tokens each continuation has."""
+
+    def text(self, number: int, variant: int = 0) -> str:
+        return prompt_text(*prompt_parts(self.total, self.static, number, variant))
+
+    def close(self) -> None:  # noqa: B027
+        """Release what it holds."""
+
+
+class Library(Contender):
+    """The library's ``generate``."""
+
+    def generate(self, number: int, **options: Any) -> Any:
+        ids = self.tokenizer(self.text(number), return_tensors="pt", return_token_type_ids=False).to(self.model.device)
+        assert ids["input_ids"].shape[1] == self.total
+        return self.model.generate(**ids, max_new_tokens=self.tokens, return_dict_in_generate=True, **options)
+
+    def sample(self, number: int, **options: Any) -> Any:
+        return self.generate(
+            number, do_sample=True, temperature=1.0, top_k=TOP_K, top_p=TOP_P, output_hidden_states=True, **options
+        )
+
+    def lengths(self, out: Any) -> list[int]:
+        return [out.sequences.shape[1] - self.total] * len(out.sequences)
+
+
+class Floor(Library):
+    about = "one greedy generation by the library"
+
+    def run(self, number: int) -> list[int]:
+        return self.lengths(self.generate(number, do_sample=False))
+
+
+class Naive(Library):
+    about = "the library's own: a greedy generation, then num_return_sequences=k with all hidden states"
+
+    def run(self, number: int) -> list[int]:
+        greedy = self.lengths(self.generate(number, do_sample=False))
+        return greedy + self.lengths(self.sample(number, num_return_sequences=self.k))
+
+
+class Procedure(Library):
+    about = (
+        "LM-Polygraph's EigenScore, reproduced: k generations one after another with scores and all hidden states, no greedy "
+        "one, then the mean log eigenvalue of the middle states at the last position"
+    )
+
+    def run(self, number: int) -> list[int]:
+        import numpy as np
+        import torch
+
+        outs = [self.sample(number, output_scores=True) for _ in range(self.k)]
+        middle = len(outs[0].hidden_states[0]) // 2
+        states = torch.stack([out.hidden_states[-1][middle][0, -1] for out in outs]).double().cpu().numpy()
+        states -= states.mean(axis=1, keepdims=True)
+        np.log(np.linalg.eigvalsh(states @ states.T + 1e-3 * np.eye(self.k))).mean()
+        return [length for out in outs for length in self.lengths(out)]
+
+
+class Polygraph(Contender):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        from importlib.metadata import version
+
+        from lm_polygraph.estimators.eigenscore import EigenScore  # type: ignore[import-not-found,unused-ignore]
+        from lm_polygraph.stat_calculators.sample import (  # type: ignore[import-not-found,unused-ignore]
+            SamplingGenerationCalculator,
+        )
+        from lm_polygraph.utils.generation_parameters import (  # type: ignore[import-not-found,unused-ignore]
+            GenerationParameters,
+        )
+        from lm_polygraph.utils.model import WhiteboxModel  # type: ignore[import-not-found,unused-ignore]
+
+        parameters = GenerationParameters(temperature=1.0, top_k=TOP_K, top_p=TOP_P)
+        self.whitebox = WhiteboxModel(self.model, self.tokenizer, model_path="made", generation_parameters=parameters)
+        self.calculate, self.estimate = SamplingGenerationCalculator(self.k), EigenScore()
+        self.about = (
+            f"LM-Polygraph {version('lm-polygraph')} itself: its sampling calculator and EigenScore estimator, no greedy answer"
+        )
+
+    def run(self, number: int) -> list[int]:
+        statistics = self.calculate({}, [self.text(number)], self.whitebox, self.tokens)
+        self.estimate(statistics)
+        return [len(tokens) for tokens in statistics["sample_tokens"][0]]
+
+
+class Ours(Contender):
+    """Greedy and samples asked for at once through the model protocol, and U of the states, as SeaKR does."""
+
+    about = "Gnothi: greedy and k samples with their states at once, U of the states; nothing of the prompt was read before"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        from gnothi.models.batched import Batched
+        from gnothi.models.rendering import Plain
+        from gnothi.models.transformers import TransformersBackend
+        from gnothi.models.wrappers import Seeded, Traced
+
+        backend = TransformersBackend(self.model, self.tokenizer, Plain(), name="made")
+        self.speaker = Traced(Seeded(Batched(backend)))
+        self.runner = asyncio.Runner()
+
+    def run(self, number: int) -> list[int]:
+        return self.runner.run(self._measure(number, 0))
+
+    def close(self) -> None:
+        self.runner.run(self.speaker.aclose())
+        self.runner.close()
+
+    async def _measure(self, number: int, variant: int) -> list[int]:
+        from gnothi.concurrency import both
+        from gnothi.signals.gram import gram_uncertainty
+        from gnothi.types import Decoding, Prompt, StateSpec, Task
+
+        instruction, question = prompt_parts(self.total, self.static, number, variant)
+        prompt = Prompt(Task("answer", instruction), question)
+        drawn = Decoding(self.tokens, 1.0, TOP_K, TOP_P)
+        greedy, samples = await both(
+            self.speaker.generate(prompt, Decoding(self.tokens)), self.speaker.sample(prompt, self.k, drawn, StateSpec())
+        )
+        assert samples.states is not None
+        assert greedy.prompt_tokens == self.total
+        gram_uncertainty(samples.states)
+        return [one.generated_tokens for one in (greedy, *samples.generations)]
+
+
+class OursWarm(Ours):
+    about = "the same, after another prompt with the same static part was answered"
+
+    def prepare(self, number: int) -> None:
+        self.runner.run(self._measure(number, 1))
+
+
+CONTENDERS: dict[str, type[Contender]] = {
+    "floor": Floor,
+    "ours, cold": Ours,
+    "ours, warm": OursWarm,
+    "library": Naive,
+    "polygraph": Polygraph,
+    "procedure": Procedure,
+}
+
+
+def make(name: str, settings: dict[str, Any]) -> Contender:
+    import torch
+
+    torch.set_num_threads(settings["threads"])
+    model, tokenizer = small_model(settings["layers"], settings["hidden"], settings["device"])
+    return CONTENDERS[name](model, tokenizer, *(settings[key] for key in ("total", "static", "tokens", "k")))
+
+
+def measure(contender: Contender, number: int) -> dict[str, Any]:
+    """Seconds of the wall and of the processors."""
+    contender.prepare(number)
+    _wait(contender)
+    began, cpu = time.perf_counter(), time.process_time()
+    lengths = contender.run(number)
+    _wait(contender)
+    return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu, "lengths": lengths}
+
+
+def measure_memory(contender: Contender, number: int) -> dict[str, Any]:
+    """Peak above what is held with the model loaded and used once on a few tokens; what is kept of prompts counts."""
+    device = contender.model.device
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+        base = torch.cuda.memory_allocated(device) / 2**20
+    else:
+        reset_peak()
+        base = resident_mb()
+    contender.prepare(number)
+    lengths = contender.run(number)
+    peak = torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else peak_mb()
+    return {"extra_mb": peak - base, "base_mb": base, "lengths": lengths}
+
+
+def _wait(contender: Contender) -> None:
+    if contender.model.device.type == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def main(name: str, settings: dict[str, Any]) -> None:
+    # Whatever a library prints must not stand between the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    contender = make(name, settings)
+    full = contender.total, contender.static, contender.tokens
+    contender.total, contender.static, contender.tokens = 16, 8, 2
+    contender.run(VOCABULARY)
+    contender.total, contender.static, contender.tokens = full
+    parameters = sum(weights.numel() for weights in contender.model.parameters())
+    answers.write(json.dumps({"about": contender.about, "parameters": parameters}) + "\n")
+    for line in sys.stdin:
+        order = json.loads(line)
+        work = {"time": measure, "memory": measure_memory}[order["do"]]
+        answers.write(json.dumps(work(contender, order["number"])) + "\n")
+    contender.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))

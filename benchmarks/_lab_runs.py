@@ -1,0 +1,90 @@
+"""SeaKR over lab questions through the evaluation runner, counted: what ``gnothi eval lab`` does."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gnothi.types import Question
+
+OnAnswer = Callable[[int], None]
+"""Receives how many questions are answered; 0 when model and index are open and the first one is about to be asked."""
+
+
+@dataclass
+class LabRun:
+    """``steps``, ``fed_rows``: of the decode loop when so many questions were answered, one entry per question."""
+
+    questions: int
+    seconds: float
+    cpu_seconds: float
+    slots: int
+    steps: list[int] = field(default_factory=list)
+    fed_rows: list[int] = field(default_factory=list)
+
+    @property
+    def per_second(self) -> float:
+        return self.questions / self.seconds
+
+    def rows_per_step(self, until: float = 1.0) -> float:
+        """Mean rows of a step until that share of the questions is answered."""
+        last = max(round(until * len(self.steps)), 1) - 1
+        return self.fed_rows[last] / max(self.steps[last], 1)
+
+    def occupancy(self, until: float = 1.0) -> float:
+        """Rows that steps advanced, as a share of the rows they had slots for."""
+        return self.rows_per_step(until) / self.slots
+
+
+def lab_questions(count: int) -> list[Question]:
+    from gnothi.cli.resources import load_questions
+
+    return load_questions("lab", limit=count)
+
+
+def every(questions: Sequence[Question], count: int) -> list[Question]:
+    """``count`` of them, spread evenly, so that all kinds stay in proportion."""
+    return [questions[number * len(questions) // count] for number in range(min(count, len(questions)))]
+
+
+def seakr(
+    questions: Sequence[Question], concurrency: int, overrides: Sequence[str] = (), on_answer: OnAnswer | None = None
+) -> LabRun:
+    """A run with a model opened anew, so that nothing is kept of an earlier one. Raises SystemExit when a question fails."""
+    return asyncio.run(_seakr(questions, concurrency, overrides, on_answer))
+
+
+async def _seakr(
+    questions: Sequence[Question], concurrency: int, overrides: Sequence[str], on_answer: OnAnswer | None
+) -> LabRun:
+    from gnothi.cli import options
+    from gnothi.cli.resources import open_resources
+    from gnothi.evaluation.rows import Row
+    from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.evaluation.runner import run
+    from gnothi.models.wrappers import Wrapper
+
+    async with open_resources("lab", None, options.read(None, overrides), ["seakr"]) as resources:
+        model = resources.model
+        assert isinstance(model, Wrapper)
+        counted = LabRun(len(questions), 0.0, 0.0, model.statistics["slots"])
+
+        def note(row: Row) -> None:
+            if row.error is not None:
+                raise SystemExit(f"question {row.question_id} failed: {row.error}")
+            counted.steps.append(model.statistics["steps"])
+            counted.fed_rows.append(model.statistics["fed_rows"])
+            if on_answer is not None:
+                on_answer(len(counted.steps))
+
+        with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as opened:
+            if on_answer is not None:
+                on_answer(0)
+            began, cpu = time.perf_counter(), time.process_time()
+            await run({"seakr": resources.method("seakr")}, questions, opened, concurrency=concurrency, on_row=note)
+            counted.seconds, counted.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    return counted

@@ -1,0 +1,247 @@
+"""What the benchmarks share: interleaved rounds, ratios with spread, fitted exponents, memory, a model, output.
+
+Nothing heavy is imported before it is needed, and nothing of Gnothi by what a contender without it uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+Rounds = list[dict[str, float]]
+"""One entry per round: contender → what it cost."""
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+
+
+def arguments(doc: str | None, repeats: int, threads: int | None = 2) -> argparse.ArgumentParser:
+    """The options that every benchmark has."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=repeats, help="rounds, each with every contender [%(default)s]")
+    if threads is not None:
+        parser.add_argument("--threads", type=int, default=threads, help="threads of a tensor operation [%(default)s]")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
+
+
+def numbers(text: str) -> list[int]:
+    """``1,8,64`` for argparse."""
+    return [int(part) for part in text.split(",") if part.strip()]
+
+
+def say(text: str) -> None:
+    """Progress, beside the result."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def publish(document: Mapping[str, Any], lines: Iterable[str], as_json: bool) -> None:
+    sys.stdout.write((json.dumps(document, indent=1) if as_json else "\n".join(lines)) + "\n")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def machine() -> dict[str, Any]:
+    """What a figure depends on beside the code."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, Any] = {"python": platform.python_version(), "cores": os.cpu_count()}
+    for package in ("torch", "transformers", "tantivy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The middle of repeated measurements, the least and the greatest of them, and how many there were."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{shown(self.median)} ({shown(self.low)} - {shown(self.high)})"
+
+
+def shown(value: float) -> str:
+    """Three digits that count."""
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
+
+
+def spread(values: Iterable[float]) -> Spread:
+    found = list(values)
+    return Spread(statistics.median(found), min(found), max(found), len(found))
+
+
+def ratios(rounds: Rounds, of: str, to: str) -> Spread:
+    """``of`` as a multiple of ``to``, one ratio a round: what slows a whole round cancels out."""
+    return spread(one[of] / one[to] for one in rounds)
+
+
+def interleave(names: Sequence[str], measure: Callable[[str, int], float], repeats: int) -> Rounds:
+    """``repeats`` rounds of all contenders, each round begun by another one, so that drift and neighbours hit all alike."""
+    rounds: Rounds = []
+    for number in range(repeats):
+        first = number % len(names)
+        one = {name: measure(name, number) for name in (*names[first:], *names[:first])}
+        rounds.append({name: one[name] for name in names})
+        say(f"  round {number + 1} of {repeats}: " + ", ".join(f"{name} {shown(cost)}" for name, cost in rounds[-1].items()))
+    return rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """cost ~ size ** ``exponent`` over all sizes with its 95 % interval, and between the two largest sizes alone."""
+
+    exponent: float
+    low: float
+    high: float
+    last: float
+
+    def __str__(self) -> str:
+        return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}], between the two largest {self.last:.2f}"
+
+
+def fit(sizes: Sequence[float], costs: Sequence[Sequence[float]]) -> Fit:
+    """Least squares on logarithms of every measurement; ``costs[i]`` are those of ``sizes[i]``, at least two sizes.
+
+    The interval is Student's. It covers noise and curvature alike: a cost a + b n is a power of n only in the limit.
+    """
+    import numpy as np
+    from scipy import stats
+
+    x = np.log(np.repeat(np.asarray(sizes, float), [len(row) for row in costs]))
+    y = np.log(np.concatenate([np.asarray(row, float) for row in costs]))
+    line = stats.linregress(x, y)
+    half = float(stats.t.ppf(0.975, len(x) - 2) * line.stderr) if len(x) > 2 else float("inf")
+    ordered = sorted(zip(sizes, (statistics.median(row) for row in costs), strict=True))
+    (size_a, cost_a), (size_b, cost_b) = ordered[-2:]
+    last = float(np.log(cost_b / cost_a) / np.log(size_b / size_a))
+    return Fit(float(line.slope), float(line.slope) - half, float(line.slope) + half, last)
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> Spread:
+    """Least-squares slope of y over x with its 95 % interval (Student's), as a Spread; at least three points."""
+    from scipy import stats
+
+    line = stats.linregress(x, y)
+    half = float(stats.t.ppf(0.975, len(x) - 2) * line.stderr)
+    return Spread(float(line.slope), float(line.slope) - half, float(line.slope) + half, len(x))
+
+
+def as_json(value: Any) -> Any:
+    """Dataclasses inside mappings and sequences as plain data; numbers with six digits."""
+    if isinstance(value, Spread | Fit):
+        return as_json(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) and value == value and abs(value) != float("inf") else value
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+def resident_mb() -> float:
+    return _status("VmRSS")
+
+
+def peak_mb() -> float:
+    """The most resident memory since ``reset_peak``, or since the process began."""
+    return _status("VmHWM")
+
+
+def reset_peak() -> None:
+    """Give freed memory back to the system and start the peak anew. Needs Linux."""
+    gc.collect()
+    with contextlib.suppress(AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _status(key: str) -> float:
+    return int(Path("/proc/self/status").read_text().split(f"{key}:")[1].split()[0]) / 1024
+
+
+# --- a model made on the spot ------------------------------------------------------------------------------------------
+
+VOCABULARY = 6000
+_SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "Question:", "Answer:")
+
+
+def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu") -> tuple[Any, Any]:
+    """A random Llama (31.5 M parameters at 8 x 512) and its tokenizer of whole words. It never says its end token: that
+    token's logit is 0 always, and thousands of others lie above. In bfloat16 on a GPU."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from tokenizers.processors import TemplateProcessing
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = (*_SPECIAL, *(f"w{number}" for number in range(VOCABULARY - len(_SPECIAL))))
+    bare = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    bare.pre_tokenizer = WhitespaceSplit()
+    bare.add_special_tokens(["<pad>", "<unk>", "<bos>", "<eos>"])
+    bare.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 2)])
+    make: Any = PreTrainedTokenizerFast
+    tokenizer = make(tokenizer_object=bare, pad_token="<pad>", unk_token="<unk>", bos_token="<bos>", eos_token="<eos>")
+    torch.manual_seed(7)
+    config: Any = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=hidden,
+        intermediate_size=hidden * 43 // 16,
+        num_hidden_layers=layers,
+        num_attention_heads=max(1, hidden // 64),
+        max_position_embeddings=8192,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
+    model: Any = LlamaForCausalLM(config)
+    with torch.no_grad():
+        model.lm_head.weight *= 5  # as spread as a trained model's probabilities
+        model.lm_head.weight[3] = 0
+    return model.to(device=device, dtype=torch.float32 if device == "cpu" else torch.bfloat16).eval(), tokenizer
+
+
+def prompt_parts(total: int, static: int, static_seed: int, seed: int) -> tuple[str, str]:
+    """Instruction and question of a prompt of ``total`` tokens, the first ``static`` of which depend on ``static_seed`` alone.
+
+    ``prompt_text`` of them has a beginning token, the instruction, ``Question:``, the question and ``Answer:``.
+    """
+    import numpy as np
+
+    def words(count: int, *key: int) -> str:
+        return " ".join(f"w{number}" for number in np.random.default_rng(key).integers(0, VOCABULARY - 6, count))
+
+    return words(static - 2, 1, static_seed), words(total - static - 1, 2, static_seed, seed)
+
+
+def prompt_text(instruction: str, question: str) -> str:
+    """The prompt as the plain renderer writes it."""
+    return f"{instruction}\n\nQuestion: {question}\nAnswer:"
