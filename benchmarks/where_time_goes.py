@@ -141,16 +141,19 @@ def wrapping(clock: Clock) -> Iterator[list[str]]:
 
 @contextmanager
 def attention_wrapped(clock: Clock) -> Iterator[None]:
-    """The hook that the library calls for attention; in a prefill it is the library's own."""
+    """The hook that the library calls for attention (in a prefill the library's own works inside it), and what a model that is
+    opened meanwhile registers."""
     from transformers import AttentionInterface
 
     from gnothi.models.local import forked
 
-    AttentionInterface.register(forked.IMPLEMENTATION, clock.wrapped(forked.attend, ENGINE, "attention: the rest"))
+    plain, forked.attend = forked.attend, clock.wrapped(forked.attend, ENGINE, "attention")
+    AttentionInterface.register(forked.IMPLEMENTATION, forked.attend)
     try:
         yield
     finally:
-        AttentionInterface.register(forked.IMPLEMENTATION, forked.attend)
+        forked.attend = plain
+        AttentionInterface.register(forked.IMPLEMENTATION, plain)
 
 
 def prompt(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
@@ -182,15 +185,8 @@ def lab(given: argparse.Namespace) -> dict[str, Any]:
     questions = lab_questions(given.questions)
     seakr(questions[:8], 8)
     clock = Clock(CLOCKS[given.clock])
-    with wrapping(clock) as missing:
-        # The hook is registered when a model is opened: its function is replaced before.
-        from gnothi.models.local import forked
-
-        plain, forked.attend = forked.attend, clock.wrapped(forked.attend, ENGINE, "attention: the rest")
-        try:
-            run = seakr(questions, given.questions, on_answer=lambda answered: None if answered else clock.clear())
-        finally:
-            forked.attend = plain
+    with wrapping(clock) as missing, attention_wrapped(clock):
+        run = seakr(questions, given.questions, on_answer=lambda answered: None if answered else clock.clear())
         found = result(clock, run.seconds, {ENGINE: run.seconds, METHODS: run.seconds}, missing)
     return found | {
         "questions_per_second": run.per_second,
