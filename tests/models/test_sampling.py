@@ -12,7 +12,7 @@ from scipy import special
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from gnothi.errors import InvalidSetting
-from gnothi.models.sampling import Floats, check, draw, logsumexp, threshold, uniforms
+from gnothi.models.sampling import BLOCK, Floats, check, draw, logsumexp, threshold, uniforms
 from gnothi.types import Decoding
 
 Doubles = NDArray[np.float64]
@@ -85,12 +85,24 @@ def test_the_ends_of_the_unit_interval_give_tokens_that_survive(uniform: float) 
     assert token == (1 if uniform == 0 else 2)
 
 
+@given(seeds, st.integers(1, 40))
+def test_what_draws_from_the_same_row_draws_as_if_alone(seed: int, numbers: int) -> None:
+    generator = np.random.default_rng(seed)
+    logits = logits_of(seed, 4, 60)
+    settings = rows_of(4, 0.9, 20, 0.8)
+    source = generator.integers(0, 4, numbers)
+    uniform = generator.random(numbers)
+    repeated = draw(logits[source], *rows_of(numbers, 0.9, 20, 0.8), uniform)
+    assert (draw(logits, *settings, uniform, source) == repeated).all()
+
+
 def test_streams() -> None:
-    assert (uniforms(5, 0, 100)[:10] == uniforms(5, 0, 10)).all()
-    assert not (uniforms(5, 0, 10) == uniforms(5, 1, 10)).any()
-    assert not (uniforms(5, 0, 10) == uniforms(6, 0, 10)).any()
-    assert uniforms(2**63 - 1, 7, 3).shape == (3,)
-    many = np.concatenate([uniforms(1, sample, 20) for sample in range(500)])
+    assert uniforms(2**63 - 1, 7, 3).shape == (7, BLOCK)
+    assert (uniforms(5, 20, 1)[:10] == uniforms(5, 10, 1)).all()
+    assert not (uniforms(5, 10, 0) == uniforms(5, 10, 1)).any()
+    assert not (uniforms(5, 10, 0) == uniforms(6, 10, 0)).any()
+    many = uniforms(1, 700, 0)
+    assert len(np.unique(many)) == many.size
     assert abs(many.mean() - 0.5) < 0.01
     assert ((many >= 0) & (many < 1)).all()
 

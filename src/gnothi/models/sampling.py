@@ -30,13 +30,17 @@ def check(decoding: Decoding) -> None:
             raise InvalidSetting(f"decoding setting {name!r}: got {got!r}, expected {expected}.")
 
 
-def uniforms(seed: int, sample: int, count: int) -> NDArray[np.float64]:
-    """The first ``count`` numbers of the stream of sample ``sample`` under ``seed``, in [0, 1).
+BLOCK = 16
+"""Tokens for which a sample's random numbers are drawn at a time."""
 
-    A counter-based generator keyed by (seed, sample): the streams are independent, and a longer one begins as a shorter one.
+
+def uniforms(seed: int, samples: int, block: int) -> NDArray[np.float64]:
+    """The numbers in [0, 1) that choose tokens ``block`` · BLOCK and following, for the first samples under ``seed``.
+
+    Shape (samples, BLOCK). A counter-based generator keyed by (seed, block): the first rows of more samples are those of fewer.
     """
-    key = np.array([seed & (2**64 - 1), sample], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key)).random(count)
+    key = np.array([seed & (2**64 - 1), block], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key)).random((samples, BLOCK))
 
 
 def logsumexp(logits: Floats) -> NDArray[np.float64]:
@@ -82,8 +86,12 @@ def draw(
     top_k: NDArray[np.int64],
     top_p: NDArray[np.float64],
     uniform: NDArray[np.float64],
+    source: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """One token id per row. ``logits`` (rows, vocabulary); every other argument has one entry per row, temperature > 0."""
+    """One token id per uniform number. ``logits`` (rows, vocabulary); temperature > 0, top_k and top_p have an entry per row.
+
+    Number i draws from row ``source[i]``; without ``source`` there is one number per row.
+    """
     scaled = logits if (temperature == 1).all() else logits / temperature[:, None]
     vocabulary = scaled.shape[1]
     limit = threshold(scaled, top_k, top_p)
@@ -93,9 +101,11 @@ def draw(
     # One running sum over all rows' survivors, which lie row after row and by token id inside a row.
     running = np.cumsum(weights)
     ends = np.searchsorted(row, np.arange(len(scaled)), side="right")
-    before = np.concatenate([[0.0], running])[np.concatenate([[0], ends[:-1]])]
-    target = before + uniform * (running[ends - 1] - before)
-    at = np.searchsorted(running, target, side="right")
     starts = np.concatenate([[0], ends[:-1]])
+    before = np.concatenate([[0.0], running])[starts]
+    after = running[ends - 1]
+    if source is not None:
+        starts, ends, before, after = starts[source], ends[source], before[source], after[source]
+    at = np.searchsorted(running, before + uniform * (after - before), side="right")
     ids: NDArray[np.int64] = flat[np.clip(at, starts, ends - 1)] % vocabulary
     return ids

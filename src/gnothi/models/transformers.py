@@ -67,12 +67,17 @@ class TransformersBackend:
 
     @property
     def statistics(self) -> Mapping[str, int]:
-        """What the decode loop did so far: ``steps``, ``fed_rows`` (rows that a step advanced, summed over the steps), and
-        the ``slots`` a step has (the limit of rows, which running out of memory lowers); and how many tokens of prompts were
-        found held (``reused_tokens``)."""
+        """What the decode loop did so far: ``steps``; ``fed_rows``, rows that a step computed, and ``samples``, samples that
+        it advanced (those that say the same share a row), both summed over the steps; the ``slots`` a step has (the limit of
+        rows, which running out of memory lowers); and ``reused_tokens`` of prompts that were found held."""
         engine = self._engine
-        reused = engine.path.reused_tokens
-        return {"steps": engine.steps, "fed_rows": engine.fed, "slots": engine.limits.rows, "reused_tokens": reused}
+        return {
+            "steps": engine.steps,
+            "fed_rows": engine.fed,
+            "samples": engine.advanced,
+            "slots": engine.limits.rows,
+            "reused_tokens": engine.path.reused_tokens,
+        }
 
     def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
         inbox: Inbox[Request, Result] = Inbox()

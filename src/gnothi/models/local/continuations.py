@@ -30,13 +30,15 @@ class Continuations:
         self.fed = np.concatenate([self.fed, np.zeros(rows, np.int64)])
 
     def keep(self, rows: NDArray[np.int64]) -> None:
-        """Go on with these rows only, in this order. Only rows that change their place are copied."""
+        """Go on with these rows only, in this order, a row that is named several times as several. Only what changes its place
+        is copied."""
         # Rows that were not fed yet have nothing to move.
         moved = np.flatnonzero((rows != np.arange(len(rows))) & (self.fed[rows] > 0))
         if len(moved):
             reached = int(self.fed[rows].max() - 1) // self._block + 1
             to, origin = torch.from_numpy(moved).to(self._device), torch.from_numpy(rows[moved]).to(self._device)
             for blocks in (*self._keys, *self._values):
+                _widen(blocks, len(rows))
                 for block in blocks[:reached]:
                     block[to] = block[origin]
         self.fed = self.fed[rows]
@@ -75,10 +77,8 @@ class Continuations:
                     block[members, :, positions] = chosen
 
     def _reserve(self, blocks: list[Tensor], like: Tensor) -> None:
-        capacity = len(blocks[0]) if blocks else 0
-        if capacity < self._rows:
-            capacity = max(self._rows, capacity * 3 // 2)
-            blocks[:] = [torch.cat([old, old.new_zeros((capacity - len(old), *old.shape[1:]))]) for old in blocks]
+        _widen(blocks, self._rows)
+        capacity = len(blocks[0]) if blocks else self._rows
         while len(blocks) < self._reached:
             # Zeros, because what a row has not reached is weighted by zero, which not-a-number would survive.
             blocks.append(like.new_zeros((capacity, like.shape[1], self._block, like.shape[3])))
@@ -100,3 +100,11 @@ class Continuations:
         for share, block in zip(shares[1:], values[1:], strict=True):
             mixed = torch.baddbmm(mixed, share, block.flatten(0, 1))
         return Part(top, total, mixed.to(scores.dtype).view(rows, heads, groups, -1))
+
+
+def _widen(blocks: list[Tensor], rows: int) -> None:
+    """Make room for ``rows`` rows."""
+    capacity = len(blocks[0]) if blocks else rows
+    if capacity < rows:
+        capacity = max(rows, capacity * 3 // 2)
+        blocks[:] = [torch.cat([old, old.new_zeros((capacity - len(old), *old.shape[1:]))]) for old in blocks]

@@ -1,4 +1,7 @@
-"""The decode loop: rows of many requests advance together, join when there is room and leave when they are done."""
+"""The decode loop: samples of many requests advance together, join when there is room and leave when they are done.
+
+Samples of one prompt are one row of the decode path, a branch, until they say different things.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gnothi.errors import ModelUnavailable
+from gnothi.models.local.branches import regroup
 from gnothi.models.local.choice import choose
 from gnothi.models.local.passes import Captured, Network
 from gnothi.models.local.rows import Rows, Task
@@ -39,7 +43,7 @@ class Path(Protocol):
 
     @property
     def shares_prompts(self) -> bool:
-        """Whether a prompt's keys and values are held once, however many rows it has."""
+        """Whether a prompt's keys and values are held once, however many rows it has come to."""
         ...
 
     @property
@@ -66,11 +70,17 @@ class Path(Protocol):
         """How many tokens would have to be read to admit a prompt."""
         ...
 
-    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]: ...
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
+        ...
 
-    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]: ...
+    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
+        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
+        ...
 
-    def keep(self, rows: Tensor) -> None: ...
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+        ...
 
     def clear(self) -> None:
         """End all rows."""
@@ -85,9 +95,14 @@ class Path(Protocol):
         ...
 
 
+Member = tuple[Task, list[int]]
+"""A task and the numbers of some of its samples."""
+
+
 @dataclass(slots=True)
 class Limits:
-    """``rows`` run at once, ``tokens`` of keys and values are held at once, ``prefill`` tokens are read in one pass."""
+    """About ``rows`` branches run at once, ``tokens`` of keys and values are held at once, ``prefill`` tokens are read in one
+    pass."""
 
     rows: int
     tokens: int
@@ -104,9 +119,11 @@ class Engine:
         self._eos = tuple(eos)
         self.limits = limits
         self._rows = Rows()
-        self._waiting: deque[tuple[Task, list[int]]] = deque()
+        self._branches = 0
+        self._waiting: deque[Member] = deque()
         self.steps = 0
         self.fed = 0
+        self.advanced = 0
 
     @property
     def path(self) -> Path:
@@ -120,8 +137,8 @@ class Engine:
         self._waiting.append((task, list(range(task.request.n))))
 
     def advance(self) -> None:
-        """Admit what there is room for, then decode one token per row. Running out of memory halves the batch."""
-        members: list[tuple[Task, int]] = []
+        """Admit what there is room for, then decode one token per sample. Running out of memory halves the batch."""
+        members: list[Member] = []
         try:
             self._drop_settled()
             while members := self._next_members():
@@ -131,166 +148,185 @@ class Engine:
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-            self._halve([*members, *zip(self._rows.tasks, self._rows.sample.tolist(), strict=True)])
+            running = [(task, [sample]) for task, sample in zip(self._rows.tasks, self._rows.sample.tolist(), strict=True)]
+            self._halve([*members, *running])
 
     def clear(self) -> None:
         """Forget everything that runs or waits."""
         self._waiting.clear()
+        self._end()
+
+    def _end(self) -> None:
         self._rows = Rows()
+        self._branches = 0
         self._path.clear()
 
     # --- admission -------------------------------------------------------------------------------------------------
 
-    def _next_members(self) -> list[tuple[Task, int]]:
-        """Rows to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
-        if not self._waiting or not self._path.open or len(self._rows) >= self.limits.rows:
+    def _next_members(self) -> list[Member]:
+        """Samples to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
+        if not self._waiting or not self._path.open or self._branches >= self.limits.rows:
             return []
-        shares = self._path.shares_prompts
         held = self._path.held_tokens
         limit = int(self._rows.limit.max(initial=0))
-        count, reading = len(self._rows), 0
-        members: dict[tuple[int, ...], list[tuple[Task, int]]] = {}
-        while self._waiting and count < self.limits.rows:
-            task, samples = self._waiting[0]
+        # Samples that are new count as a branch each, the others as what they have come to.
+        samples, branches, reading = len(self._rows), self._branches, 0
+        members: dict[tuple[int, ...], list[Member]] = {}
+        while self._waiting and branches < self.limits.rows:
+            task, numbers = self._waiting[0]
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
-            taken = min(self.limits.rows - count, len(samples))
-            more = new if shares else len(task.prompt) * taken
+            taken = min(self.limits.rows - branches, len(numbers))
+            more = new if self._path.shares_prompts else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
-            # Rows' buffers are as long as the longest row may get. Whoever comes first is admitted whatever the memory.
-            if count and held + more + (count + taken) * limit > self.limits.tokens:
+            # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.
+            if samples and held + more + (samples + taken) * limit > self.limits.tokens:
                 break
             if members and new and reading + new > self.limits.prefill:
                 break
-            members.setdefault(task.prompt, []).extend((task, sample) for sample in samples[:taken])
-            count, held, reading = count + taken, held + more, reading + new
-            del samples[:taken]
-            if not samples:
+            members.setdefault(task.prompt, []).append((task, numbers[:taken]))
+            samples, branches, held, reading = samples + taken, branches + taken, held + more, reading + new
+            del numbers[:taken]
+            if not numbers:
                 self._waiting.popleft()
         return [member for group in members.values() for member in group]
 
-    def _admit(self, members: list[tuple[Task, int]]) -> None:
-        counts: dict[tuple[int, ...], int] = {}
-        for task, _ in members:
-            counts[task.prompt] = counts.get(task.prompt, 0) + 1
+    def _admit(self, members: list[Member]) -> None:
+        prompts = list(dict.fromkeys(task.prompt for task, _ in members))
         self._network.wanted = self._taps([*self._rows.tasks, *(task for task, _ in members)])
-        logits, states = self._path.admit(list(counts), list(counts.values()))
-        first = len(self._rows)
-        self._rows.append(members)
-        self._take(first, logits, states)
+        logits, states = self._path.admit(prompts)
+        first, begun = self._branches, len(self._rows)
+        places = {prompt: first + number for number, prompt in enumerate(prompts)}
+        self._rows.append(members, [places[task.prompt] for task, _ in members])
+        self._branches += len(prompts)
+        self._take(np.arange(begun, len(self._rows)), first, logits, states)
 
     def _taps(self, tasks: Iterable[Task]) -> frozenset[Tap]:
         return frozenset(task.tap for task in set(tasks) if task.tap is not None)
 
-    def _halve(self, members: list[tuple[Task, int]]) -> None:
-        """Start every running row again, half as many at a time. Draws depend on seeds alone, so results stay the same."""
-        self._rows = Rows()
-        self._path.clear()
+    def _halve(self, members: Iterable[Member]) -> None:
+        """Start every running sample again, fewer at a time. Draws depend on seeds alone, so results stay the same."""
+        self._end()
         self._path.forget()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         again: dict[Task, set[int]] = {}
-        for task, sample in members:
-            again.setdefault(task, set()).add(sample)
+        for task, samples in members:
+            again.setdefault(task, set()).update(samples)
         count = sum(map(len, again.values()))
         if count == 1:
             for task in again:
                 task.job.finish(does_not_fit("one continuation", len(task.prompt)))
             return
-        self.limits.rows = max(1, count // 2)
+        self.limits.rows = max(1, min(count, self.limits.rows) // 2)
         self._waiting.extendleft((task, sorted(samples)) for task, samples in reversed(again.items()))
 
     def _drop_settled(self) -> None:
         gone = {task for task in set(self._rows.tasks) if task.job.settled}
         if gone:
-            done = np.array([row for row, task in enumerate(self._rows.tasks) if task in gone], np.int64)
-            self._keep(_closed_up(len(self._rows), done))
+            self._keep(np.array([row for row, task in enumerate(self._rows.tasks) if task not in gone], np.int64))
         if any(task.job.settled for task, _ in self._waiting):
             self._waiting = deque((task, samples) for task, samples in self._waiting if not task.job.settled)
 
     # --- decoding --------------------------------------------------------------------------------------------------
 
     def _step(self) -> None:
-        self._network.wanted = self._taps(self._rows.tasks)
-        logits, states = self._path.step(torch.from_numpy(self._rows.feed).to(self._network.device))
-        self.steps += 1
-        self.fed += len(self._rows)
-        self._take(0, logits, states)
-
-    def _take(self, first: int, logits: Tensor, states: Captured) -> None:
-        """Choose the next token of the rows from ``first`` on, whose logits and states these are."""
         rows = self._rows
-        span = np.arange(first, len(rows))
-        done = span[rows.closing[first:]]
+        self._network.wanted = self._taps(rows.tasks)
+        feed = np.empty(self._branches, np.int64)
+        feed[rows.branch] = rows.feed
+        logits, states = self._path.step(torch.from_numpy(feed).to(self._network.device))
+        self.steps += 1
+        self.fed += self._branches
+        self.advanced += len(rows)
+        self._take(np.arange(len(rows)), 0, logits, states)
+
+    def _take(self, span: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> None:
+        """Choose the next token of the samples ``span``; logits and states are those of the branches from ``first`` on."""
+        rows = self._rows
+        closing = rows.closing[span]
+        done = span[closing]
         self._record_states(done, first, states)
-        active = span[~rows.closing[first:]]
-        if len(active):
-            done = np.concatenate([done, self._choose(active, first, logits, states)])
-        if len(done):
-            self._keep(_closed_up(len(rows), done))
+        if not closing.all():
+            done = np.concatenate([done, self._choose(span[~closing], first, logits, states)])
+        stays = np.ones(len(rows), np.bool_)
+        stays[done] = False
+        self._keep(np.flatnonzero(stays))
 
     def _choose(self, active: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> NDArray[np.int64]:
-        """One token for each active row. The rows that need nothing more."""
+        """One token for each active sample. The samples that need nothing more."""
         rows = self._rows
-        at = rows.count[active]
-        chosen = choose(
-            logits,
-            active - first,
-            rows.temperature[active],
-            rows.top_k[active],
-            rows.top_p[active],
-            rows.uniform[active, at],
-        )
-        rows.ids[active, at] = chosen.ids
-        rows.logprobs[active, at] = chosen.logprobs
-        rows.logsumexps[active, at] = chosen.logsumexps
-        rows.feed[active] = chosen.ids
-        rows.count[active] += 1
+        temperature, top_k, top_p = rows.temperature[active], rows.top_k[active], rows.top_p[active]
+        chosen = choose(logits, rows.branch[active] - first, temperature, top_k, top_p, rows.choices(active))
+        rows.take(active, chosen.ids, chosen.logprobs, chosen.logsumexps)
         ended = np.isin(chosen.ids, self._eos)
-        full = rows.count[active] >= rows.limit[active]
         stopped = np.zeros(len(active), np.bool_)
-        for index in np.flatnonzero(rows.watched[active] & ~ended):
-            stopped[index] = self._look(int(active[index]))
-        finished = ended | full | stopped
+        watched = np.flatnonzero(rows.watched[active] & ~ended)
+        if len(watched):
+            stopped[watched] = self._look(active[watched])
+        finished = ended | stopped | (rows.count[active] >= rows.limit[active])
         over = active[finished]
-        for row, eos, stop in zip(over.tolist(), ended[finished], stopped[finished], strict=True):
+        for row, eos, stop in zip(over.tolist(), ended[finished].tolist(), stopped[finished].tolist(), strict=True):
             self._conclude(row, "eos" if eos else "stop" if stop else "length")
         return self._close(over, first, states)
 
-    def _look(self, row: int) -> bool:
-        rows, task = self._rows, self._rows.tasks[row]
-        assert task.watch is not None
-        ids = rows.ids[row, : rows.count[row]]
-        context = task.prompt[-CONTEXT_TOKENS:]
-        rows.tails[row], hit = task.watch.look(rows.tails[row], int(ids[-1]), context, ids.tolist())
-        return hit
+    def _look(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a stop string is complete in each of these samples, whose last token is new."""
+        rows = self._rows
+        hits = np.zeros(len(samples), np.bool_)
+        seen: dict[tuple[int, int, tuple[str, ...]], tuple[str, bool]] = {}
+        for at, (row, branch, token) in enumerate(
+            zip(samples.tolist(), rows.branch[samples].tolist(), rows.feed[samples].tolist(), strict=True)
+        ):
+            task = rows.tasks[row]
+            assert task.watch is not None
+            key = branch, token, task.watch.stop
+            if key not in seen:
+                ids = rows.ids[row, : rows.count[row]].tolist()
+                seen[key] = task.watch.look(rows.tails[row], token, task.prompt[-CONTEXT_TOKENS:], ids)
+            rows.tails[row], hits[at] = seen[key]
+        return hits
 
     def _close(self, over: NDArray[np.int64], first: int, states: Captured) -> NDArray[np.int64]:
-        """Rows that are over: those that wait for a state feed one more token, the others are done."""
+        """Samples that are over: those that wait for a state feed one more token, the others are done."""
         hidden = [self._rows.tasks[row].request.hidden for row in over]
         positions = [spec.position if spec is not None else None for spec in hidden]
         waiting = np.array([position in ("fed_eos", "last") for position in positions], np.bool_)
-        for row, position in zip(over, positions, strict=True):
-            if position == "fed_eos":
-                self._rows.feed[row] = self._eos[0]
+        feeds_end = over[np.array([position == "fed_eos" for position in positions], np.bool_)]
+        if len(feeds_end):
+            self._rows.feed[feeds_end] = self._eos[0]
         self._rows.closing[over[waiting]] = True
         done = over[~waiting]
         self._record_states(done, first, states)
         return done
 
     def _record_states(self, done: NDArray[np.int64], first: int, states: Captured) -> None:
-        """Take the states of rows that are done, and hand over the tasks this completes."""
-        tasks = self._rows.tasks
+        """Take the states of samples that are done, and hand over the tasks this completes."""
+        rows, tasks = self._rows, self._rows.tasks
         for tap, state in states.items():
-            rows = [int(row) for row in done if tasks[row].tap == tap]
-            if rows:
-                values = state[torch.tensor(rows, device=state.device) - first].float().cpu().numpy()
-                for row, value in zip(rows, values, strict=True):
-                    tasks[row].states[int(self._rows.sample[row])] = value
-        for task in {id(tasks[row]): tasks[row] for row in done}.values():
+            mine = [row for row in done.tolist() if tasks[row].tap == tap]
+            if mine:
+                branches, of_sample = np.unique(rows.branch[mine] - first, return_inverse=True)
+                values = state[torch.from_numpy(branches).to(state.device)].float().cpu().numpy()
+                for row, place in zip(mine, of_sample.tolist(), strict=True):
+                    tasks[row].states[int(rows.sample[row])] = values[place]
+        for task in {id(tasks[row]): tasks[row] for row in done.tolist()}.values():
             task.finish()
 
     def _conclude(self, row: int, finish: Finish) -> None:
-        """Turn a row's tokens into its Generation."""
+        """Turn a sample's tokens into its Generation."""
+        rows, task = self._rows, self._rows.tasks[row]
+        count = int(rows.count[row])
+        key = rows.ids[row, :count].tobytes()
+        generation = task.texts.get(key)
+        if generation is None:
+            generation = task.texts[key] = self._generation(row, finish)
+        if not np.isfinite(rows.logprobs[row, :count]).all():
+            task.job.finish(
+                ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
+            )
+        task.generations[int(rows.sample[row])] = generation
+
+    def _generation(self, row: int, finish: Finish) -> Generation:
         rows, task = self._rows, self._rows.tasks[row]
         count = int(rows.count[row])
         ids = rows.ids[row, :count].tolist()
@@ -310,25 +346,20 @@ class Engine:
             share = share if cut is None else share[: cut - length]
             length += len(share)
             tokens.append(Token(share, logprob, logsumexp, token))
-        if not np.isfinite(rows.logprobs[row, :count]).all():
-            task.job.finish(
-                ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
-            )
-        task.generations[int(rows.sample[row])] = Generation(text, tuple(tokens), finish, len(task.prompt), count)
+        return Generation(text, tuple(tokens), finish, len(task.prompt), count)
 
-    def _keep(self, rows: NDArray[np.int64]) -> None:
-        self._rows.keep(rows)
-        self._path.keep(torch.from_numpy(rows).to(self._network.device))
-
-
-def _closed_up(count: int, done: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order in which rows go on: in place, the last ones filling the holes, so that few rows move."""
-    stays = np.ones(count, np.bool_)
-    stays[done] = False
-    kept = count - len(done)
-    order = np.arange(kept)
-    order[~stays[:kept]] = np.flatnonzero(stays[kept:]) + kept
-    return order
+    def _keep(self, samples: NDArray[np.int64]) -> None:
+        """Go on with these samples only; those of one branch that feed the same token stay together, others part."""
+        if len(samples) < len(self._rows):
+            self._rows.keep(samples)
+        if not len(samples):
+            self._end()
+            return
+        rows = self._rows
+        order, rows.branch = regroup(rows.branch, rows.feed, self._branches)
+        if len(order) != self._branches or (order != np.arange(len(order))).any():
+            self._branches = len(order)
+            self._path.keep(torch.from_numpy(order).to(self._network.device))
 
 
 def out_of_memory(error: BaseException) -> bool:

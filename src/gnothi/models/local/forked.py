@@ -6,7 +6,7 @@ begin alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -75,21 +75,18 @@ class Forked:
 
     # --- rows ------------------------------------------------------------------------------------------------------
 
-    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
-        """Add ``counts[i]`` rows for prompt i: logits (rows, vocabulary) of the first token, states at the prompt's end.
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end.
 
         A prompt that other rows are reading already is not read again, nor is a beginning that is still held.
         """
         helds = self._hold(prompts)
-        for held, count in zip(helds, counts, strict=True):
-            held.rows += count
-        self._of_row = np.concatenate([self._of_row, np.repeat([held.number for held in helds], counts)])
-        self._own.add(sum(counts))
+        self._of_row = np.concatenate([self._of_row, [held.number for held in helds]])
+        self._own.add(len(helds))
         self._levels = None
         self._prefixes.shrink()
-        index = torch.repeat_interleave(torch.tensor(counts)).to(self._network.device)
-        states = {tap: torch.stack([held.states[tap] for held in helds])[index] for tap in self._network.wanted}
-        return _logits(helds)[index], states
+        states = {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
+        return _logits(helds), states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
@@ -104,21 +101,11 @@ class Forked:
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order."""
-        if not len(rows):
-            self.clear()
-            return
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
         kept = rows.cpu().numpy()
         self._own.keep(kept)
-        gone = np.ones(len(self._of_row), np.bool_)
-        gone[kept] = False
-        numbers, counts = np.unique(self._of_row[gone], return_counts=True)
         self._of_row = self._of_row[kept]
-        left = [self._by_number[number] for number in numbers.tolist()]
-        for held, count in zip(left, counts.tolist(), strict=True):
-            held.rows -= count
-        self._release(left)
-        self._levels = None
+        self._release()
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
         """Prompts without rows, to look at what may follow them."""
@@ -152,11 +139,6 @@ class Forked:
         own = Fed(padding, width)
         logits, states = self._pass(Step(own, levels, position, int(before.max()) + width - 1), padded, last_only=last_only)
         return logits, states, own
-
-    def release_unread(self, helds: Iterable[Held]) -> None:
-        """Forget those of the prompts that no row reads."""
-        self._release([held for held in helds if held.number in self._by_number])
-        self._prefixes.shrink()
 
     def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
         wanted = self._network.wanted
@@ -261,17 +243,21 @@ class Forked:
     def _keeps(self, prompt: tuple[int, ...]) -> bool:
         return bool(self._prefixes.budget) and len(prompt) > SHORTEST_PREFIX
 
-    def _release(self, helds: Iterable[Held]) -> None:
-        for held in helds:
-            if held.rows:
-                continue
-            del self._by_number[held.number]
+    def _release(self) -> None:
+        """Forget the prompts that no row reads."""
+        for number in self._by_number.keys() - set(self._of_row.tolist()):
+            held = self._by_number.pop(number)
             # A prompt that had to be read again, for other states, has a newer entry.
             if self._held.get(held.tokens) is held:
                 del self._held[held.tokens]
             if held.shelf is not None:
                 held.shelf.drop(held)
         self._levels = None
+
+    def end_reading(self) -> None:
+        """Forget what was read only to look at it."""
+        self._release()
+        self._prefixes.shrink()
 
 
 class Reading:
@@ -288,7 +274,7 @@ class Reading:
         return [row[-len(fed) :] for row, fed in zip(logits, tokens, strict=True)]
 
     def close(self) -> None:
-        self._path.release_unread(dict.fromkeys(self._helds))
+        self._path.end_reading()
 
 
 def _logits(helds: Sequence[Held]) -> Tensor:
@@ -330,7 +316,8 @@ def _compare(network: Network, reference: Repeated) -> None:
     with torch.inference_mode():
         results = []
         for path in (reference, Forked(network)):
-            path.admit(prompts, [2, 2])
+            path.admit(prompts)
+            path.keep(torch.tensor([0, 0, 1, 1], device=network.device))
             stepped = [path.step(tokens + fed)[0].double() for fed in range(2)][-1]
             path.clear()
             reading = path.read(prompts)

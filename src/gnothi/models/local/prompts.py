@@ -33,7 +33,6 @@ class Held:
     tail: int = 0
     logits: Tensor | None = None
     states: dict[Tap, Tensor] = field(default_factory=dict)
-    rows: int = 0
 
     @property
     def stem(self) -> int:

@@ -50,14 +50,12 @@ class Repeated:
         """Whether rows can join now."""
         return self._running is None
 
-    def admit(self, prompts: Sequence[tuple[int, ...]], counts: Sequence[int]) -> tuple[Tensor, Captured]:
-        """Start ``counts[i]`` rows from prompt i: logits (rows, vocabulary) of the first token, states at the prompt's end."""
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Start a row from each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
         cache, mask, logits, states = self._network.prefill(prompts)
-        index = torch.repeat_interleave(torch.tensor(counts)).to(logits.device)
-        cache.reorder_cache(index)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
-        self._running = _Running(cache, mask[index] if mask is not None else None, lengths[index], lengths[index].clone())
-        return logits[index], {tap: state[index] for tap, state in states.items()}
+        self._running = _Running(cache, mask, lengths, lengths.clone())
+        return logits, states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
@@ -70,7 +68,7 @@ class Repeated:
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only."""
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
         running = self._running
         assert running is not None
         if len(rows) == 0:

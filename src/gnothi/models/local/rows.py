@@ -1,4 +1,4 @@
-"""Bookkeeping of the continuations that run: one row each, kept as arrays so that a step costs little Python per row."""
+"""Bookkeeping of the samples that run, kept as arrays so that a step costs little Python per sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnothi.concurrency import Job
 from gnothi.models.batched import Continue, Request, Result
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import StopWatch
-from gnothi.models.sampling import uniforms
+from gnothi.models.sampling import BLOCK, uniforms
 from gnothi.types import Generation, Samples
 
 _Number = TypeVar("_Number", np.int64, np.float64)
@@ -21,7 +21,10 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A Continue request on its way: what it asks, and what its samples have come to so far."""
+    """A Continue request on its way: what it asks, and what its samples have come to so far.
+
+    ``texts`` are the generations by their tokens: most samples of a model that is sure say the same.
+    """
 
     job: Job[Request, Result]
     request: Continue
@@ -30,6 +33,14 @@ class Task:
     watch: StopWatch | None
     generations: dict[int, Generation] = field(default_factory=dict)
     states: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+    texts: dict[bytes, Generation] = field(default_factory=dict)
+    _uniforms: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def uniforms(self, block: int) -> NDArray[np.float64]:
+        """Random numbers for the tokens of a block, (n, BLOCK)."""
+        if block not in self._uniforms:
+            self._uniforms = {block: uniforms(self.request.decoding.seed or 0, self.request.n, block)}
+        return self._uniforms[block]
 
     def finish(self) -> None:
         """Hand over the result when every sample is there."""
@@ -40,15 +51,18 @@ class Task:
 
 
 class Rows:
-    """Struct of arrays, one entry per running row, in the order of the decode path's rows.
+    """Struct of arrays, one entry per running sample.
 
-    ``ids``, ``logprobs``, ``logsumexps`` and ``uniform`` are (rows, longest limit); ``count`` tokens of each are filled.
-    ``feed`` is the token the next step feeds; a ``closing`` row is done but for the state at that token.
+    ``branch`` is the row of the decode path on which a sample stands: samples of one prompt that have said the same so far
+    share one. ``ids``, ``logprobs`` and ``logsumexps`` are (samples, tokens); ``count`` tokens of each are filled. ``uniform``
+    (samples, BLOCK) chooses the tokens of the present block. ``feed`` is the token the next step feeds; a ``closing`` sample is
+    done but for the state at that token.
     """
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []
-        self.tails: list[str] = []
+        self.tails = np.zeros(0, np.object_)
+        self.branch = np.zeros(0, np.int64)
         self.sample = np.zeros(0, np.int64)
         self.count = np.zeros(0, np.int64)
         self.limit = np.zeros(0, np.int64)
@@ -58,45 +72,74 @@ class Rows:
         self.temperature = np.zeros(0)
         self.top_k = np.zeros(0, np.int64)
         self.top_p = np.zeros(0)
+        self.uniform: NDArray[np.float64] = np.zeros((0, BLOCK))
         self.ids: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self.logprobs: NDArray[np.float64] = np.zeros((0, 0))
         self.logsumexps: NDArray[np.float64] = np.zeros((0, 0))
-        self.uniform: NDArray[np.float64] = np.zeros((0, 0))
 
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def append(self, members: Sequence[tuple[Task, int]]) -> None:
-        """Add rows for (task, sample number) pairs."""
+    def append(self, members: Sequence[tuple[Task, Sequence[int]]], branches: Sequence[int]) -> None:
+        """Add samples of the given numbers for each task, those of ``members[i]`` on branch ``branches[i]``."""
+        counts = [len(samples) for _, samples in members]
+        added = sum(counts)
         decodings = [task.request.decoding for task, _ in members]
-        count = len(members)
-        longest = max([self.ids.shape[1], *(decoding.max_tokens for decoding in decodings)])
-        self.tasks += [task for task, _ in members]
-        self.tails += [""] * count
-        self.sample = np.concatenate([self.sample, [sample for _, sample in members]])
-        self.count = np.concatenate([self.count, np.zeros(count, np.int64)])
-        self.limit = np.concatenate([self.limit, [decoding.max_tokens for decoding in decodings]])
-        self.feed = np.concatenate([self.feed, np.zeros(count, np.int64)])
-        self.closing = np.concatenate([self.closing, np.zeros(count, np.bool_)])
-        self.watched = np.concatenate([self.watched, [task.watch is not None for task, _ in members]])
-        self.temperature = np.concatenate([self.temperature, [float(decoding.temperature) for decoding in decodings]])
-        self.top_k = np.concatenate([self.top_k, [decoding.top_k for decoding in decodings]])
-        self.top_p = np.concatenate([self.top_p, [float(decoding.top_p) for decoding in decodings]])
-        self.ids = _grown(self.ids, count, longest)
-        self.logprobs = _grown(self.logprobs, count, longest)
-        self.logsumexps = _grown(self.logsumexps, count, longest)
-        self.uniform = _grown(self.uniform, count, longest)
-        for row, ((_, sample), decoding) in enumerate(zip(members, decodings, strict=True), start=len(self) - count):
-            if decoding.temperature > 0:
-                self.uniform[row, : decoding.max_tokens] = uniforms(decoding.seed or 0, sample, decoding.max_tokens)
+        for task, samples in members:
+            self.tasks += [task] * len(samples)
+        self.tails = np.concatenate([self.tails, np.full(added, "", np.object_)])
+        self.branch = np.concatenate([self.branch, np.repeat(branches, counts)])
+        self.sample = np.concatenate([self.sample, *(samples for _, samples in members)])
+        self.count = np.concatenate([self.count, np.zeros(added, np.int64)])
+        self.limit = np.concatenate([self.limit, np.repeat([one.max_tokens for one in decodings], counts)])
+        self.feed = np.concatenate([self.feed, np.zeros(added, np.int64)])
+        self.closing = np.concatenate([self.closing, np.zeros(added, np.bool_)])
+        self.watched = np.concatenate([self.watched, np.repeat([task.watch is not None for task, _ in members], counts)])
+        self.temperature = np.concatenate([self.temperature, np.repeat([float(one.temperature) for one in decodings], counts)])
+        self.top_k = np.concatenate([self.top_k, np.repeat([one.top_k for one in decodings], counts)])
+        self.top_p = np.concatenate([self.top_p, np.repeat([float(one.top_p) for one in decodings], counts)])
+        drawn = [
+            task.uniforms(0)[samples] if decoding.temperature > 0 else np.zeros((len(samples), BLOCK))
+            for (task, samples), decoding in zip(members, decodings, strict=True)
+        ]
+        self.uniform = np.concatenate([self.uniform, *drawn])
+        self._grow(added, self.ids.shape[1])
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        """Go on with these rows only, in this order."""
-        self.tasks = [self.tasks[row] for row in rows]
-        self.tails = [self.tails[row] for row in rows]
+    def choices(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The random number for the next token of each of these samples."""
+        at = self.count[samples] % BLOCK
+        for sample in samples[(at == 0) & (self.count[samples] > 0) & (self.temperature[samples] > 0)].tolist():
+            self.uniform[sample] = self.tasks[sample].uniforms(int(self.count[sample]) // BLOCK)[self.sample[sample]]
+        return self.uniform[samples, at]
+
+    def take(
+        self,
+        samples: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        logprobs: NDArray[np.float64],
+        logsumexps: NDArray[np.float64],
+    ) -> None:
+        """Append one token to each of these samples and feed it next."""
+        at = self.count[samples]
+        if len(at) and int(at.max()) >= self.ids.shape[1]:
+            self._grow(0, int(at.max()) + BLOCK)
+        self.ids[samples, at] = ids
+        self.logprobs[samples, at] = logprobs
+        self.logsumexps[samples, at] = logsumexps
+        self.feed[samples] = ids
+        self.count[samples] += 1
+
+    def keep(self, samples: NDArray[np.int64]) -> None:
+        """Go on with these samples only, in this order."""
+        self.tasks = [self.tasks[sample] for sample in samples.tolist()]
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                setattr(self, name, value[rows])
+                setattr(self, name, value[samples])
+
+    def _grow(self, rows: int, width: int) -> None:
+        self.ids = _grown(self.ids, rows, width)
+        self.logprobs = _grown(self.logprobs, rows, width)
+        self.logsumexps = _grown(self.logsumexps, rows, width)
 
 
 def _grown(array: NDArray[_Number], rows: int, width: int) -> NDArray[_Number]:
