@@ -160,7 +160,9 @@ class TransformersBackend:
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
             return []
-        rows = self._tokenizer(list(texts), add_special_tokens=self._renderer.special_tokens)["input_ids"]
+        rows = self._tokenizer(list(texts), add_special_tokens=self._renderer.special_tokens, return_attention_mask=False)[
+            "input_ids"
+        ]
         # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
         start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
         cut = [row[:-1] if self._renderer.special_tokens and row and row[-1] in self._eos else row for row in rows]

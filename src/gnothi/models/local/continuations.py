@@ -35,12 +35,13 @@ class Continuations:
         # Rows that were not fed yet have nothing to move.
         moved = np.flatnonzero((rows != np.arange(len(rows))) & (self.fed[rows] > 0))
         if len(moved):
-            reached = int(self.fed[rows].max() - 1) // self._block + 1
+            filled = int(self.fed[rows[moved]].max())
             to, origin = torch.from_numpy(moved).to(self._device), torch.from_numpy(rows[moved]).to(self._device)
             for blocks in (*self._keys, *self._values):
                 _widen(blocks, len(rows))
-                for block in blocks[:reached]:
-                    block[to] = block[origin]
+                for number, block in enumerate(blocks[: -(-filled // self._block)]):
+                    tokens = slice(min(filled - number * self._block, self._block))
+                    block[to, :, tokens] = block[origin, :, tokens]
         self.fed = self.fed[rows]
 
     def begin(self) -> None:

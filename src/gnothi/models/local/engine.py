@@ -260,7 +260,7 @@ class Engine:
         rows.take(active, chosen.ids, chosen.logprobs, chosen.logsumexps)
         ended = np.isin(chosen.ids, self._eos)
         stopped = np.zeros(len(active), np.bool_)
-        watched = np.flatnonzero(rows.watched[active] & ~ended)
+        watched = np.flatnonzero((rows.stop[active] > 0) & ~ended)
         if len(watched):
             stopped[watched] = self._look(active[watched])
         finished = ended | stopped | (rows.count[active] >= rows.limit[active])
@@ -272,19 +272,20 @@ class Engine:
     def _look(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a stop string is complete in each of these samples, whose last token is new."""
         rows = self._rows
-        hits = np.zeros(len(samples), np.bool_)
-        seen: dict[tuple[int, int, tuple[str, ...]], tuple[str, bool]] = {}
-        for at, (row, branch, token) in enumerate(
-            zip(samples.tolist(), rows.branch[samples].tolist(), rows.feed[samples].tolist(), strict=True)
-        ):
+        # Samples that share a branch and a token have the same text.
+        text = rows.branch[samples] * (int(rows.feed[samples].max()) + 1) + rows.feed[samples]
+        _, one, of_sample = np.unique(
+            text * (1 + int(rows.stop.max())) + rows.stop[samples], return_index=True, return_inverse=True
+        )
+        tails = np.empty(len(one), np.object_)
+        hits = np.zeros(len(one), np.bool_)
+        for at, row in enumerate(samples[one].tolist()):
             task = rows.tasks[row]
             assert task.watch is not None
-            key = branch, token, task.watch.stop
-            if key not in seen:
-                ids = rows.ids[row, : rows.count[row]].tolist()
-                seen[key] = task.watch.look(rows.tails[row], token, task.prompt[-CONTEXT_TOKENS:], ids)
-            rows.tails[row], hits[at] = seen[key]
-        return hits
+            ids = rows.ids[row, : rows.count[row]].tolist()
+            tails[at], hits[at] = task.watch.look(rows.tails[row], ids[-1], task.prompt[-CONTEXT_TOKENS:], ids)
+        rows.tails[samples] = tails[of_sample]
+        return hits[of_sample]
 
     def _close(self, over: NDArray[np.int64], first: int, states: Captured) -> NDArray[np.int64]:
         """Samples that are over: those that wait for a state feed one more token, the others are done."""

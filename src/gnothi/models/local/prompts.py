@@ -102,21 +102,20 @@ class Grid:
     """Which rows read which prompt of a source: row ``rows[p, s]`` is the s-th of prompt p (repeated where p has fewer).
 
     ``rows`` is None where one prompt is read by all rows in their order. ``hidden`` (prompts, width) marks padding, None where
-    there is none; ``starts`` (prompts,) are the positions of the first tokens. The prompts of a shelf are its slots from
-    ``first`` on.
+    there is none; ``starts`` (prompts,) are the positions of the first tokens. The prompts of a shelf are those in ``slots``.
     """
 
     source: Shelf | Segment
     rows: Tensor | None
     hidden: Tensor | None
     starts: Tensor
-    first: int = 0
+    slots: slice | Tensor | None = None
 
     def at(self, layer: int) -> tuple[Tensor, Tensor]:
         """Keys and values of a layer, (prompts, heads, width, size)."""
         if isinstance(self.source, Shelf):
-            slots = slice(self.first, self.first + len(self.starts))
-            return self.source.keys[layer][slots], self.source.values[layer][slots]
+            assert self.slots is not None
+            return self.source.keys[layer][self.slots], self.source.values[layer][self.slots]
         return self.source.keys[layer][None], self.source.values[layer][None]
 
 
@@ -145,25 +144,50 @@ def _shelved(helds: Sequence[Held], members: Sequence[NDArray[np.int64]], count:
     for number, held in enumerate(helds):
         if held.shelf is not None and held.tail:
             shelves.setdefault(held.shelf.width, (held.shelf, []))[1].append(number)
-    grids, place, cells = [], np.full(count, -1, np.int64), 0
+    grids: list[Grid] = []
+    place, cells = np.full(count, -1, np.int64), 0
     for shelf, numbers in shelves.values():
         slots = [helds[number].slot for number in numbers]
-        first, last = min(slots), max(slots)
-        widest = max(len(members[number]) for number in numbers)
-        rows = np.zeros((last - first + 1, widest), np.int64)
+        first, last = min(slots), max(slots) + 1
+        common = _common_count(np.array([len(members[number]) for number in numbers]), last - first)
+        usual = [np.zeros(0, np.int64)] * (last - first)
         for number, slot in zip(numbers, slots, strict=True):
-            mine = members[number]
-            rows[slot - first, : len(mine)] = mine
-            place[mine] = cells + (slot - first) * widest + np.arange(len(mine))
-        cells += rows.size
-        used = shelf.held[first : last + 1]
-        lengths = np.array([held.tail for held in used])
-        hidden = None
-        if lengths.min() < shelf.width:
-            hidden = torch.from_numpy(np.arange(shelf.width) >= lengths[:, None]).to(device)
-        starts = torch.tensor([held.stem for held in used], device=device)
-        grids.append(Grid(shelf, torch.from_numpy(rows).to(device), hidden, starts, first))
+            usual[slot - first] = members[number][:common]
+        more = [number for number in numbers if len(members[number]) > common]
+        selected = torch.tensor([helds[number].slot for number in more], device=device)
+        for where, used, rows in (
+            (slice(first, last), shelf.held[first:last], usual),
+            (selected, [helds[number] for number in more], [members[number][common:] for number in more]),
+        ):
+            if used:
+                widest = max(map(len, rows))
+                for at, mine in enumerate(rows):
+                    place[mine] = cells + at * widest + np.arange(len(mine))
+                cells += len(rows) * widest
+                grids.append(_grid(shelf, where, used, rows, device))
     return _level(grids, place, cells, device)
+
+
+def _grid(
+    shelf: Shelf, slots: slice | Tensor, used: Sequence[Held], rows: Sequence[NDArray[np.int64]], device: torch.device
+) -> Grid:
+    table = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for at, mine in enumerate(rows):
+        table[at, : len(mine)] = mine
+    lengths = np.array([held.tail for held in used])
+    hidden = None
+    if lengths.min() < shelf.width:
+        hidden = torch.from_numpy(np.arange(shelf.width) >= lengths[:, None]).to(device)
+    starts = torch.tensor([held.stem for held in used], device=device)
+    return Grid(shelf, torch.from_numpy(table).to(device), hidden, starts, slots)
+
+
+def _common_count(counts: NDArray[np.int64], slots: int) -> int:
+    """How many rows of each prompt to put into a grid over all slots, so that least is computed in vain: the rest of prompts
+    that have more goes into a grid of its own, for which their keys and values are copied (worth a few rows)."""
+    most = int(counts.max())
+    choices = sorted({most, *(1 << power for power in range(most.bit_length()))})
+    return min(choices, key=lambda choice: slots * choice + int((counts > choice).sum()) * (most - choice + 4))
 
 
 def _trunks(helds: Sequence[Held], members: Sequence[NDArray[np.int64]], depth: int, count: int, device: torch.device) -> Level:

@@ -55,8 +55,8 @@ class Rows:
 
     ``branch`` is the row of the decode path on which a sample stands: samples of one prompt that have said the same so far
     share one. ``ids``, ``logprobs`` and ``logsumexps`` are (samples, tokens); ``count`` tokens of each are filled. ``uniform``
-    (samples, BLOCK) chooses the tokens of the present block. ``feed`` is the token the next step feeds; a ``closing`` sample is
-    done but for the state at that token.
+    (samples, BLOCK) chooses the tokens of the present block. ``stop`` numbers the stop strings, 0 where there are none.
+    ``feed`` is the token the next step feeds; a ``closing`` sample is done but for the state at that token.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,8 @@ class Rows:
         self.limit = np.zeros(0, np.int64)
         self.feed = np.zeros(0, np.int64)
         self.closing = np.zeros(0, np.bool_)
-        self.watched = np.zeros(0, np.bool_)
+        self.stop = np.zeros(0, np.int64)
+        self._stops: dict[tuple[str, ...], int] = {(): 0}
         self.temperature = np.zeros(0)
         self.top_k = np.zeros(0, np.int64)
         self.top_p = np.zeros(0)
@@ -94,7 +95,8 @@ class Rows:
         self.limit = np.concatenate([self.limit, np.repeat([one.max_tokens for one in decodings], counts)])
         self.feed = np.concatenate([self.feed, np.zeros(added, np.int64)])
         self.closing = np.concatenate([self.closing, np.zeros(added, np.bool_)])
-        self.watched = np.concatenate([self.watched, np.repeat([task.watch is not None for task, _ in members], counts)])
+        stops = [self._stops.setdefault(one.stop, len(self._stops)) for one in decodings]
+        self.stop = np.concatenate([self.stop, np.repeat(stops, counts)])
         self.temperature = np.concatenate([self.temperature, np.repeat([float(one.temperature) for one in decodings], counts)])
         self.top_k = np.concatenate([self.top_k, np.repeat([one.top_k for one in decodings], counts)])
         self.top_p = np.concatenate([self.top_p, np.repeat([float(one.top_p) for one in decodings], counts)])

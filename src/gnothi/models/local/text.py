@@ -14,12 +14,16 @@ class Detokenizer:
     """Text of continuations under a ``transformers`` tokenizer. Special tokens have no text."""
 
     def __init__(self, tokenizer: Any) -> None:
+        # The library's own wrapper around a fast tokenizer takes most of the time of decoding a few tokens.
+        self._fast = getattr(tokenizer, "backend_tokenizer", None)
         self._tokenizer = tokenizer
         self._pieces: dict[int, str] = {}
         self._anchor = self._find_anchor()
         self._anchor_text = self.decode([self._anchor])
 
     def decode(self, ids: Sequence[int]) -> str:
+        if self._fast is not None:
+            return str(self._fast.decode(list(ids), skip_special_tokens=True))
         text = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
 
