@@ -27,7 +27,13 @@ class ModelSettings:
     )
     max_rows: int = field(default=1024, metadata={"help": "continuations that are decoded at once"})
     prefill_tokens: int = field(default=8192, metadata={"help": "prompt tokens that are read in one pass"})
-    cache_mb: int = field(default=4096, metadata={"help": "memory for keys and values of what is being continued, in MB"})
+    cache_mb: int | None = field(
+        default=None,
+        metadata={
+            "help": "memory for keys and values of what is being continued, in MB; none is 4096 on a CPU, "
+            "60 % of what the model leaves free on a GPU"
+        },
+    )
     prefix_cache_mb: int | None = field(
         default=None,
         metadata={

@@ -51,7 +51,7 @@ class TransformersBackend:
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         path, reason = _path(self._network, settings.attention, budget)
-        limits = Limits(settings.max_rows, settings.cache_mb * 2**20 // per_token, settings.prefill_tokens)
+        limits = Limits(settings.max_rows, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         self.capabilities = Capabilities(logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True)
         self.metadata: Mapping[str, str] = {
@@ -202,6 +202,13 @@ def _path(network: Network, wanted: Attention, budget: int) -> tuple[Path, str]:
             ) from error
         return repeated, f"forked attention does not cover {error}"
     return Forked(network, budget), ""
+
+
+def _cache_bytes(megabytes: int | None, device: torch.device) -> int:
+    """The budget for what is being continued, in bytes."""
+    if megabytes is not None:
+        return megabytes * 2**20
+    return torch.cuda.mem_get_info(device)[0] * 3 // 5 if device.type == "cuda" else 2**32
 
 
 def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -> int:

@@ -21,8 +21,8 @@ from gnothi.models.local.prompts import Grid, Level
 IMPLEMENTATION = "gnothi_forked"
 # What an attention layer may pass that changes its result and that the joint softmax does not know.
 _UNKNOWN = ("softcap", "s_aux", "sinks", "position_bias", "indices", "block_indices")
-# Attention scores that are held at once, in numbers, so that they stay in a processor's cache.
-_SCORES = 2**19
+# Attention scores that are held at once, in numbers: what stays in a processor's cache, and 256 MB on an accelerator.
+_SCORES, _SCORES_ON_DEVICE = 2**19, 2**26
 
 
 class Unsupported(Exception):
@@ -167,9 +167,8 @@ def _over(grid: Grid, layer: int, query: Tensor, step: Step, window: int | None)
         groups = queries // position.shape[2]
         reached = (position - window)[:, :, None].expand(-1, -1, groups, -1).reshape(prompts, 1, rows * queries, 1)
     pieces = []
-    # Few queries at a time, so that their scores stay in the processor's cache.
-    most = max(1, _SCORES // (prompts * heads * width)) if asked.device.type == "cpu" else rows * queries
-    most = max(most, min(rows * queries, 16))
+    scores_at_once = _SCORES if asked.device.type == "cpu" else _SCORES_ON_DEVICE
+    most = max(scores_at_once // (prompts * heads * width), 16)
     for start in range(0, rows * queries, most):
         scores = wide(torch.bmm(asked[:, start : start + most], keys))
         if grid.hidden is not None or reached is not None:
