@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 from gnothi.types import ScoredPassage
@@ -21,7 +21,16 @@ class Event:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``event`` names the kind."""
-        return {"event": self.tag, **asdict(self)}
+        return {"event": self.tag, **{item.name: _plain(getattr(self, item.name)) for item in fields(self)}}
+
+
+def _plain(value: Any) -> Any:
+    """Records as dictionaries, all the way down (as ``dataclasses.asdict``, which copies every text and number, too)."""
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    return value
 
 
 @dataclass(frozen=True, slots=True)

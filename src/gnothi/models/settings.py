@@ -25,7 +25,10 @@ class ModelSettings:
     attention: Attention = field(
         default="auto", metadata={"help": "how samples share their prompt; auto forks where the architecture allows it"}
     )
-    max_rows: int = field(default=1024, metadata={"help": "continuations that are decoded at once"})
+    max_rows: int | None = field(
+        default=None,
+        metadata={"help": "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"},
+    )
     prefill_tokens: int = field(default=8192, metadata={"help": "prompt tokens that are read in one pass"})
     cache_mb: int | None = field(
         default=None,

@@ -51,7 +51,8 @@ class TransformersBackend:
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         path, reason = _path(self._network, settings.attention, budget)
-        limits = Limits(settings.max_rows, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
+        most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
+        limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         self.capabilities = Capabilities(logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True)
         self.metadata: Mapping[str, str] = {
@@ -160,13 +161,15 @@ class TransformersBackend:
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
             return []
-        rows = self._tokenizer(list(texts), add_special_tokens=self._renderer.special_tokens, return_attention_mask=False)[
-            "input_ids"
-        ]
+        # The greedy answer and the samples of a question arrive with the same text.
+        distinct = list(dict.fromkeys(texts))
+        special = self._renderer.special_tokens
+        rows = self._tokenizer(distinct, add_special_tokens=special, return_attention_mask=False)["input_ids"]
         # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
         start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
-        cut = [row[:-1] if self._renderer.special_tokens and row and row[-1] in self._eos else row for row in rows]
-        return [list(row) or [start] for row in cut]
+        cut = [row[:-1] if special and row and row[-1] in self._eos else row for row in rows]
+        found = {text: list(row) or [start] for text, row in zip(distinct, cut, strict=True)}
+        return [found[text] for text in texts]
 
     def _score(self, items: Sequence[Scored]) -> None:
         waiting = deque(_by_length(items, self._engine.limits.prefill))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from gnothi.events import ModelCall, emit
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
 
 
 class Wrapper:
@@ -78,7 +79,14 @@ class Seeded(Wrapper):
 def _seeded(decoding: Decoding, operation: str, prompt: Prompt) -> Decoding:
     if decoding.temperature == 0 or decoding.seed is not None:
         return decoding
-    return replace(decoding, seed=derive(operation, prompt, decoding))
+    asked = (prompt.question, prompt.passages, prompt.choices, prompt.answer_so_far)
+    return replace(decoding, seed=derive(operation, _described(prompt.task), asked, decoding))
+
+
+@lru_cache(maxsize=64)
+def _described(task: Task) -> str:
+    """A task is the same for thousands of requests, and long."""
+    return repr(task)
 
 
 class Traced(Wrapper):

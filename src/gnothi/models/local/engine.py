@@ -95,6 +95,9 @@ class Path(Protocol):
         ...
 
 
+# The estimate of branches per sample: where it begins, and how fast it follows what is seen.
+_FIRST, _PACE = 0.5, 0.25
+
 Member = tuple[Task, list[int]]
 """A task and the numbers of some of its samples."""
 
@@ -121,6 +124,7 @@ class Engine:
         self._rows = Rows()
         self._branches = 0
         self._waiting: deque[Member] = deque()
+        self._sharing = _FIRST  # branches a sample comes to, of late
         self.steps = 0
         self.fed = 0
         self.advanced = 0
@@ -165,17 +169,19 @@ class Engine:
 
     def _next_members(self) -> list[Member]:
         """Samples to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
-        if not self._waiting or not self._path.open or self._branches >= self.limits.rows:
+        if not self._waiting or not self._path.open:
             return []
+        # So many samples come to about as many branches as there is room for.
+        most = max(int(self.limits.rows / self._sharing), 1)
         held = self._path.held_tokens
         limit = int(self._rows.limit.max(initial=0))
-        # Samples that are new count as a branch each, the others as what they have come to.
-        samples, branches, reading = len(self._rows), self._branches, 0
+        samples, reading = len(self._rows), 0
         members: dict[tuple[int, ...], list[Member]] = {}
-        while self._waiting and branches < self.limits.rows:
+        while self._waiting and samples < most:
             task, numbers = self._waiting[0]
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
-            taken = min(self.limits.rows - branches, len(numbers))
+            # Samples that start together share what they have in common, so a request is split only when it must be.
+            taken = len(numbers) if len(numbers) <= self.limits.rows else min(len(numbers), most - samples)
             more = new if self._path.shares_prompts else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
             # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.
@@ -184,7 +190,7 @@ class Engine:
             if members and new and reading + new > self.limits.prefill:
                 break
             members.setdefault(task.prompt, []).append((task, numbers[:taken]))
-            samples, branches, held, reading = samples + taken, branches + taken, held + more, reading + new
+            samples, held, reading = samples + taken, held + more, reading + new
             del numbers[:taken]
             if not numbers:
                 self._waiting.popleft()
@@ -192,7 +198,7 @@ class Engine:
 
     def _admit(self, members: list[Member]) -> None:
         prompts = list(dict.fromkeys(task.prompt for task, _ in members))
-        self._network.wanted = self._taps([*self._rows.tasks, *(task for task, _ in members)])
+        self._network.wanted = self._taps([*self._rows.running, *(task for task, _ in members)])
         logits, states = self._path.admit(prompts)
         first, begun = self._branches, len(self._rows)
         places = {prompt: first + number for number, prompt in enumerate(prompts)}
@@ -201,11 +207,12 @@ class Engine:
         self._take(np.arange(begun, len(self._rows)), first, logits, states)
 
     def _taps(self, tasks: Iterable[Task]) -> frozenset[Tap]:
-        return frozenset(task.tap for task in set(tasks) if task.tap is not None)
+        return frozenset(task.tap for task in tasks if task.tap is not None)
 
     def _halve(self, members: Iterable[Member]) -> None:
         """Start every running sample again, fewer at a time. Draws depend on seeds alone, so results stay the same."""
         self._end()
+        self._sharing = 1.0
         self._path.forget()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -221,7 +228,7 @@ class Engine:
         self._waiting.extendleft((task, sorted(samples)) for task, samples in reversed(again.items()))
 
     def _drop_settled(self) -> None:
-        gone = {task for task in set(self._rows.tasks) if task.job.settled}
+        gone = {task for task in self._rows.running if task.job.settled}
         if gone:
             self._keep(np.array([row for row, task in enumerate(self._rows.tasks) if task not in gone], np.int64))
         if any(task.job.settled for task, _ in self._waiting):
@@ -231,13 +238,14 @@ class Engine:
 
     def _step(self) -> None:
         rows = self._rows
-        self._network.wanted = self._taps(rows.tasks)
+        self._network.wanted = self._taps(rows.running)
         feed = np.empty(self._branches, np.int64)
         feed[rows.branch] = rows.feed
         logits, states = self._path.step(torch.from_numpy(feed).to(self._network.device))
         self.steps += 1
         self.fed += self._branches
         self.advanced += len(rows)
+        self._sharing += _PACE * (self._branches / len(rows) - self._sharing)
         self._take(np.arange(len(rows)), 0, logits, states)
 
     def _take(self, span: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> None:

@@ -61,6 +61,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.tasks: list[Task] = []
+        self._running: frozenset[Task] | None = None
         self.tails = np.zeros(0, np.object_)
         self.branch = np.zeros(0, np.int64)
         self.sample = np.zeros(0, np.int64)
@@ -81,10 +82,18 @@ class Rows:
     def __len__(self) -> int:
         return len(self.tasks)
 
+    @property
+    def running(self) -> frozenset[Task]:
+        """The tasks of which samples run."""
+        if self._running is None:
+            self._running = frozenset(self.tasks)
+        return self._running
+
     def append(self, members: Sequence[tuple[Task, Sequence[int]]], branches: Sequence[int]) -> None:
         """Add samples of the given numbers for each task, those of ``members[i]`` on branch ``branches[i]``."""
         counts = [len(samples) for _, samples in members]
         added = sum(counts)
+        self._running = None
         decodings = [task.request.decoding for task, _ in members]
         for task, samples in members:
             self.tasks += [task] * len(samples)
@@ -133,6 +142,7 @@ class Rows:
 
     def keep(self, samples: NDArray[np.int64]) -> None:
         """Go on with these samples only, in this order."""
+        self._running = None
         self.tasks = [self.tasks[sample] for sample in samples.tolist()]
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
