@@ -48,7 +48,8 @@ def lab_questions(count: int) -> list[Question]:
 
 def every(questions: Sequence[Question], count: int) -> list[Question]:
     """``count`` of them, spread evenly, so that all kinds stay in proportion."""
-    return [questions[number * len(questions) // count] for number in range(min(count, len(questions)))]
+    count = min(count, len(questions))
+    return [questions[number * len(questions) // count] for number in range(count)]
 
 
 def seakr(

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import math
 import os
 import platform
 import statistics
@@ -131,36 +132,35 @@ def fit(sizes: Sequence[float], costs: Sequence[Sequence[float]]) -> Fit:
     The interval is Student's. It covers noise and curvature alike: a cost a + b n is a power of n only in the limit.
     """
     import numpy as np
-    from scipy import stats
 
     x = np.log(np.repeat(np.asarray(sizes, float), [len(row) for row in costs]))
-    y = np.log(np.concatenate([np.asarray(row, float) for row in costs]))
-    line = stats.linregress(x, y)
-    half = float(stats.t.ppf(0.975, len(x) - 2) * line.stderr) if len(x) > 2 else float("inf")
+    line = slope(x.tolist(), np.log(np.concatenate([np.asarray(row, float) for row in costs])).tolist())
     ordered = sorted(zip(sizes, (statistics.median(row) for row in costs), strict=True))
     (size_a, cost_a), (size_b, cost_b) = ordered[-2:]
-    last = float(np.log(cost_b / cost_a) / np.log(size_b / size_a))
-    return Fit(float(line.slope), float(line.slope) - half, float(line.slope) + half, last)
+    return Fit(line.median, line.low, line.high, math.log(cost_b / cost_a) / math.log(size_b / size_a))
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> Spread:
-    """Least-squares slope of y over x with its 95 % interval (Student's), as a Spread; at least three points."""
+    """Least-squares slope of y over x with its 95 % interval (Student's), infinite for two points, as a Spread."""
     from scipy import stats
 
     line = stats.linregress(x, y)
-    half = float(stats.t.ppf(0.975, len(x) - 2) * line.stderr)
+    error = float(line.stderr) if math.isfinite(line.stderr) else 0.0  # not a number where all y are equal
+    half = float(stats.t.ppf(0.975, len(x) - 2)) * error if len(x) > 2 else math.inf
     return Spread(float(line.slope), float(line.slope) - half, float(line.slope) + half, len(x))
 
 
 def as_json(value: Any) -> Any:
-    """Dataclasses inside mappings and sequences as plain data; numbers with six digits."""
+    """Dataclasses inside mappings and sequences as plain data; numbers with six digits, None for what is not finite."""
     if isinstance(value, Spread | Fit):
         return as_json(asdict(value))
     if isinstance(value, Mapping):
         return {str(key): as_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [as_json(one) for one in value]
-    return float(f"{value:.6g}") if isinstance(value, float) and value == value and abs(value) != float("inf") else value
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
             if len(processors) == number:
                 processors.append({})
             processors[number][name] = statistics.median(answer["cpu_seconds"] for answer in answers)
-            return statistics.median(answer["seconds"] for answer in answers)
+            return float(statistics.median(answer["seconds"] for answer in answers))
 
         rounds = interleave(list(workers), timed, given.repeats)
         return {

@@ -15,6 +15,7 @@ WARM = Decoding(temperature=1.0)
 
 class Spy(Scripted):
     metadata: Mapping[str, str] = {"device": "none"}
+    statistics: Mapping[str, int] = {"steps": 3}
 
     def __init__(self) -> None:
         super().__init__(lambda _: Reply("Jane Austen"), name="spy")
@@ -80,5 +81,7 @@ async def test_wrappers_pass_on_what_the_model_says_of_itself() -> None:
     assert model.name == "spy"
     assert model.metadata == {"device": "none"}
     assert model.capabilities.hidden_states
+    assert model.statistics == {"steps": 3}
     assert Traced(Scripted({})).metadata == {}
+    assert Traced(Scripted({})).statistics == {}
     await model.aclose()

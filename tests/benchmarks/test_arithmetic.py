@@ -1,0 +1,79 @@
+"""What the programs compute from what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import memory, throughput, uncertainty
+from benchmarks._lab_runs import LabRun, every
+from benchmarks._shared import spread
+from benchmarks.where_time_goes import METHODS, Clock, result
+from gnothi.types import Question
+
+
+def test_occupancy_counts_rows_against_slots() -> None:
+    # Ten steps of 100 rows, then ten of 20 for the last answer.
+    run = LabRun(2, 4.0, 3.0, slots=100, steps=[10, 20], fed_rows=[1000, 1200])
+    assert run.per_second == 0.5
+    assert run.occupancy() == pytest.approx(0.6)
+    assert run.occupancy(0.5) == 1.0
+    assert run.rows_per_step() == 60.0
+
+
+def test_a_sample_of_questions_is_spread_evenly() -> None:
+    questions = [Question(str(number), "") for number in range(10)]
+    assert [question.id for question in every(questions, 4)] == ["0", "2", "5", "7"]
+    assert every(questions, 99) == questions
+
+
+def test_uncertainty_is_held_against_what_was_asked() -> None:
+    rounds = [
+        {"floor": 1.0, "ours, cold": 1.6, "ours, warm": 1.4, "library": 26.0, "procedure": 18.0},
+        {"floor": 2.0, "ours, cold": 3.2, "ours, warm": 2.8, "library": 52.0, "procedure": 36.0},
+    ]
+    extra = {"floor": 80.0, "ours, cold": 90.0, "ours, warm": 120.0, "library": 2000.0, "procedure": 900.0}
+    found = uncertainty.compare(rounds, rounds, extra, 1500)
+    assert found["multiples_of_floor"]["ours, cold"] == spread([1.6, 1.6])
+    assert found["faster_than"]["procedure"]["ours, cold"].median == pytest.approx(11.25)
+    assert found["memory_share_of_library"]["ours, warm"] == pytest.approx(0.06)
+    assert list(found["targets_met"].values()) == [True, True, True, False, True, False]
+    assert uncertainty.compare(rounds, rounds, extra, 700)["targets_met"] == {}
+
+
+def test_throughput_targets_take_the_best_concurrency() -> None:
+    level = {"faster": spread([9.0]), "occupancy": spread([0.8]), "occupancy_until_90": spread([0.9])}
+    alone = {"faster": spread([1.0]), "occupancy": spread([0.02]), "occupancy_until_90": spread([0.02])}
+    assert list(throughput.targets({"1": alone, "64": level}).values()) == [True, False, True]
+
+
+def test_growth_leaves_out_what_fills_caches() -> None:
+    figures = [{"answered": n, "resident_mb": 500.0 + min(n, 200) + 0.001 * n, "peak_mb": 900.0} for n in range(0, 1001, 100)]
+    grown = memory.growth(figures, 200)
+    assert grown["resident_mb"]["added"] == pytest.approx(0.8)
+    assert grown["resident_mb"]["per_1000"].median == pytest.approx(1.0)
+    assert grown["peak_mb"]["added"] == 0.0
+    assert memory.growth(figures[:1], 200)["resident_mb"] == {"added": None, "per_1000": None}
+
+
+def test_own_times_of_nested_functions_add_up() -> None:
+    ticks: Iterator[float] = iter([0.0, 0.0, 1.0, 3.0, 4.0, 6.0, 7.0, 10.0])
+    clock = Clock(lambda: next(ticks))
+    clock.enter("engine", "choosing")  # (0) 0
+    clock.enter("engine", "prefill")  # 1
+    clock.enter("engine", "linear")  # 3: inside a prefill everything is a part of it
+    clock.leave()  # 4
+    clock.leave()  # 6
+    clock.leave()  # 7
+    assert clock.spent["engine"] == {"choosing": 2.0, "prefill": 4.0, "prefill: linear": 1.0}
+    assert clock.calls["prefill: linear"] == 1
+    shares = result(clock, 7.0, {}, [])["shares"]["engine"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
+def test_what_no_place_covers_is_the_rest() -> None:
+    clock = Clock()
+    clock.spent[METHODS]["seeds"] = 1.0
+    shares = result(clock, 4.0, {METHODS: 4.0}, [])["shares"][METHODS]
+    assert shares == {"methods, wrappers and asyncio": 0.75, "seeds": 0.25}

@@ -1,0 +1,80 @@
+"""Every program runs in its smallest form and prints one JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--layers", "2", "--hidden", "64", "--tokens", "3"]
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def document(*command: str) -> Any:
+    done = run(*command, "--json", "--repeats", "2", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_all_are_listed() -> None:
+    listed = run("benchmarks").stdout
+    for name in ("uncertainty", "throughput", "memory", "scaling", "retrieval", "where_time_goes"):
+        assert f"{name} " in listed
+    assert "_shared" not in listed
+
+
+@pytest.mark.slow
+def test_uncertainty() -> None:
+    found = document("benchmarks.uncertainty", "--sizes", "40:20", "--k", "3", "--inner", "1", *SMALL)
+    (result,) = found["results"]
+    assert list(result["multiples_of_floor"]) == ["floor", "ours, cold", "ours, warm", "library", "procedure"]
+    assert result["multiples_of_floor"]["floor"]["median"] == 1.0
+    assert len(result["seconds"]) == 2
+    assert result["targets_met"] == {}
+
+
+@pytest.mark.slow
+def test_throughput() -> None:
+    found = document("benchmarks.throughput", "--questions", "4", "--alone", "2", "--concurrency", "4", "--set", "samples=2")
+    assert list(found["levels"]) == ["1", "4"]
+    assert found["levels"]["1"]["questions"] == 2
+    assert 0 < found["levels"]["4"]["occupancy"]["median"] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_memory() -> None:
+    found = document("benchmarks.memory", "--questions", "6", "--every", "2", "--settled", "2", "--set", "samples=2")
+    assert [figure["answered"] for figure in found["runs"][0]["figures"]] == [0, 2, 4, 6]
+    assert found["runs"][0]["growth"]["resident_mb"]["per_1000"] is not None
+
+
+@pytest.mark.slow
+def test_scaling() -> None:
+    few = ["--samples", "1,3", "--prompts", "60,90", "--concurrency", "1,2", "--questions", "2", "--corpora", "200,400"]
+    found = document("benchmarks.scaling", *few, *SMALL)
+    assert len(found["results"]) == 6
+    assert all(result["fit"]["exponent"] is not None for result in found["results"].values())
+
+
+@pytest.mark.slow
+def test_where_time_goes() -> None:
+    found = document("benchmarks.where_time_goes", "--questions", "2", "--k", "2", *SMALL)
+    assert list(found["results"]) == ["prompt200", "prompt1500", "lab"]
+    for result in found["results"].values():
+        assert result["not_found"] == []
+        assert sum(result["shares"]["engine"].values()) == pytest.approx(1.0, abs=1e-3)
+        assert result["calls"]["linear layers"] > 0
+    assert "BM25" in found["results"]["lab"]["shares"].get("search", {"BM25": 0})
