@@ -28,14 +28,18 @@ PLACES = (
     (ENGINE, "torch.nn", "Linear.forward", "linear layers"),
     (ENGINE, "gnothi.models.local.passes", "Network.prefill", "prefill"),
     (ENGINE, "gnothi.models.local.passes", "Network.forward", "the library's other layers and its Python"),
-    (ENGINE, "gnothi.models.local.forked", "_shared_part", "attention over prompts"),
-    (ENGINE, "gnothi.models.local.forked", "_own_part", "attention over own tokens"),
-    (ENGINE, "gnothi.models.local.forked", "_store", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.forked", "Forked.reserve", "keeping keys and values"),
+    (ENGINE, "gnothi.models.local.forked", "Forked._read_rest", "prefill"),
+    (ENGINE, "gnothi.models.local.attention", "_shared", "attention over prompts"),
+    (ENGINE, "gnothi.models.local.continuations", "Continuations.part", "attention over own tokens"),
+    (ENGINE, "gnothi.models.local.attention", "Fed.part", "attention over own tokens"),
+    (ENGINE, "gnothi.models.local.continuations", "Continuations.receive", "keeping keys and values"),
     (ENGINE, "gnothi.models.local.forked", "Forked.keep", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.prompts", "Shelf.add", "keeping keys and values"),
+    (ENGINE, "gnothi.models.local.prompts", "Shelf.append", "keeping keys and values"),
+    (ENGINE, "gnothi.models.local.prefixes", "Prefixes.add", "keeping keys and values"),
+    (ENGINE, "gnothi.models.local.prefixes", "Prefixes.match", "keeping keys and values"),
     (ENGINE, "gnothi.models.local.forked", "lay_out", "laying rows out"),
     (ENGINE, "gnothi.models.local.forked", "Forked.step", "laying rows out"),
+    (ENGINE, "gnothi.models.local.engine", "regroup", "rows that come and go"),
     (ENGINE, "gnothi.models.local.engine", "choose", "choosing tokens"),
     (ENGINE, "gnothi.models.local.engine", "Rows.append", "rows that come and go"),
     (ENGINE, "gnothi.models.local.engine", "Rows.keep", "rows that come and go"),
@@ -146,14 +150,16 @@ def attention_wrapped(clock: Clock) -> Iterator[None]:
     from transformers import AttentionInterface
 
     from gnothi.models.local import forked
+    from gnothi.models.local.attention import IMPLEMENTATION, attend
 
-    plain, forked.attend = forked.attend, clock.wrapped(forked.attend, ENGINE, "attention")
-    AttentionInterface.register(forked.IMPLEMENTATION, forked.attend)
+    timed = clock.wrapped(attend, ENGINE, "attention")
+    vars(forked)["attend"] = timed
+    AttentionInterface.register(IMPLEMENTATION, timed)
     try:
         yield
     finally:
-        forked.attend = plain
-        AttentionInterface.register(forked.IMPLEMENTATION, plain)
+        vars(forked)["attend"] = attend
+        AttentionInterface.register(IMPLEMENTATION, attend)
 
 
 def prompt(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
