@@ -16,6 +16,7 @@ import torch
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, Request, Result, Score
+from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.local.attention import Unsupported
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
 from gnothi.models.local.forked import Forked, check
@@ -25,7 +26,7 @@ from gnothi.models.local.rows import Task
 from gnothi.models.local.scoring import score
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
-from gnothi.models.rendering import Renderer, join
+from gnothi.models.rendering import Renderer
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, StateSpec
 
@@ -42,9 +43,9 @@ class TransformersBackend:
         settings = settings or ModelSettings()
         self.name = name
         self._model = model.eval()
-        self._tokenizer = tokenizer
         self._renderer = renderer
-        self._eos = _end_tokens(model, tokenizer)
+        self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
+        self._encoder = Encoder(tokenizer, renderer, self._eos)
         self._context = _context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
@@ -119,7 +120,7 @@ class TransformersBackend:
             except Exception as error:  # noqa: BLE001 - a prompt that a template refuses is that request's failure alone
                 job.finish(error)
         scores: list[tuple[Job[Request, Result], Score, list[int], list[list[int]]]] = []
-        for (job, text), ids in zip(rendered, self._encode([text for _, text in rendered]), strict=True):
+        for (job, text), ids in zip(rendered, self._encoder.encode([text for _, text in rendered]), strict=True):
             try:
                 if isinstance(job.request, Continue):
                     self._engine.submit(self._task(job, job.request, ids))
@@ -149,27 +150,9 @@ class TransformersBackend:
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _continuations(self, request: Score, text: str, ids: list[int]) -> list[list[int]]:
-        """Tokens of each continuation as they follow the prompt's."""
-        joint = self._encode([join(text, continuation) for continuation in request.continuations])
-        alone = self._tokenizer(list(request.continuations), add_special_tokens=False)["input_ids"] if joint else []
-        tokens = [
-            whole[len(ids) :] if whole[: len(ids)] == ids else list(part) for whole, part in zip(joint, alone, strict=True)
-        ]
+        tokens = self._encoder.continuations(text, ids, request.continuations)
         self._check_length(len(ids) + max(map(len, tokens), default=0))
         return tokens
-
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        # The greedy answer and the samples of a question arrive with the same text.
-        distinct = list(dict.fromkeys(texts))
-        special = self._renderer.special_tokens
-        rows = self._tokenizer(distinct, add_special_tokens=special, return_attention_mask=False)["input_ids"]
-        # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
-        start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
-        cut = [row[:-1] if special and row and row[-1] in self._eos else row for row in rows]
-        found = {text: list(row) or [start] for text, row in zip(distinct, cut, strict=True)}
-        return [found[text] for text in texts]
 
     def _score(self, items: Sequence[Scored]) -> None:
         waiting = deque(_by_length(items, self._engine.limits.prefill))
@@ -238,15 +221,6 @@ def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
         chunk.append(item)
     if chunk:
         yield chunk
-
-
-def _end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Ids that end a continuation: the tokenizer's first, then those of the generation settings and the configuration."""
-    found: list[int] = []
-    for source in (tokenizer, getattr(model, "generation_config", None), model.config.get_text_config()):
-        ids = getattr(source, "eos_token_id", None)
-        found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
-    return tuple(dict.fromkeys(found))
 
 
 def _context_length(model: Any, tokenizer: Any) -> int | None:

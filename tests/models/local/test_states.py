@@ -23,7 +23,7 @@ def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> No
     with torch.inference_mode(), taps.reading(wanted) as read:
         model(ids)
     contribution, output = read[Tap(1, "ffn")], read[Tap(1, "residual")]
-    silence = taps._module(Tap(1, "ffn")).register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
+    silence = taps.module(Tap(1, "ffn")).register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
     with torch.inference_mode(), taps.reading(frozenset({Tap(1, "residual")})) as without:
         model(ids)
     silence.remove()

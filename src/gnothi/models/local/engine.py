@@ -21,8 +21,8 @@ from gnothi.models.local.choice import choose
 from gnothi.models.local.passes import Captured, Network
 from gnothi.models.local.rows import Rows, Task
 from gnothi.models.local.states import Tap
-from gnothi.models.local.text import CONTEXT_TOKENS, Detokenizer
-from gnothi.types import Finish, Generation, Token
+from gnothi.models.local.text import CONTEXT_TOKENS, Detokenizer, write_out
+from gnothi.types import Finish, Generation
 
 
 class Reading(Protocol):
@@ -341,21 +341,9 @@ class Engine:
         ids = rows.ids[row, :count].tolist()
         if finish == "eos":
             ids.pop()
-        context = task.prompt[-CONTEXT_TOKENS:]
-        text = self._detokenizer.text(context, ids)
-        shares = self._detokenizer.split(context, ids, text)
-        cut = task.watch.cut(text) if task.watch is not None else None
-        if cut is not None:
-            text, finish = text[:cut], "stop"
-        tokens, length = [], 0
-        numbers = zip(shares, rows.logprobs[row].tolist(), rows.logsumexps[row].tolist(), ids, strict=False)
-        for share, logprob, logsumexp, token in numbers:
-            if cut is not None and length >= cut:
-                break
-            share = share if cut is None else share[: cut - length]
-            length += len(share)
-            tokens.append(Token(share, logprob, logsumexp, token))
-        return Generation(text, tuple(tokens), finish, len(task.prompt), count)
+        numbers = (rows.logprobs[row].tolist(), rows.logsumexps[row].tolist())
+        text, tokens, cut = write_out(self._detokenizer, task.watch, task.prompt[-CONTEXT_TOKENS:], ids, *numbers)
+        return Generation(text, tokens, "stop" if cut else finish, len(task.prompt), count)
 
     def _keep(self, samples: NDArray[np.int64]) -> None:
         """Go on with these samples only; those of one branch that feed the same token stay together, others part."""

@@ -33,34 +33,44 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
-    folder = Path(spec).expanduser()
-    local = folder.is_dir()
-    if not local and (folder.exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1):
-        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is no folder. {_EXPECTED}")
-    if local and not (folder / "config.json").is_file():
-        raise ModelUnavailable(f"cannot load model {name!r}: the folder {spec} holds no config.json. {_EXPECTED}")
+    source, folder = locate(spec, name)
     cuda = torch.cuda.is_available()
     if settings.device == "cuda" and not cuda:
         raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use --set model.device=cpu.")
     device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
     precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
-    source = str(folder) if local else spec
-    if not local:
-        _reach(spec, name)
     try:
-        with _no_progress_bars():
+        with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source)
             model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, precision))
         model = model.to(device).eval()
     # The library raises many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}") from error
-    return model, tokenizer, _declared(folder) if local else Declaration()
+        raise unloadable(name, error) from error
+    return model, tokenizer, declared(folder)
+
+
+def locate(spec: str, name: str) -> tuple[str, Path | None]:
+    """What the library is to load, and its folder (None for a hub id). Raises ModelUnavailable when there is no such model."""
+    folder = Path(spec).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelUnavailable(f"cannot load model {name!r}: the folder {spec} holds no config.json. {_EXPECTED}")
+        return str(folder), folder
+    if folder.exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1:
+        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is no folder. {_EXPECTED}")
+    _reach(spec, name)
+    return spec, None
+
+
+def unloadable(name: str, error: Exception) -> ModelUnavailable:
+    """What a user is told of whatever a library raised."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}")
 
 
 @contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
     """Loading shows a bar for weights, which would stand in the middle of a command's own output."""
     from transformers.utils import logging
 
@@ -92,8 +102,10 @@ _EXPECTED = (
 )
 
 
-def _declared(folder: Path) -> Declaration:
+def declared(folder: Path | None) -> Declaration:
     """What the folder's ``gnothi.json`` says; nothing where there is none."""
+    if folder is None:
+        return Declaration()
     path = folder / DECLARATION
     if not path.is_file():
         return Declaration()

@@ -54,14 +54,14 @@ class Taps:
         if not 0 <= layer < count:
             raise InvalidSetting(f"hidden state layer: got {spec.layer}, expected 0 to {count - 1} for this model.")
         tap = Tap(layer, spec.site)
-        self._module(tap)
+        self.module(tap)
         return tap
 
     @contextmanager
     def reading(self, taps: frozenset[Tap]) -> Iterator[dict[Tap, Tensor]]:
         """The dictionary receives, per tap, the output of the forward pass inside the block: (rows, tokens, hidden size)."""
         for tap in taps - self._hooked:
-            self._module(tap).register_forward_hook(self._hook(tap))
+            self.module(tap).register_forward_hook(self._hook(tap))
             self._hooked.add(tap)
         self._wanted, self._read = taps, {}
         try:
@@ -76,7 +76,8 @@ class Taps:
 
         return keep
 
-    def _module(self, tap: Tap) -> nn.Module:
+    def module(self, tap: Tap) -> nn.Module:
+        """The module whose output is wanted. Raises UsageError where the architecture has none."""
         assert self._layers is not None
         layer = self._layers[tap.layer]
         if tap.site == "residual":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from gnothi.types import Token
 
 # Decoding the end of the prompt along gives a continuation the leading space (or not) that it has in context.
 CONTEXT_TOKENS = 8
@@ -86,3 +88,33 @@ class StopWatch:
         """Where the first stop string begins, None where there is none."""
         places = [at for at in map(text.find, self.stop) if at >= 0]
         return min(places, default=None)
+
+
+class Written(NamedTuple):
+    """A finished continuation. ``cut`` says whether a stop string ended it."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    cut: bool
+
+
+def write_out(
+    detokenizer: Detokenizer,
+    watch: StopWatch | None,
+    context: Sequence[int],
+    ids: Sequence[int],
+    logprobs: Sequence[float],
+    logsumexps: Sequence[float | None],
+) -> Written:
+    """Text and tokens of a continuation ``ids`` (without the end-of-sequence token) of a prompt that ends with ``context``."""
+    text = detokenizer.text(context, ids)
+    shares = detokenizer.split(context, ids, text)
+    cut = watch.cut(text) if watch is not None else None
+    tokens, length = [], 0
+    for share, logprob, logsumexp, token in zip(shares, logprobs, logsumexps, ids, strict=False):
+        if cut is not None and length >= cut:
+            break
+        share = share if cut is None else share[: cut - length]
+        length += len(share)
+        tokens.append(Token(share, logprob, logsumexp, token))
+    return Written(text[:cut], tuple(tokens), cut is not None)

@@ -1,0 +1,51 @@
+"""Prompts and continuations as token ids, alike for every backend that has the model's tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gnothi.models.rendering import Renderer, join
+
+
+class Encoder:
+    """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation."""
+
+    def __init__(self, tokenizer: Any, renderer: Renderer, eos: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self._renderer = renderer
+        self._eos = tuple(eos)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of rendered prompts, at least one each."""
+        if not texts:
+            return []
+        # The greedy answer and the samples of a question arrive with the same text.
+        distinct = list(dict.fromkeys(texts))
+        special = self._renderer.special_tokens
+        rows = self._tokenizer(distinct, add_special_tokens=special, return_attention_mask=False)["input_ids"]
+        # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
+        start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
+        cut = [row[:-1] if special and row and row[-1] in self._eos else row for row in rows]
+        found = {text: list(row) or [start] for text, row in zip(distinct, cut, strict=True)}
+        return [found[text] for text in texts]
+
+    def continuations(self, text: str, ids: Sequence[int], continuations: Sequence[str]) -> list[list[int]]:
+        """Tokens of each continuation as they follow those of the prompt ``text``, which are ``ids``."""
+        if not continuations:
+            return []
+        joint = self.encode([join(text, continuation) for continuation in continuations])
+        alone = self._tokenizer(list(continuations), add_special_tokens=False)["input_ids"]
+        return [
+            whole[len(ids) :] if whole[: len(ids)] == list(ids) else list(part)
+            for whole, part in zip(joint, alone, strict=True)
+        ]
+
+
+def end_tokens(*sources: Any) -> tuple[int, ...]:
+    """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration; None is fine)."""
+    found: list[int] = []
+    for source in sources:
+        ids = getattr(source, "eos_token_id", None)
+        found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
+    return tuple(dict.fromkeys(found))
