@@ -207,7 +207,7 @@ class NetworkConformance(LanguageModelConformance):
         known = [number for number in ids if number is not None]
         return [*known, network.tokenizer.eos_token_id] if generation.finish == "eos" else known
 
-    def check_numbers(self, network: Network, prompt: Prompt, generation: Generation) -> None:
+    def check_numbers(self, model: LanguageModel, network: Network, prompt: Prompt, generation: Generation) -> None:
         prompt_ids = network.prompt_ids(prompt)
         ids = self.tokens(network, generation)
         logits, _, _ = network.refeed(prompt_ids + ids, 0)
@@ -215,7 +215,10 @@ class NetworkConformance(LanguageModelConformance):
         sums = np.log(np.exp(logits).sum(axis=-1))[len(prompt_ids) - 1 :]
         for token, logprob, logsumexp in zip(generation.tokens, expected, sums, strict=False):
             assert token.logprob == pytest.approx(logprob, abs=network.tolerance)
-            assert token.logsumexp == pytest.approx(logsumexp, abs=network.tolerance)
+            if model.capabilities.energy:
+                assert token.logsumexp == pytest.approx(logsumexp, abs=network.tolerance)
+            else:
+                assert token.logsumexp is None
         assert generation.prompt_tokens == len(prompt_ids)
         assert generation.generated_tokens == len(ids)
 
@@ -242,10 +245,10 @@ class NetworkConformance(LanguageModelConformance):
         )
         for number, samples in enumerate(together):
             for generation in samples.generations:
-                self.check_numbers(network, PROMPTS[number // 3], generation)
+                self.check_numbers(model, network, PROMPTS[number // 3], generation)
         alone = await model.sample(PROMPTS[2], 2, WARM)
         for generation in alone.generations:
-            self.check_numbers(network, PROMPTS[2], generation)
+            self.check_numbers(model, network, PROMPTS[2], generation)
 
     @pytest.mark.parametrize("site", get_args(Site))
     @pytest.mark.parametrize("position", get_args(Position))
@@ -274,7 +277,8 @@ class NetworkConformance(LanguageModelConformance):
     async def test_states_after_a_stop_string(self, model: LanguageModel, network: Network) -> None:
         """The token that completed the stop string is the ending one, though it is not among the generation's tokens."""
         samples = await model.sample(PROMPTS[1], 8, WARM, StateSpec(None, "residual", "predicting"))
-        whole = next(generation for generation in samples.generations if len(generation.tokens) >= 4)
+        # The third token must have text, which special tokens lack.
+        whole = next(one for one in samples.generations if len(one.tokens) >= 4 and one.tokens[2].text.strip())
         row = samples.generations.index(whole)
         stop = whole.tokens[2].text.strip()
         spec = StateSpec(1, "ffn", "fed_eos")

@@ -62,10 +62,18 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**_SHAPE)),
     "mistral": lambda: MistralForCausalLM(MistralConfig(**_GROUPED, head_dim=8, sliding_window=8)),
 }
+# vLLM's attention on a CPU takes heads of 32 and more.
+_WIDE: dict[str, Any] = {**_GROUPED, "head_dim": 32}
+WIDE_ARCHITECTURES: dict[str, Callable[[], Any]] = {
+    "llama": lambda: LlamaForCausalLM(LlamaConfig(**_WIDE)),
+    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**_WIDE)),
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE, sliding_window=8, layer_types=_WINDOWS)),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SHAPE, "hidden_size": 128})),
+}
 
 
-def build_model(architecture: str, dtype: torch.dtype = torch.float32) -> Any:
+def build_model(architecture: str, dtype: torch.dtype = torch.float32, wide: bool = False) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        model = ARCHITECTURES[architecture]()
+        model = (WIDE_ARCHITECTURES if wide else ARCHITECTURES)[architecture]()
     return model.to(dtype).eval()

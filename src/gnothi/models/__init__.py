@@ -14,10 +14,11 @@ __all__ = ["ModelSettings", "load_model"]
 
 LAB = "lab"
 LAB_FOLDER = Path(__file__).parent.parent / "lab" / "model"
+VLLM = "vllm:"
 
 
 def load_model(spec: str, settings: ModelSettings | None = None) -> Wrapper:
-    """The model a spec names: ``lab``, a folder, or a hub id.
+    """The model a spec names: ``lab``, a folder, or a hub id; with ``vllm:`` before it, run by vLLM.
 
     Its calls are traced (events.ModelCall), seeded and batched; ``metadata`` says how it runs. Raises ModelUnavailable,
     MissingDependency, InvalidSetting, or UsageError for kinds of models that this version lacks.
@@ -27,11 +28,20 @@ def load_model(spec: str, settings: ModelSettings | None = None) -> Wrapper:
         raise UsageError(
             f"model {spec!r}: models behind an API are not available in this version; use 'lab', a folder or a hub id."
         )
-    if not spec.strip():
-        raise UsageError("no model was named: got an empty text, expected 'lab', a folder or a hub id.")
+    source = spec.removeprefix(VLLM)
+    if not source.strip():
+        raise UsageError(
+            f"no model was named: got {spec!r}, expected 'lab', a folder or a hub id, or one of them after 'vllm:'."
+        )
+    source = str(LAB_FOLDER) if source == LAB else source
+    if spec.startswith(VLLM):
+        from gnothi.models.vllm.loading import load as start
+
+        served, declared = start(source, spec, settings)
+        return Traced(Seeded(Calibrated(Batched(served), declared.thresholds)))
     from gnothi.models.local.loading import load
 
-    model, tokenizer, declared = load(str(LAB_FOLDER) if spec == LAB else spec, spec, settings)
+    model, tokenizer, declared = load(source, spec, settings)
     from gnothi.models.transformers import TransformersBackend
 
     renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)

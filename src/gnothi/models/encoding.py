@@ -43,7 +43,7 @@ class Encoder:
 
 
 def end_tokens(*sources: Any) -> tuple[int, ...]:
-    """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration; None is fine)."""
+    """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration)."""
     found: list[int] = []
     for source in sources:
         ids = getattr(source, "eos_token_id", None)

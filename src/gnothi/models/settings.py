@@ -14,7 +14,7 @@ Attention = Literal["auto", "forked", "repeated"]
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Settings of the in-process backend."""
+    """Settings of the backends that run a model here: in this process, or under vLLM, which the last three are for."""
 
     device: Device = field(default="auto", metadata={"help": "where the model runs; auto takes a GPU when there is one"})
     dtype: Precision = field(default="auto", metadata={"help": "precision; auto is bfloat16 on a GPU, float32 on a CPU"})
@@ -43,4 +43,11 @@ class ModelSettings:
             "help": "memory for keys and values of prompts' beginnings that later prompts may share, in MB; 0 keeps none; "
             "none is room for 16,384 tokens, but at most an eighth of the device's memory"
         },
+    )
+    gpu_memory: float = field(default=0.9, metadata={"help": "share of the GPU's memory that vLLM takes"})
+    context: int = field(
+        default=0, metadata={"help": "tokens of prompt and reply under vLLM; 0 is what the model and memory allow"}
+    )
+    eager: bool = field(
+        default=True, metadata={"help": "vLLM without compiled graphs; false is faster and gives no hidden states"}
     )

@@ -1,0 +1,310 @@
+"""Requests on vLLM's engine: samples of a request in one vLLM request, states by feeding prompt and completion again.
+
+vLLM batches by itself. This loop adds what arrives between two of its steps, so that requests join while others run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.concurrency import Inbox, Job
+from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
+from gnothi.models.batched import Continue, Request, Result, Score
+from gnothi.models.encoding import Encoder
+from gnothi.models.local.states import Tap
+from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.rendering import Renderer
+from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
+from gnothi.models.vllm.scoring import Prefix, assemble, questions
+from gnothi.models.vllm.worker import Feed
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Samples, StateSpec
+
+
+class Errand(Protocol):
+    """A job on its way. ``pending`` are the vLLM requests it waits for."""
+
+    job: Job[Request, Result]
+    pending: set[str]
+
+    def receive(self, output: Any) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Draw:
+    """Samples. ``drawn`` is empty until vLLM has sampled; ``feeds`` then maps each sequence that is fed again to its number."""
+
+    job: Job[Request, Result]
+    request: Continue
+    prompt: Ids
+    tap: Tap | None
+    watch: StopWatch | None
+    pending: set[str] = field(default_factory=set)
+    completions: Sequence[Any] = ()
+    drawn: list[Drawn] = field(default_factory=list)
+    sequences: list[Ids] = field(default_factory=list)
+    feeds: dict[Ids, int] = field(default_factory=dict)
+
+    def receive(self, output: Any) -> None:
+        if not self.feeds:
+            self.completions = output.outputs
+
+    def finish(self, states: Mapping[int, NDArray[np.float32]] | None = None) -> None:
+        """Hand over; greedy continuations of one prompt are all the same, and were drawn once."""
+        rows = [0] * self.request.n if len(self.drawn) == 1 else range(self.request.n)
+        generations = tuple(self.drawn[row].generation for row in rows)
+        stacked = None
+        if states is not None:
+            stacked = np.stack([states[self.feeds[self.sequences[row]]] for row in rows])
+        self.job.finish(Samples(generations, stacked))
+
+
+@dataclass(slots=True, eq=False)
+class Weigh:
+    """Scores. ``prefixes`` says which prefix of the continuations each vLLM request asks about."""
+
+    job: Job[Request, Result]
+    request: Score
+    prompt: Ids
+    continuations: list[list[int]]
+    pending: set[str] = field(default_factory=set)
+    prefixes: dict[str, Prefix] = field(default_factory=dict)
+    replies: dict[tuple[Prefix, int], float] = field(default_factory=dict)
+
+    def receive(self, output: Any) -> None:
+        prefix = self.prefixes[output.request_id]
+        for token, found in output.outputs[0].logprobs[0].items():
+            self.replies[prefix, token] = min(0.0, float(found.logprob))
+
+    def finish(self) -> None:
+        scores = zip(self.request.continuations, assemble(self.continuations, self.replies), strict=True)
+        self.job.finish(tuple(ContinuationScore(text, numbers, len(self.prompt)) for text, numbers in scores))
+
+
+class VLLMBackend:
+    """``engine`` is vLLM's ``LLMEngine``, ``tokenizer`` the model's as ``transformers`` loads it.
+
+    ``eos`` are the ids that end a continuation. ``context`` is how many tokens a prompt and its reply may have. ``no_states``
+    says why the engine gives no hidden states; empty when it does.
+    """
+
+    def __init__(
+        self,
+        engine: Any,
+        tokenizer: Any,
+        renderer: Renderer,
+        *,
+        name: str,
+        eos: Sequence[int],
+        context: int,
+        no_states: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.capabilities = Capabilities(logprobs=True, hidden_states=not no_states, scoring=True)
+        self.metadata: Mapping[str, str] = {**(metadata or {}), "renderer": renderer.name}
+        self._engine = engine
+        self._renderer = renderer
+        self._encoder = Encoder(tokenizer, renderer, eos)
+        self._detokenizer = Detokenizer(tokenizer)
+        self._eos = tuple(eos)
+        self._context = context
+        self._no_states = no_states
+        self._taps: dict[StateSpec, Tap] = {}
+        self._errands: dict[str, Errand] = {}
+        self._numbers = count()
+
+    def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
+        inbox: Inbox[Request, Result] = Inbox()
+        jobs = [inbox.put(request) for request in batch]
+        self.serve(inbox)
+        failures = [job.future.exception() for job in jobs]
+        return [
+            failure if isinstance(failure, Exception) else job.future.result()
+            for job, failure in zip(jobs, failures, strict=True)
+        ]
+
+    def serve(self, inbox: Inbox[Request, Result]) -> None:
+        try:
+            while True:
+                jobs = inbox.take()
+                for job in jobs:
+                    self._receive(job)
+                self._drop_settled()
+                if self._errands:
+                    self._advance()
+                elif not jobs:
+                    return
+        except Exception as error:
+            self._errands.clear()
+            raise self._failed(error) from error
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.engine_core.shutdown()
+            self._engine = None
+
+    # --- requests to work -------------------------------------------------------------------------------------------
+
+    def _receive(self, job: Job[Request, Result]) -> None:
+        request = job.request
+        try:
+            text = self._renderer.render(request.prompt)
+            (ids,) = self._encoder.encode([text])
+            if isinstance(request, Continue):
+                self._draw(job, request, tuple(ids))
+            else:
+                self._weigh(job, request, tuple(ids), self._encoder.continuations(text, ids, request.continuations))
+        except GnothiError as error:
+            job.finish(error)
+        except Exception as error:  # noqa: BLE001 - a request that a template or vLLM refuses is that request's failure alone
+            job.finish(self._failed(error))
+
+    def _draw(self, job: Job[Request, Result], request: Continue, prompt: Ids) -> None:
+        decoding = request.decoding
+        self._check_length(len(prompt) + decoding.max_tokens)
+        tap = self._tap(request.hidden) if request.hidden is not None else None
+        watch = StopWatch(decoding.stop, self._detokenizer) if decoding.stop else None
+        n = request.n if decoding.temperature > 0 else 1
+        self._ask(Draw(job, request, prompt, tap, watch), prompt, _parameters(decoding, n, self._eos))
+
+    def _weigh(self, job: Job[Request, Result], request: Score, prompt: Ids, continuations: list[list[int]]) -> None:
+        self._check_length(len(prompt) + max(map(len, continuations), default=0))
+        errand = Weigh(job, request, prompt, continuations)
+        for prefix, named in questions(continuations):
+            errand.prefixes[self._ask(errand, prompt + prefix, _one_token(logprob_token_ids=named))] = prefix
+        if not errand.pending:
+            errand.finish()
+
+    def _tap(self, spec: StateSpec) -> Tap:
+        if self._no_states:
+            raise UsageError(f"hidden states: {self.name} gives none, for {self._no_states}.")
+        if spec.position == "fed_eos" and not self._eos:
+            raise UsageError(
+                f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
+                "use position 'last' or 'predicting'."
+            )
+        key = StateSpec(spec.layer, spec.site)
+        if key not in self._taps:
+            layer, kind, message = self._engine.collective_rpc("gnothi_watch", args=(spec.layer, spec.site))[0]
+            if kind:
+                raise (InvalidSetting if kind == InvalidSetting.__name__ else UsageError)(message)
+            self._taps[key] = Tap(layer, spec.site)
+        return self._taps[key]
+
+    def _check_length(self, tokens: int) -> None:
+        if tokens > self._context:
+            raise PromptTooLong(self.name, tokens, self._context)
+
+    def _failed(self, error: Exception) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"vLLM failed while it ran {self.name!r}: {str(error).strip() or type(error).__name__} "
+            "Its log tells more: set VLLM_LOGGING_LEVEL=INFO."
+        )
+
+    # --- the engine -------------------------------------------------------------------------------------------------
+
+    def _ask(self, errand: Errand, ids: Ids, parameters: Any, request_id: str = "") -> str:
+        request_id = request_id or f"gnothi-{next(self._numbers)}"
+        self._engine.add_request(request_id, {"prompt_token_ids": list(ids)}, parameters)
+        self._errands[request_id] = errand
+        errand.pending.add(request_id)
+        return request_id
+
+    def _advance(self) -> None:
+        """One step of the engine, and what follows from the requests it finished."""
+        complete: list[Errand] = []
+        for output in self._engine.step():
+            errand = self._errands.pop(output.request_id, None)
+            if errand is None:
+                continue
+            errand.receive(output)
+            errand.pending.discard(output.request_id)
+            if not errand.pending:
+                complete.append(errand)
+        with_states: list[Draw] = []
+        for errand in complete:
+            if isinstance(errand, Weigh):
+                errand.finish()
+            elif isinstance(errand, Draw) and errand.feeds:
+                with_states.append(errand)
+            elif isinstance(errand, Draw):
+                self._conclude(errand)
+        if with_states:
+            self._hand_over(with_states)
+
+    def _conclude(self, errand: Draw) -> None:
+        """Sampling is done: hand over, or feed what was sampled again, each different sequence once."""
+        for completion in errand.completions:
+            drawn = read(completion, errand.prompt, self._eos, self._detokenizer, errand.watch)
+            if isinstance(drawn, ModelUnavailable):
+                errand.job.finish(drawn)
+                return
+            errand.drawn.append(drawn)
+        spec = errand.request.hidden
+        if spec is None or errand.tap is None:
+            errand.finish()
+            return
+        errand.sequences = [fed(errand.prompt, drawn, spec.position, self._eos) for drawn in errand.drawn]
+        for sequence in dict.fromkeys(errand.sequences):
+            feed = Feed(errand.tap, len(sequence), next(self._numbers))
+            errand.feeds[sequence] = feed.number
+            self._ask(errand, sequence, _one_token(), feed.id)
+
+    def _hand_over(self, errands: Sequence[Draw]) -> None:
+        """Fetch the states of errands whose sequences were all fed."""
+        numbers = [number for errand in errands for number in errand.feeds.values()]
+        found = self._engine.collective_rpc("gnothi_states", args=(numbers,))[0]
+        states = {number: np.frombuffer(value, np.float32) for number, value in zip(numbers, found, strict=True) if value}
+        for errand in errands:
+            if all(number in states for number in errand.feeds.values()):
+                errand.finish(states)
+            else:
+                errand.job.finish(
+                    ModelUnavailable(f"vLLM lost a hidden state of {self.name!r}: its worker did not see the pass.")
+                )
+
+    def _drop_settled(self) -> None:
+        """Forget cancelled requests. Those that wait for states go on for their one step, so that the worker's are fetched."""
+        gone = [
+            request_id
+            for request_id, errand in self._errands.items()
+            if errand.job.settled and not (isinstance(errand, Draw) and errand.feeds)
+        ]
+        if gone:
+            self._engine.abort_request(gone)
+            for request_id in gone:
+                del self._errands[request_id]
+
+
+def _parameters(decoding: Decoding, n: int, eos: Sequence[int]) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        n=n,
+        temperature=decoding.temperature,
+        top_k=decoding.top_k,
+        top_p=decoding.top_p,
+        seed=seed_of(decoding.seed) if decoding.temperature > 0 else None,
+        max_tokens=decoding.max_tokens,
+        stop=list(decoding.stop),
+        stop_token_ids=list(eos),
+        logprobs=0,
+        # vLLM needs the text to notice a stop string, and for nothing else here.
+        detokenize=bool(decoding.stop),
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def _one_token(**options: Any) -> Any:
+    """Read a sequence; the token that comes of it is not used."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(temperature=0.0, max_tokens=1, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY, **options)

@@ -1,0 +1,183 @@
+"""Starting vLLM on a model: which versions, which of its options, and what a user is told when it cannot be."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Any
+
+from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
+from gnothi.models.encoding import end_tokens
+from gnothi.models.local.loading import Declaration, declared, locate, no_progress_bars, unloadable
+from gnothi.models.rendering import make_renderer
+from gnothi.models.settings import ModelSettings
+from gnothi.models.vllm.backend import VLLMBackend
+from gnothi.models.vllm.worker import EXTENSION
+
+# Versions that the conformance suite was run with. Older ones lack what the backend asks for; with newer ones it works without
+# hidden states, for those depend on vLLM's insides.
+KNOWN = ((0, 32),)
+
+
+def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, Declaration]:
+    """The backend of a folder or hub id, and what the folder declares.
+
+    Raises MissingDependency without vLLM, ModelUnavailable for a version that is too old, a device that it was not built for,
+    or a model that it cannot load, InvalidSetting for settings that it has no use for.
+    """
+    if importlib.util.find_spec("vllm") is None:
+        raise MissingDependency("vllm", "vllm", f"running model {name!r}")
+    _check_settings(settings)
+    source, folder = locate(spec, name)
+    version = _start(settings)
+    on_cpu = _on_cpu(name, settings)
+    no_states = _no_states(version, settings)
+    try:
+        from transformers import AutoTokenizer
+        from vllm import EngineArgs, LLMEngine
+
+        with no_progress_bars():
+            tokenizer = AutoTokenizer.from_pretrained(source)
+        engine = LLMEngine.from_engine_args(EngineArgs(**_options(source, settings, on_cpu, bool(no_states))))
+        if not no_states:
+            no_states = engine.collective_rpc("gnothi_start")[0]
+        config = engine.model_config
+        eos = end_tokens(tokenizer, _generation_config(source), config.hf_text_config)
+    # vLLM and its workers raise many kinds of exceptions; to a user they all mean the same.
+    except Exception as error:
+        raise unloadable(name, error) from error
+    declaration = declared(folder)
+    backend = VLLMBackend(
+        engine,
+        tokenizer,
+        make_renderer(settings.renderer, tokenizer, declaration.renderer),
+        name=name,
+        eos=eos,
+        # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
+        context=config.max_model_len - 1,
+        no_states=no_states,
+        metadata={
+            "model": name,
+            "backend": f"vllm {version}",
+            "architecture": ", ".join(config.architectures),
+            "device": "cpu" if on_cpu else "cuda",
+            "dtype": str(config.dtype).removeprefix("torch."),
+            "hidden_states": f"none: {no_states}" if no_states else "fed again",
+        },
+    )
+    return backend, declaration
+
+
+def _generation_config(source: str) -> Any:
+    """The model's generation settings, None where it has none."""
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(source)
+    except OSError:
+        return None
+
+
+def _check_settings(settings: ModelSettings) -> None:
+    """Settings that vLLM has no use for are refused rather than ignored."""
+    if settings.attention != "auto":
+        raise InvalidSetting(
+            f"setting 'model.attention': got {settings.attention!r}, which is for models run in this process; "
+            "vLLM shares prompts in its own way. Leave it out."
+        )
+    if settings.dtype == "float64":
+        raise InvalidSetting("setting 'model.dtype': got 'float64', expected float32 or bfloat16 with vLLM.")
+    if not 0 < settings.gpu_memory <= 1:
+        raise InvalidSetting(
+            f"setting 'model.gpu_memory': got {settings.gpu_memory}, expected a share, more than 0 and at most 1."
+        )
+    if settings.context < 0:
+        raise InvalidSetting(f"setting 'model.context': got {settings.context}, expected 0 (what fits) or a number of tokens.")
+
+
+def _start(settings: ModelSettings) -> str:
+    """Import vLLM; its version. Its environment variables must be set before, those a user has set stay."""
+    # Standard output belongs to our results.
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    # vLLM reports its use to a server of its makers unless told not to.
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    if settings.eager:
+        # The newer of vLLM's two runners lays out its batches differently; the worker extension knows the older one.
+        os.environ.setdefault("VLLM_USE_V2_MODEL_RUNNER", "0")
+    try:
+        import vllm
+    except Exception as error:
+        raise ModelUnavailable(
+            f"vLLM is installed but cannot be imported: {str(error).strip() or type(error).__name__}. "
+            "Try `python -c 'import vllm'`; torchvision or torchaudio of another build than torch are a frequent cause."
+        ) from error
+    version = str(vllm.__version__)
+    if () < _release(version) < min(KNOWN):
+        raise ModelUnavailable(f"vLLM {version} is too old: expected {_known()}. Install it with: pip install 'gnothi[vllm]'")
+    return version
+
+
+def _no_states(version: str, settings: ModelSettings) -> str:
+    """Why hidden states cannot be had, as far as is known before vLLM runs; empty when they can."""
+    if not settings.eager:
+        return "by setting: compiled graphs run past the place where states are read (--set model.eager=true)"
+    if _release(version) not in KNOWN:
+        return f"vLLM {version} is not among the versions whose insides are known ({_known()})"
+    return ""
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Major and minor number; of a version that cannot be read (a build from source), none."""
+    parts = version.split("+")[0].split(".")[:2]
+    return tuple(int(part) for part in parts) if len(parts) == 2 and all(part.isdigit() for part in parts) else ()
+
+
+def _known() -> str:
+    return " or ".join(".".join(map(str, release)) for release in KNOWN)
+
+
+def _on_cpu(name: str, settings: ModelSettings) -> bool:
+    """A build of vLLM is for one kind of device, so the setting can only agree with it."""
+    from vllm.platforms import current_platform
+
+    on_cpu = bool(current_platform.is_cpu())
+    built = "cpu" if on_cpu else "cuda"
+    if settings.device not in ("auto", built):
+        raise ModelUnavailable(
+            f"cannot load model {name!r} on {settings.device}: this build of vLLM runs on {built}. "
+            f"Leave model.device out, or install the build for {settings.device}."
+        )
+    return on_cpu
+
+
+def _options(source: str, settings: ModelSettings, on_cpu: bool, no_states: bool) -> dict[str, Any]:
+    """Arguments for vLLM's ``EngineArgs``."""
+    if on_cpu:
+        device: dict[str, Any] = {
+            "kv_cache_memory_bytes": settings.cache_mb * 2**20,
+            # A multiple of 32 is needed; the smallest loses the least where a prefix ends within a block.
+            "block_size": 32,
+            # Prompts are read whole: on a CPU vLLM 0.32 dies when it reads the prompt of a seeded sample in parts.
+            "enable_chunked_prefill": False,
+        }
+    else:
+        device = {
+            "gpu_memory_utilization": settings.gpu_memory,
+            "max_num_batched_tokens": max(settings.prefill_tokens, settings.max_rows),
+        }
+    return {
+        "model": source,
+        "dtype": settings.dtype if settings.dtype != "auto" else "float32" if on_cpu else "bfloat16",
+        "max_model_len": settings.context or -1,
+        "max_num_seqs": settings.max_rows,
+        "enable_prefix_caching": True,
+        "enforce_eager": settings.eager,
+        "logprobs_mode": "raw_logprobs",
+        "generation_config": "vllm",
+        "disable_log_stats": True,
+        "use_tqdm_on_load": False,
+        "seed": 0,
+        **device,
+        **({} if no_states else {"worker_extension_cls": EXTENSION}),
+    }

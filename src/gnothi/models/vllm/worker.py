@@ -1,0 +1,132 @@
+"""What runs inside vLLM's worker: it keeps the hidden states of re-fed sequences.
+
+vLLM mixes ``WorkerExtension`` into its worker class and calls its methods by name. How a runner lays requests out in a batch is
+no public interface of vLLM, so everything that knows it stands here, and ``gnothi.models.vllm.loading`` checks the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gnothi.errors import GnothiError
+from gnothi.models.local.states import Tap, Taps
+from gnothi.types import Site, StateSpec
+
+EXTENSION = f"{__name__}.WorkerExtension"
+_MARK = "gnothi-feed"
+
+
+class Feed(NamedTuple):
+    """What is wanted of a re-fed sequence: the state ``tap`` reads at its last token. It travels as the request's id, to which
+    vLLM may append something of its own."""
+
+    tap: Tap
+    length: int
+    number: int
+
+    @property
+    def id(self) -> str:
+        return f"{_MARK}|{self.tap.layer}|{self.tap.site}|{self.length}|{self.number}|"
+
+    @classmethod
+    def parse(cls, request_id: str) -> Feed | None:
+        """The feed of a request id, None for all other requests."""
+        mark, *fields = request_id.split("|")
+        if mark != _MARK:
+            return None
+        layer, site, length, number, *_ = fields
+        return cls(Tap(int(layer), cast("Site", site)), int(length), int(number))
+
+
+class Recorder:
+    """Watches a runner's passes. ``states`` holds, by feed number, the state at the last token of each sequence that was fed.
+
+    A pass may hold a part of a long sequence (a chunk) or none of it; only the pass that computes its last token counts.
+    """
+
+    def __init__(self, runner: Any, model: nn.Module, layers: int) -> None:
+        self._runner = runner
+        self._taps = Taps(model, layers)
+        self._hooked: set[Tap] = set()
+        self._ending: dict[Tap, list[tuple[int, int]]] = {}
+        self.states: dict[int, Tensor] = {}
+        self._prepare = runner._prepare_inputs
+        runner._prepare_inputs = self._prepared
+
+    def watch(self, spec: StateSpec) -> Tap:
+        """Read the place a spec means from now on. Raises InvalidSetting or UsageError when there is no such place."""
+        tap = self._taps.resolve(spec)
+        if tap not in self._hooked:
+            self._taps.module(tap).register_forward_hook(self._hook(tap))
+            self._hooked.add(tap)
+        return tap
+
+    def _prepared(self, scheduled: Any, *arguments: Any, **options: Any) -> Any:
+        """In place of the runner's own method, which lays out the next pass."""
+        result = self._prepare(scheduled, *arguments, **options)
+        batch = self._runner.input_batch
+        counts = [scheduled.num_scheduled_tokens[request] for request in batch.req_ids]
+        self._ending = {}
+        for request, count, end, before in zip(
+            batch.req_ids, counts, np.cumsum(counts), batch.num_computed_tokens_cpu.tolist(), strict=False
+        ):
+            feed = Feed.parse(request)
+            if feed is not None and before + count == feed.length:
+                self._ending.setdefault(feed.tap, []).append((feed.number, int(end) - 1))
+        return result
+
+    def _hook(self, tap: Tap) -> Any:
+        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
+            ending = self._ending.pop(tap, [])
+            if not ending:
+                return
+            # vLLM's layers hand on what they add and the stream before it; the next layer's norm sums the two, in place.
+            parts = output if isinstance(output, tuple) else (output,)
+            rows = torch.tensor([row for _, row in ending], device=parts[0].device)
+            chosen = parts[0].index_select(0, rows).float()
+            if tap.site == "residual" and len(parts) > 1 and parts[1] is not None and parts[1].shape == parts[0].shape:
+                chosen = chosen + parts[1].index_select(0, rows).float()
+            for (number, _), state in zip(ending, chosen, strict=True):
+                self.states[number] = state
+
+        return keep
+
+
+class WorkerExtension:
+    """Mixed into vLLM's worker. Arguments and results cross a process border: plain data only."""
+
+    model_runner: Any
+    model_config: Any
+
+    def gnothi_start(self) -> str:
+        """Begin to watch. Why hidden states cannot be had; empty when they can."""
+        missing = [name for name in ("_prepare_inputs", "input_batch", "model") if not hasattr(self.model_runner, name)]
+        if missing:
+            return f"its {type(self.model_runner).__module__} has no {' and no '.join(missing)}"
+        layers = int(self.model_config.hf_text_config.num_hidden_layers)
+        self._gnothi = Recorder(self.model_runner, self.model_runner.model, layers)
+        try:
+            self._gnothi.watch(StateSpec())
+        except GnothiError:
+            try:
+                self._gnothi.watch(StateSpec(site="residual"))
+            except GnothiError as error:
+                return str(error)
+        return ""
+
+    def gnothi_watch(self, layer: int | None, site: Site) -> tuple[int, str, str]:
+        """The layer that is read from now on, or the kind of the error and its message."""
+        try:
+            return self._gnothi.watch(StateSpec(layer, site)).layer, "", ""
+        except GnothiError as error:
+            return -1, type(error).__name__, str(error)
+
+    def gnothi_states(self, numbers: Sequence[int]) -> list[bytes]:
+        """States of feeds, as float32, in order; they are forgotten here. Empty where none was seen."""
+        states = [self._gnothi.states.pop(number, None) for number in numbers]
+        return [b"" if state is None else state.cpu().numpy().tobytes() for state in states]
