@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports test test-slow test-docs bench build clean ci
+.PHONY: help install check format lint types imports test test-slow test-docs test-vllm bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ test-slow: ## Run the tests that take longer
 
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
+
+test-vllm: ## Run the tests of the vLLM backend, in an environment of their own that this makes once
+	.ci/vllm .venv-vllm
 
 bench: ## List the benchmarks, or run some: make bench ONLY='NAME ...'
 	$(PYTHON) -m benchmarks $(ONLY)

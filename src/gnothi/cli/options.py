@@ -11,7 +11,11 @@ import click
 from gnothi.config import Settings, read_settings
 
 model = click.option(
-    "--model", default="lab", show_default=True, metavar="lab|PATH|HUB-ID", help="The model: built in, a folder or a hub id."
+    "--model",
+    default="lab",
+    show_default=True,
+    metavar="lab|PATH|HUB-ID",
+    help="The model: built in, a folder or a hub id; run by vLLM with vllm: before it.",
 )
 index = click.option(
     "--index",

@@ -29,6 +29,7 @@ MODEL_SPECS = {
     LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
     "PATH": "a folder with a model in transformers format",
     "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
+    "vllm:MODEL": "any of these under vLLM (extra vllm), for large models on a GPU",
 }
 
 

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.errors import ModelUnavailable
+from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.vllm.drawing import Drawn, fed, read, seed_of
+from gnothi.types import Finish, Generation, Position
+from tests.models.tiny import VOCABULARY
+
+PROMPT = (2, 4, VOCABULARY.index("who"))
+EOS = 3
+
+
+def completion(words: str, finish_reason: str = "length", logprob: float = -1.0) -> Any:
+    ids = [VOCABULARY.index(word) for word in words.split()]
+    logprobs = [{token: SimpleNamespace(logprob=logprob)} for token in ids]
+    return SimpleNamespace(token_ids=ids, logprobs=logprobs, finish_reason=finish_reason)
+
+
+def drawn(tokenizer: Any, words: str, finish_reason: str = "length", stop: tuple[str, ...] = ()) -> Drawn:
+    detokenizer = Detokenizer(tokenizer)
+    watch = StopWatch(stop, detokenizer) if stop else None
+    result = read(completion(words, finish_reason), PROMPT, (EOS,), detokenizer, watch)
+    assert isinstance(result, Drawn)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("words", "finish_reason", "stop", "text", "finish", "count"),
+    [
+        ("w1 w2 <eos>", "stop", (), " w1 w2", "eos", 3),
+        ("w1 w2 w3", "length", (), " w1 w2 w3", "length", 3),
+        ("w1 w2 .", "stop", (" .",), " w1 w2", "stop", 3),
+        # vLLM may notice later, or at the limit, or not at all: the text is cut all the same.
+        ("w1 w2 . w3 w4", "stop", (" .",), " w1 w2", "stop", 3),
+        ("w1 w2 .", "length", ("2 .",), " w1 w", "stop", 3),
+        ("w1 w2", "stop", ("never",), " w1 w2", "stop", 2),
+        ("<eos>", "stop", (), "", "eos", 1),
+    ],
+)
+def test_a_completion_becomes_a_generation(
+    tokenizer: Any, words: str, finish_reason: str, stop: tuple[str, ...], text: str, finish: Finish, count: int
+) -> None:
+    result = drawn(tokenizer, words, finish_reason, stop)
+    generation = result.generation
+    assert (generation.text, generation.finish, generation.generated_tokens) == (text, finish, count)
+    assert "".join(token.text for token in generation.tokens) == text
+    assert all(token.logsumexp is None for token in generation.tokens)
+    assert generation.prompt_tokens == 3
+    assert len(result.ids) == count
+
+
+def test_probabilities_that_are_no_numbers(tokenizer: Any) -> None:
+    result = read(completion("w1", logprob=float("nan")), PROMPT, (EOS,), Detokenizer(tokenizer), None)
+    assert isinstance(result, ModelUnavailable)
+    assert "model.dtype=float32" in str(result)
+
+
+@pytest.mark.parametrize(("position", "sequence"), [("fed_eos", (7, 8, 3)), ("last", (7, 8, 9)), ("predicting", (7, 8))])
+def test_the_sequence_that_is_fed_again_ends_where_the_state_is(position: Position, sequence: tuple[int, ...]) -> None:
+    assert position in get_args(Position)
+    assert fed((7,), Drawn(Generation("x"), (8, 9)), position, (3, 5)) == sequence
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
+def test_seeds_are_mixed_and_leave_room(first: int, second: int) -> None:
+    assert 0 <= seed_of(first) < 2**62
+    assert (seed_of(first) == seed_of(second)) == (first == second)
+
+
+def test_neighbours_share_no_samples() -> None:
+    assert abs(seed_of(1) - seed_of(2)) > 10**6
+    assert seed_of(None) == seed_of(0)

@@ -1,0 +1,114 @@
+"""What needs no vLLM: a stand-in module takes its place up to where the engine would start."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
+from gnothi.models import ModelSettings, load_model
+from gnothi.models.vllm import loading
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Puts a vLLM of a version in place."""
+    for name in ("VLLM_LOGGING_STREAM", "VLLM_LOGGING_LEVEL", "VLLM_NO_USAGE_STATS", "VLLM_USE_V2_MODEL_RUNNER"):
+        monkeypatch.delenv(name, raising=False)
+
+    def put(version: str) -> None:
+        package: Any = ModuleType("vllm")
+        package.__version__ = version
+        package.__spec__ = importlib.machinery.ModuleSpec("vllm", None)
+        platforms: Any = ModuleType("vllm.platforms")
+        platforms.current_platform = SimpleNamespace(is_cpu=lambda: True)
+        monkeypatch.setitem(sys.modules, "vllm", package)
+        monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
+
+    return put
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    (tmp_path / "config.json").write_text("{}")
+    return f"vllm:{tmp_path}"
+
+
+def test_without_vllm(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingDependency, match=r"running model 'vllm:.* pip install 'gnothi\[vllm\]'"):
+        load_model(folder)
+
+
+def test_a_spec_without_a_model() -> None:
+    with pytest.raises(UsageError, match="got 'vllm: '"):
+        load_model("vllm: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (ModelSettings(attention="forked"), "'model.attention'"),
+        (ModelSettings(dtype="float64"), "expected float32 or bfloat16"),
+        (ModelSettings(gpu_memory=0.0), "more than 0"),
+        (ModelSettings(gpu_memory=1.5), "at most 1"),
+        (ModelSettings(context=-1), "'model.context'"),
+    ],
+)
+def test_settings_that_mean_nothing_here(install: Any, folder: str, settings: ModelSettings, message: str) -> None:
+    install("0.32.0")
+    with pytest.raises(InvalidSetting, match=message):
+        load_model(folder, settings)
+
+
+def test_a_version_that_is_too_old(install: Any, folder: str) -> None:
+    install("0.9.1")
+    with pytest.raises(ModelUnavailable, match=r"vLLM 0\.9\.1 is too old: expected 0\.32"):
+        load_model(folder)
+
+
+def test_a_build_for_another_device(install: Any, folder: str) -> None:
+    install("0.32.0")
+    with pytest.raises(ModelUnavailable, match="this build of vLLM runs on cpu"):
+        load_model(folder, ModelSettings(device="cuda"))
+
+
+def test_a_folder_that_is_not_there(install: Any) -> None:
+    install("0.32.0")
+    with pytest.raises(ModelUnavailable, match="which is no folder"):
+        load_model("vllm:./nowhere")
+
+
+@pytest.mark.parametrize(
+    ("version", "eager", "reason"),
+    [
+        ("0.32.0", True, ""),
+        ("0.32.1+cpu", True, ""),
+        ("0.33.0", True, "vLLM 0.33.0 is not among the versions"),
+        ("dev", True, "vLLM dev is not among the versions"),
+        ("0.32.0", False, "compiled graphs"),
+    ],
+)
+def test_hidden_states_need_a_version_whose_insides_are_known(version: str, eager: bool, reason: str) -> None:
+    found = loading._no_states(version, ModelSettings(eager=eager))
+    assert found.startswith(reason) if not reason else reason in found
+    assert bool(found) == bool(reason)
+
+
+def test_options() -> None:
+    settings = ModelSettings(cache_mb=64, max_rows=8, prefill_tokens=4, gpu_memory=0.5)
+    on_cpu = loading._options("m", settings, on_cpu=True, no_states=False)
+    assert on_cpu["kv_cache_memory_bytes"] == 64 * 2**20
+    assert on_cpu["block_size"] % 32 == 0
+    assert on_cpu["dtype"] == "float32"
+    assert on_cpu["worker_extension_cls"] == "gnothi.models.vllm.worker.WorkerExtension"
+    on_gpu = loading._options("m", settings, on_cpu=False, no_states=True)
+    assert on_gpu["gpu_memory_utilization"] == 0.5
+    assert on_gpu["dtype"] == "bfloat16"
+    assert on_gpu["max_num_batched_tokens"] == 8
+    assert "worker_extension_cls" not in on_gpu
