@@ -157,3 +157,27 @@ def test_a_runner_of_another_kind_is_named() -> None:
 def test_a_network_without_layers_is_named() -> None:
     runner = Runner()
     assert "no decoder layers were found in Stack" in extension(runner, layers=5).gnothi_start()
+
+
+def test_a_pass_that_is_laid_out_otherwise_gives_no_state_and_harms_nobody() -> None:
+    runner = Runner()
+    recorder = Recorder(runner, runner.model, 4)
+    feed = Feed(recorder.watch(StateSpec()), 20, 1)
+    runner.input_batch.req_ids = [feed.id]
+    runner._prepare_inputs(SimpleNamespace(num_scheduled_tokens={feed.id: 20}), [20])
+    runner.model(torch.ones(3, WIDTH))
+    assert recorder.states == {}
+
+
+def test_layers_as_transformers_has_them() -> None:
+    """A batch of one, and the stream in one piece."""
+    runner = Runner()
+    recorder = Recorder(runner, runner.model, 4)
+    feed = Feed(recorder.watch(StateSpec(site="residual")), 2, 1)
+    runner.input_batch.req_ids = [feed.id]
+    runner._prepare_inputs(SimpleNamespace(num_scheduled_tokens={feed.id: 2}), [2])
+    stream = torch.arange(2.0 * WIDTH).reshape(1, 2, WIDTH)
+    layer = runner.model.layers[feed.tap.layer]
+    for hook in layer._forward_hooks.values():
+        hook(layer, (), stream)
+    torch.testing.assert_close(recorder.states[1], stream[0, 1])

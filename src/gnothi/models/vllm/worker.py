@@ -83,14 +83,17 @@ class Recorder:
     def _hook(self, tap: Tap) -> Any:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
             ending = self._ending.pop(tap, [])
-            if not ending:
-                return
-            # vLLM's layers hand on what they add and the stream before it; the next layer's norm sums the two, in place.
+            # vLLM's layers hand on what they add and the stream before it; the next layer's norm sums the two, in place. Models
+            # that it runs through transformers have layers as they are there, and a batch of one.
             parts = output if isinstance(output, tuple) else (output,)
-            rows = torch.tensor([row for _, row in ending], device=parts[0].device)
-            chosen = parts[0].index_select(0, rows).float()
-            if tap.site == "residual" and len(parts) > 1 and parts[1] is not None and parts[1].shape == parts[0].shape:
-                chosen = chosen + parts[1].index_select(0, rows).float()
+            added = parts[0].reshape(-1, parts[0].shape[-1])
+            # An exception here would end vLLM. A state that is missing is found missing by whoever asks for it.
+            if not ending or max(row for _, row in ending) >= len(added):
+                return
+            rows = torch.tensor([row for _, row in ending], device=added.device)
+            chosen = added.index_select(0, rows).float()
+            if tap.site == "residual" and len(parts) > 1 and isinstance(parts[1], Tensor) and parts[1].shape == parts[0].shape:
+                chosen = chosen + parts[1].reshape(added.shape).index_select(0, rows).float()
             for (number, _), state in zip(ending, chosen, strict=True):
                 self.states[number] = state
 
