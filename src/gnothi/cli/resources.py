@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gnothi.models import ModelSettings
 
 LAB = "lab"
+LAB_MODELS = (LAB, f"vllm:{LAB}")
 MODEL_SECTION = "model"
 LAB_QUESTIONS = 500
 
@@ -61,7 +62,7 @@ async def open_resources(
     method_settings(methods, settings)
     model_settings(settings)
     async with contextlib.AsyncExitStack() as stack:
-        spec = index_spec or (LAB if model_spec == LAB else None)
+        spec = index_spec or (LAB if model_spec in LAB_MODELS else None)
         if spec is None:
             check_no_retriever(methods)
         retriever = open_index(spec) if spec else None

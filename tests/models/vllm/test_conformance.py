@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytest_asyncio
 
+from gnothi.concurrency import gather
+from gnothi.errors import ModelUnavailable
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.rendering import Tagged
+from gnothi.models.vllm import loading
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
-from tests.conformance.language_model import Network, NetworkConformance
+from gnothi.types import Decoding, StateSpec
+from tests.conformance.language_model import GREEDY, PROMPTS, WARM, Network, NetworkConformance, texts
 from tests.models.tiny import CONTEXT, WIDE_ARCHITECTURES, build_model
 
 if importlib.util.find_spec("vllm") is None:
@@ -64,3 +71,81 @@ class TestConformance(NetworkConformance):
     @pytest_asyncio.fixture
     async def model(self, running: Wrapper) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         yield Kept(running)
+
+    def test_says_how_it_runs(self, running: Wrapper, architecture: str) -> None:
+        assert running.metadata["backend"].startswith("vllm 0.")
+        assert running.metadata["hidden_states"] == "fed again"
+        assert (running.metadata["device"], running.metadata["dtype"]) == ("cpu", "float32")
+        assert running.metadata["renderer"] == "tagged"
+        assert running.thresholds == {"gram": -5.0}
+        assert architecture.replace("_", "") in running.metadata["architecture"].lower()
+
+    async def test_greedy_samples_are_all_the_same(self, model: LanguageModel) -> None:
+        one = await model.generate(PROMPTS[0], GREEDY)
+        three = await model.sample(PROMPTS[0], 3, GREEDY, StateSpec())
+        assert texts(three) == [one.text] * 3
+        assert three.states is not None
+        assert (three.states == three.states[0]).all()
+
+    async def test_neighbouring_seeds_share_no_samples(self, model: LanguageModel) -> None:
+        long = Decoding(max_tokens=30, temperature=1.0)
+        drawn = await gather(*(model.sample(PROMPTS[1], 4, replace(long, seed=seed)) for seed in range(4)))
+        assert len({text for samples in drawn for text in texts(samples)}) == 16
+
+    async def test_cancelled_calls_leave_no_states_behind(self, running: Wrapper) -> None:
+        """Whatever they were doing: the worker's memory holds nothing once all is quiet."""
+        calls = [asyncio.create_task(running.sample(PROMPTS[i % 4], 6, WARM, StateSpec())) for i in range(24)]
+        for call in calls[::2]:
+            await asyncio.sleep(0.03)
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await running.sample(PROMPTS[0], 1, WARM, StateSpec())
+        engine = backend_of(running)._engine
+        numbers = list(range(next(backend_of(running)._numbers)))
+        assert set(engine.collective_rpc("gnothi_states", args=(numbers,))[0]) == {b""}
+
+
+def backend_of(model: Any) -> Any:
+    while hasattr(model, "_model"):
+        model = model._model
+    return model._backend
+
+
+def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU. Greedy only: on a CPU, vLLM cannot read the prompt of a seeded sample in chunks."""
+    options = loading._options
+
+    def small_chunks(*arguments: Any) -> dict[str, Any]:
+        return {**options(*arguments), "enable_chunked_prefill": True, "max_num_batched_tokens": 40}
+
+    monkeypatch.setattr(loading, "_options", small_chunks)
+    network = Network(build_model("llama", wide=True), tokenizer, Tagged(), CONTEXT - 1)
+    network.model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+
+    async def check() -> None:
+        model = load_model(f"vllm:{tmp_path}", replace(SETTINGS, renderer="tagged"))
+        prompts = [replace(PROMPTS[0], question="w1 w2 w3 w4 w5 ? " * number) for number in range(1, 12)]
+        specs = [StateSpec(1, "ffn", "last"), StateSpec(2, "residual", "last")]
+        results = await gather(*(model.sample(prompt, 1, GREEDY, spec) for prompt in prompts for spec in specs))
+        for number, samples in enumerate(results):
+            spec = specs[number % 2]
+            (generation,) = samples.generations
+            ids = network.prompt_ids(prompts[number // 2]) + [token.id for token in generation.tokens if token.id is not None]
+            ids += [tokenizer.eos_token_id] * (generation.finish == "eos")
+            _, ffn, residual = network.refeed(ids, spec.layer or 0)
+            expected = (ffn if spec.site == "ffn" else residual)[-1]
+            assert samples.states is not None
+            np.testing.assert_allclose(samples.states[0], expected, atol=3e-5 * max(1, np.abs(expected).max()))
+        await model.aclose()
+
+    asyncio.run(check())
+
+
+def test_a_folder_that_vllm_cannot_load(tokenizer: Any, tmp_path: Path) -> None:
+    build_model("llama", wide=True).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(ModelUnavailable, match="cannot load model 'vllm:"):
+        load_model(f"vllm:{tmp_path}", SETTINGS)

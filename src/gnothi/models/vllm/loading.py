@@ -16,7 +16,7 @@ from gnothi.models.vllm.worker import EXTENSION
 
 # Versions that the conformance suite was run with. Older ones lack what the backend asks for; with newer ones it works without
 # hidden states, for those depend on vLLM's insides.
-KNOWN = ((0, 32),)
+KNOWN = ((0, 31), (0, 32))
 
 
 def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, Declaration]:
@@ -34,25 +34,31 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, De
     no_states = _no_states(version, settings)
     try:
         from transformers import AutoTokenizer
-        from vllm import EngineArgs, LLMEngine
 
         with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source)
-        engine = LLMEngine.from_engine_args(EngineArgs(**_options(source, settings, on_cpu, bool(no_states))))
-        if not no_states:
-            no_states = engine.collective_rpc("gnothi_start")[0]
-        config = engine.model_config
-        eos = end_tokens(tokenizer, _generation_config(source), config.hf_text_config)
-    # vLLM and its workers raise many kinds of exceptions; to a user they all mean the same.
+    # The libraries raise many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise unloadable(name, error) from error
     declaration = declared(folder)
+    renderer = make_renderer(settings.renderer, tokenizer, declaration.renderer)
+    engine: Any = None
+    try:
+        from vllm import EngineArgs, LLMEngine
+
+        engine = LLMEngine.from_engine_args(EngineArgs(**_options(source, settings, on_cpu, bool(no_states))))
+        no_states = no_states or str(engine.collective_rpc("gnothi_start")[0])
+    except Exception as error:
+        if engine is not None:
+            engine.engine_core.shutdown()
+        raise unloadable(name, error) from error
+    config = engine.model_config
     backend = VLLMBackend(
         engine,
         tokenizer,
-        make_renderer(settings.renderer, tokenizer, declaration.renderer),
+        renderer,
         name=name,
-        eos=eos,
+        eos=end_tokens(tokenizer, _generation_config(source), config.hf_text_config),
         # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
         context=config.max_model_len - 1,
         no_states=no_states,
