@@ -26,6 +26,10 @@ from gnothi.models.vllm.worker import Feed
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Samples, StateSpec
 
 
+# Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
+SHUTDOWN = 30.0
+
+
 class Errand(Protocol):
     """A job on its way. ``pending`` are the vLLM requests it waits for."""
 
@@ -146,7 +150,7 @@ class VLLMBackend:
 
     def close(self) -> None:
         if self._engine is not None:
-            self._engine.engine_core.shutdown()
+            self._engine.engine_core.shutdown(timeout=SHUTDOWN)
             self._engine = None
 
     # --- requests to work -------------------------------------------------------------------------------------------

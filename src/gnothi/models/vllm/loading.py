@@ -11,7 +11,7 @@ from gnothi.models.encoding import end_tokens
 from gnothi.models.local.loading import Declaration, declared, locate, no_progress_bars, unloadable
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
-from gnothi.models.vllm.backend import VLLMBackend
+from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
 
 # Versions that the conformance suite was run with. Older ones lack what the backend asks for; with newer ones it works without
@@ -50,7 +50,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, De
         no_states = no_states or str(engine.collective_rpc("gnothi_start")[0])
     except Exception as error:
         if engine is not None:
-            engine.engine_core.shutdown()
+            engine.engine_core.shutdown(timeout=SHUTDOWN)
         raise unloadable(name, error) from error
     config = engine.model_config
     backend = VLLMBackend(
