@@ -155,7 +155,7 @@ def test_a_missing_device(saved: Path) -> None:
 def test_kinds_that_this_version_lacks() -> None:
     with pytest.raises(UsageError, match="not available in this version"):
         load_model("openai:some-model")
-    with pytest.raises(UsageError, match="empty text"):
+    with pytest.raises(UsageError, match="no model was named: got ' '"):
         load_model(" ")
 
 

@@ -25,7 +25,6 @@ from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Samples, StateSpec
 
-
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0
 
