@@ -54,6 +54,7 @@ def test_a_spec_without_a_model() -> None:
     ("settings", "message"),
     [
         (ModelSettings(attention="forked"), "'model.attention'"),
+        (ModelSettings(prefix_cache_mb=64), "'model.prefix_cache_mb'"),
         (ModelSettings(dtype="float64"), "expected float32 or bfloat16"),
         (ModelSettings(gpu_memory=0.0), "more than 0"),
         (ModelSettings(gpu_memory=1.5), "at most 1"),

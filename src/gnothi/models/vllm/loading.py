@@ -91,6 +91,11 @@ def _check_settings(settings: ModelSettings) -> None:
             f"setting 'model.attention': got {settings.attention!r}, which is for models run in this process; "
             "vLLM shares prompts in its own way. Leave it out."
         )
+    if settings.prefix_cache_mb is not None:
+        raise InvalidSetting(
+            f"setting 'model.prefix_cache_mb': got {settings.prefix_cache_mb}, which is for models run in this process; vLLM keeps "
+            "beginnings of prompts in whatever memory its continuations leave. Leave it out."
+        )
     if settings.dtype == "float64":
         raise InvalidSetting("setting 'model.dtype': got 'float64', expected float32 or bfloat16 with vLLM.")
     if not 0 < settings.gpu_memory <= 1:
@@ -159,9 +164,10 @@ def _on_cpu(name: str, settings: ModelSettings) -> bool:
 
 def _options(source: str, settings: ModelSettings, on_cpu: bool, no_states: bool) -> dict[str, Any]:
     """Arguments for vLLM's ``EngineArgs``."""
+    rows = settings.max_rows or (256 if on_cpu else 1024)
     if on_cpu:
         device: dict[str, Any] = {
-            "kv_cache_memory_bytes": settings.cache_mb * 2**20,
+            "kv_cache_memory_bytes": (4096 if settings.cache_mb is None else settings.cache_mb) * 2**20,
             # A multiple of 32 is needed; the smallest loses the least where a prefix ends within a block.
             "block_size": 32,
             # Prompts are read whole: on a CPU vLLM 0.32 dies when it reads the prompt of a seeded sample in parts.
@@ -170,13 +176,13 @@ def _options(source: str, settings: ModelSettings, on_cpu: bool, no_states: bool
     else:
         device = {
             "gpu_memory_utilization": settings.gpu_memory,
-            "max_num_batched_tokens": max(settings.prefill_tokens, settings.max_rows),
+            "max_num_batched_tokens": max(settings.prefill_tokens, rows),
         }
     return {
         "model": source,
         "dtype": settings.dtype if settings.dtype != "auto" else "float32" if on_cpu else "bfloat16",
         "max_model_len": settings.context or -1,
-        "max_num_seqs": settings.max_rows,
+        "max_num_seqs": rows,
         "enable_prefix_caching": True,
         "enforce_eager": settings.eager,
         "logprobs_mode": "raw_logprobs",
