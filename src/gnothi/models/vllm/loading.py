@@ -93,8 +93,8 @@ def _check_settings(settings: ModelSettings) -> None:
         )
     if settings.prefix_cache_mb is not None:
         raise InvalidSetting(
-            f"setting 'model.prefix_cache_mb': got {settings.prefix_cache_mb}, which is for models run in this process; vLLM keeps "
-            "beginnings of prompts in whatever memory its continuations leave. Leave it out."
+            f"setting 'model.prefix_cache_mb': got {settings.prefix_cache_mb}, which is for models run in this process; "
+            "vLLM keeps beginnings of prompts in whatever memory its continuations leave. Leave it out."
         )
     if settings.dtype == "float64":
         raise InvalidSetting("setting 'model.dtype': got 'float64', expected float32 or bfloat16 with vLLM.")
