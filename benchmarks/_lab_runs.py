@@ -17,7 +17,7 @@ OnAnswer = Callable[[int], None]
 
 @dataclass
 class LabRun:
-    """``steps``, ``fed_rows``: of the decode loop when so many questions were answered, one entry per question."""
+    """``steps``, ``fed_rows``, ``samples``: the decode loop's counts when so many questions were answered, one entry each."""
 
     questions: int
     seconds: float
@@ -25,6 +25,7 @@ class LabRun:
     slots: int
     steps: list[int] = field(default_factory=list)
     fed_rows: list[int] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
 
     @property
     def per_second(self) -> float:
@@ -38,6 +39,11 @@ class LabRun:
     def occupancy(self, until: float = 1.0) -> float:
         """Rows that steps advanced, as a share of the rows they had slots for."""
         return self.rows_per_step(until) / self.slots
+
+    @property
+    def samples_per_row(self) -> float:
+        """How many continuations a row stood for; more than 1 where an engine computes equal ones once."""
+        return self.samples[-1] / max(self.fed_rows[-1], 1)
 
 
 def lab_questions(count: int) -> list[Question]:
@@ -79,6 +85,7 @@ async def _seakr(
                 raise SystemExit(f"question {row.question_id} failed: {row.error}")
             counted.steps.append(model.statistics["steps"])
             counted.fed_rows.append(model.statistics["fed_rows"])
+            counted.samples.append(model.statistics.get("samples", model.statistics["fed_rows"]))
             if on_answer is not None:
                 on_answer(len(counted.steps))
 

@@ -5,9 +5,11 @@
 Runs go through the evaluation runner, as `gnothi eval lab` does, each with a model opened anew. One question at a time is slow:
 --alone questions, spread evenly over the same list, stand for all (and at low concurrency at most --alone x concurrency).
 
-A slot is room for one row (a continuation) in a step of the decode loop; there are as many as --set model.max_rows says.
-Occupancy is rows fed / (steps x slots): 100 % when every step advances as many rows as it may. At the end of a run the last
-questions leave slots empty whatever the scheduler does, so it is given for the whole run and until 90 % are answered.
+A slot is room for one row in a step of the decode loop; there are as many as --set model.max_rows says. A row is one
+continuation, or several of one prompt that have said the same so far where the engine computes those once ("samples a row").
+Occupancy is rows fed / (steps x slots): 100 % when every step advances as many rows as it may. It says how well a scheduler
+fills slots only where there is work for more: at the end of a run the last questions leave slots empty, so it is given for the
+whole run and until 90 % are answered, and few questions at once never fill many slots.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks._lab_runs import LabRun, every, lab_questions, seakr
-from benchmarks._shared import arguments, as_json, interleave, machine, numbers, publish, ratios, say, spread, table
+from benchmarks._shared import arguments, as_json, interleave, machine, numbers, publish, ratios, say, shown, spread, table
 
 TIMES_FASTER, OCCUPANCY = 8.0, 0.85
 
@@ -50,6 +52,7 @@ def summary(runs: Sequence[LabRun]) -> dict[str, Any]:
         "cpu_seconds_per_question": spread(run.cpu_seconds / run.questions for run in runs),
         "steps": spread(run.steps[-1] for run in runs),
         "rows_per_step": spread(run.rows_per_step() for run in runs),
+        "samples_per_row": spread(run.samples_per_row for run in runs),
         "occupancy": spread(run.occupancy() for run in runs),
         "occupancy_until_90": spread(run.occupancy(0.9) for run in runs),
     }
@@ -70,15 +73,20 @@ def targets(levels: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def lines(levels: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) -> list[str]:
-    header = ("at once", "asked", "questions/s", "x one at a time", "CPU s a question", "steps", "rows a step", "slots")
+    header = ("at once", "asked", "questions/s", "x one at a time", "CPU s a question", "steps", "rows a step")
     rows = []
     for level, one in levels.items():
         values = (one["per_second"], one["faster"], one["cpu_seconds_per_question"], one["steps"], one["rows_per_step"])
-        shares = (f"{one['occupancy'].median:.1%}", f"{one['occupancy_until_90'].median:.1%}")
-        rows.append([level, str(one["questions"]), *map(str, values), str(one["slots"]), *shares])
+        shares = (
+            shown(one["samples_per_row"].median),
+            str(one["slots"]),
+            f"{one['occupancy'].median:.1%}",
+            f"{one['occupancy_until_90'].median:.1%}",
+        )
+        rows.append([level, str(one["questions"]), *map(str, values), *shares])
     return [
         f"SeaKR on the lab, {given.threads} threads; medians of {given.repeats} interleaved rounds (least - greatest)",
-        *table((*header, "occupancy", "until 90 %"), rows),
+        *table((*header, "samples a row", "slots", "occupancy", "until 90 %"), rows),
         "",
         *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(levels).items()),
     ]

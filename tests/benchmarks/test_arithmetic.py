@@ -15,11 +15,12 @@ from gnothi.types import Question
 
 def test_occupancy_counts_rows_against_slots() -> None:
     # Ten steps of 100 rows, then ten of 20 for the last answer.
-    run = LabRun(2, 4.0, 3.0, slots=100, steps=[10, 20], fed_rows=[1000, 1200])
+    run = LabRun(2, 4.0, 3.0, slots=100, steps=[10, 20], fed_rows=[1000, 1200], samples=[2000, 3000])
     assert run.per_second == 0.5
     assert run.occupancy() == pytest.approx(0.6)
     assert run.occupancy(0.5) == 1.0
     assert run.rows_per_step() == 60.0
+    assert run.samples_per_row == 2.5
 
 
 def test_a_sample_of_questions_is_spread_evenly() -> None:
