@@ -110,8 +110,8 @@ async def _answer(question: Question, passages: Sequence[Passage], model: Langua
 # --- all of them ---------------------------------------------------------------------------------------------------
 
 Line = dict[str, Any]
-"""What ``labels.jsonl`` holds of a question: ``question_id``, ``question``, ``form``, ``judged`` (a list of id, title, text, before,
-after, label) and ``usage``; or ``question_id`` and ``error``."""
+"""What ``labels.jsonl`` holds of a question: ``question_id``, ``question``, ``form``, ``usage`` and ``judged``, a list of id,
+title, text, before, after, label; or ``question_id`` and ``error``."""
 
 
 class Labelling:
