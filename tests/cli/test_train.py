@@ -59,6 +59,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
     assert "Use 'lab-train:two_hop'" in refused("lab:two_hop")
     assert "got 'kk'. Did you mean 'k'?" in refused("lab-train", "--set", "kk=3")
     assert "setting 'k': got 0, expected at least 1" in refused("lab-train", "--set", "k=0")
+    assert "got '/absent', which is no folder" in refused("lab-train", "--encoder", "/absent", code=3)
     assert "give --index PATH" in refused("lab-train", "--model", "some/model")
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answers": []}\n')
     assert "question '1' has no gold answer" in refused(str(tmp_path / "questions.jsonl"))

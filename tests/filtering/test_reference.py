@@ -209,5 +209,7 @@ def test_an_encoder_that_is_none(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
     from gnothi.filtering.encoders import SentenceEncoder
 
-    with pytest.raises(ModelUnavailable, match=r"cannot load the encoder .*Expected 'lexical'"):
+    with pytest.raises(ModelUnavailable, match=r"got .*absent', which is no folder\. Expected 'lexical'"):
         SentenceEncoder(str(tmp_path / "absent"))
+    with pytest.raises(ModelUnavailable, match=r"cannot load the encoder .*Expected 'lexical'"):
+        SentenceEncoder(str(tmp_path))

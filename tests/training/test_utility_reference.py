@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures
+from gnothi.filtering.encoders import SentenceEncoder
 from gnothi.filtering.reference import HEADER, LABELS, VECTORS, open_reference
 from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Traced
@@ -102,7 +103,7 @@ def build(
     model: Scripted,
     questions: Sequence[Question] = QUESTIONS,
     config: Mapping[str, object] = CONFIG,
-    encoder: str = "lexical",
+    encoder: SentenceEncoder | None = None,
     max_failures: int | None = None,
     on_line: Callable[[object], None] | None = None,
 ) -> dict[str, object]:
@@ -198,16 +199,23 @@ def test_what_is_refused(tmp_path: Path) -> None:
         build(tmp_path, model_of(len))
 
 
-def test_another_encoder_keeps_the_labels(tmp_path: Path) -> None:
-    encoder = tiny_encoder(tmp_path / "encoder")
+def test_no_labels_no_vectors(tmp_path: Path) -> None:
+    build(tmp_path / "out", model_of(lambda _: 1), encoder=SentenceEncoder(tiny_encoder(tmp_path / "encoder")))
+    source = open_reference(tmp_path / "out")
+    assert asyncio.run(source.nearest("Who?", PASSAGES[0], 8, 2)) == ()
+
+
+def test_another_encoder_keeps_the_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = SentenceEncoder(tiny_encoder(tmp_path / "encoder"))
     model = model_of(helps_or_harms)
     build(tmp_path / "out", model)
     before = content(tmp_path / "out")
     asked = len(model.prompts)
-    assert build(tmp_path / "out", model, encoder=encoder)["encoder"] == encoder
+    assert build(tmp_path / "out", model, encoder=encoder)["encoder"] == encoder.name
     assert len(model.prompts) == asked
     assert content(tmp_path / "out")[LABELS] == before[LABELS]
-    source = open_reference(tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    source = open_reference("out", "encoder")
     (found,) = asyncio.run(source.nearest("Question 4?", PASSAGES[1], 1, 0))
     assert (found.answer, found.passages) == ("No", (PASSAGES[1],))
     asyncio.run(source.aclose())

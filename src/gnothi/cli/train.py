@@ -181,8 +181,13 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
 
     from gnothi.cli.progress import RunProgress
     from gnothi.cli.resources import open_index, open_model
+    from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
     from gnothi.training.utility_reference import Labelling
 
+    searched = None
+    if encoder != LEXICAL:
+        with terminal.Waiting(f"opening encoder {encoder} ..."):
+            searched = SentenceEncoder(encoder)
     with Labelling(job.out, job.questions, job.config) as labelling:
         if labelling.missing:
             async with AsyncExitStack() as stack:
@@ -201,9 +206,9 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
                         job.max_failures,
                         lambda line: progress.advance("error" in line, _cost(labelling.spent)),
                     )
-        with terminal.Waiting(f"encoding with {encoder} ..."):
+        with terminal.Waiting(f"encoding ({encoder}) ..."):
             origin = {"model": job.model, "index": job.index, "dataset": job.dataset}
-            return await asyncio.to_thread(labelling.finish, encoder, origin)
+            return await asyncio.to_thread(labelling.finish, searched, origin)
 
 
 def _cost(spent: Counter[str]) -> str:

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,6 +91,18 @@ def _count(text: str) -> Counter[str]:
     return Counter(re.findall(r"\w+", text.lower()))
 
 
+def encoder_name(given: str) -> str:
+    """What an encoder is stored under: the whole path of a folder, for references are used from elsewhere; else as given."""
+    path = Path(given).expanduser()
+    return str(path.resolve()) if path.is_dir() else given
+
+
+_EXPECTED = (
+    f"Expected {LEXICAL!r} (no model), a folder saved by sentence-transformers, or the id of such a model on the hub that is "
+    "cached or can be downloaded."
+)
+
+
 class SentenceEncoder:
     """A sentence-transformers model by folder or hub id; a pair is read as one text, question first, cut at its length limit.
 
@@ -97,22 +110,24 @@ class SentenceEncoder:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = encoder_name(name)
+        path = Path(name).expanduser()
+        if not path.is_dir() and (path.exists() or name.startswith((".", "/", "~", "\\")) or name.count("/") > 1):
+            raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. {_EXPECTED}")
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
         try:
-            self._model: Any = SentenceTransformer(name)
+            self._model: Any = SentenceTransformer(self.name)
         except Exception as error:  # the library raises many kinds; to a user they all mean the same
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ModelUnavailable(
-                f"cannot load the encoder {name!r}: {reason} Expected {LEXICAL!r} (no model), a folder saved by "
-                "sentence-transformers, or the id of such a model on the hub that is cached or can be downloaded."
-            ) from error
+            raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason} {_EXPECTED}") from error
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
         """Shape (pairs, dimension), float32, rows of length 1."""
+        if not pairs:
+            return np.zeros((0, 0), np.float32)
         texts = [f"{question}\n{_shown(passage)}" for question, passage in pairs]
         found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(pairs), -1)

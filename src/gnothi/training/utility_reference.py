@@ -177,27 +177,28 @@ class Labelling:
 
         await gather(*(work() for _ in range(min(concurrency, len(missing)))))
 
-    def finish(self, encoder: str, origin: Mapping[str, Any]) -> dict[str, Any]:
+    def finish(self, encoder: SentenceEncoder | None, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Put the lines in the order of the questions, encode the labelled pairs, and write the header, which makes a reference
         of the folder; returns the header.
 
-        ``origin`` says what the labels came from. Another encoder than the last time replaces the vectors and nothing else.
+        ``encoder`` None compares words; ``origin`` says what the labels came from. Another encoder than the last time replaces
+        the vectors and nothing else.
         """
         (self.out / HEADER).unlink(missing_ok=True)  # until the end there is no telling what the vectors are of
         lines = [self._lines[question.id] for question in self.questions]
         self._journal.rewrite(lines)
         labelled = [item for line in lines for item in labelled_in(line)]
-        if encoder == LEXICAL:
+        if encoder is None:
             (self.out / VECTORS).unlink(missing_ok=True)
         else:
             temporary = self.out / f".{VECTORS}.new"
             with temporary.open("wb") as file:
-                np.save(file, SentenceEncoder(encoder).encode([item.pair for item in labelled]))
+                np.save(file, encoder.encode([item.pair for item in labelled]))
             temporary.replace(self.out / VECTORS)
         judged = [one for line in lines for one in line.get("judged", ())]
         header = {
             "format": FORMAT,
-            "encoder": encoder,
+            "encoder": encoder.name if encoder else LEXICAL,
             **origin,
             "questions": len(lines),
             "failures": sum("error" in line for line in lines),
