@@ -1,4 +1,4 @@
-"""HotpotQA's and 2WikiMultiHopQA's files."""
+"""HotpotQA's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_lines_with_passages(shared_data: Path) -> None:
 
 def test_the_official_file(tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
-    item = {
+    item: dict[str, object] = {
         "_id": "a",
         "question": "Who?",
         "answer": "Ann",
@@ -37,6 +37,9 @@ def test_the_official_file(tmp_path: Path) -> None:
     (question,) = load(str(path))
     assert (question.id, question.kind, question.answers) == ("a", "comparison", ("Ann",))
     assert question.metadata == {"supporting": ("T", "U"), "level": "easy"}
+    item["supporting_facts"] = {"title": ["T", "T", "U"], "sent_id": [0, 1, 0]}  # as on the hub
+    path.write_text(json.dumps([item]), encoding="utf-8")
+    assert load(str(path)) == [question]
 
 
 def test_passages_of_another_shape(tmp_path: Path) -> None:
@@ -44,3 +47,9 @@ def test_passages_of_another_shape(tmp_path: Path) -> None:
     path.write_text('{"question": "Who?", "answer": "x", "passages": ["text"]}\n', encoding="utf-8")
     with pytest.raises(InvalidInput, match="line 1: got passages of another shape"):
         load(str(path), format="hotpotqa")
+
+
+def test_yes_or_no_answers(shared_data: Path) -> None:
+    for name, count in (("hotpotqa", 25), ("2wikimultihopqa", 44)):
+        questions = load(str(shared_data / f"{name}.jsonl"))
+        assert sum(question.answers[0] in ("yes", "no") for question in questions) == count

@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path, room: int) -> None:
     with RunFolder(tmp_path, CONFIG) as folder:
         folder.append(row("a", answer="1"), [])
         whole = (tmp_path / "rows.jsonl").read_bytes()
-        folder._rows = FullDisk(folder._rows, room)  # type: ignore[assignment]
+        folder._rows._file = FullDisk(folder._rows._file, room)  # type: ignore[assignment]
         with pytest.raises(OSError, match=r"No space left.*rows\.jsonl"):
             folder.append(row("b", answer="2"), [])
     assert (tmp_path / "rows.jsonl").read_bytes() == whole

@@ -46,12 +46,13 @@ class RunProgress:
         if self._bar:
             self._bar.stop()
 
-    def advance(self, failed: bool) -> None:
+    def advance(self, failed: bool, note: str = "") -> None:
+        """``note`` is shown behind the rate: what it cost so far, say."""
         self.done += 1
         self.failed += failed
         now = time.monotonic()
         rate = (self.done - self._started_with) / max(now - self._start, 1e-9)
-        broken = f", {self.failed} failed" if self.failed else ""
+        broken = (f", {self.failed} failed" if self.failed else "") + (f", {note}" if note else "")
         if self._bar:
             self._bar.update(self._task, completed=self.done, rate=f"{rate:.1f}/s{broken}")
         elif now - self._last_line >= LINE_EVERY:

@@ -24,6 +24,7 @@ LAB = "lab"
 LAB_MODELS = (LAB, f"vllm:{LAB}")
 MODEL_SECTION = "model"
 LAB_QUESTIONS = 500
+LAB_TRAINING = "lab-train"
 
 
 MODEL_SPECS = {
@@ -112,8 +113,10 @@ def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Q
     from gnothi.lab import KINDS
 
     count = max(limit or 0, LAB_QUESTIONS)
-    return {LAB: partial(_lab_questions, None, count)} | {
-        f"{LAB}:{kind}": partial(_lab_questions, kind, count) for kind in KINDS
+    return {
+        (f"{name}:{kind}" if kind else name): partial(_lab_questions, name, kind, count)
+        for name in (LAB, LAB_TRAINING)
+        for kind in (None, *KINDS)
     }
 
 
@@ -123,13 +126,16 @@ def dataset_summaries() -> dict[str, str]:
 
     mix = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
     kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in DEFAULT_MIX}
-    return {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"} | kinds
+    all_kinds = {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"}
+    training = f"questions to learn from, none about a fact that {LAB} asks for; {LAB_TRAINING}:KIND for one kind"
+    return all_kinds | kinds | {LAB_TRAINING: training}
 
 
-def _lab_questions(kind: Any, count: int) -> list[Question]:
+def _lab_questions(name: str, kind: Any, count: int) -> list[Question]:
     from gnothi import lab
 
-    return lab.questions(lab.world(), kind, count)
+    made = lab.training_questions if name == LAB_TRAINING else lab.questions
+    return made(lab.world(), kind, count)
 
 
 def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[str, Given]]:

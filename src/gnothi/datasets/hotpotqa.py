@@ -1,4 +1,4 @@
-"""HotpotQA and 2WikiMultiHopQA: the official files, and lines that hold each question's passages with a ``supporting`` flag."""
+"""HotpotQA (Yang et al. 2018): the official files, and lines that hold each question's passages with a ``supporting`` flag."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _supporting(record: Record) -> tuple[str, ...]:
         if "passages" in record.data:
             titles = [passage["title"] for passage in record.data["passages"] if passage.get("supporting")]
         else:
-            titles = [title for title, _ in record.data.get("supporting_facts") or []]
+            facts = record.data.get("supporting_facts") or []
+            titles = facts["title"] if isinstance(facts, Mapping) else [title for title, _ in facts]  # the hub's shape, too
     except (TypeError, KeyError, ValueError, AttributeError):
         raise record.invalid("passages of another shape", "passages with title and supporting, or supporting_facts") from None
     return tuple(dict.fromkeys(map(str, titles)))
@@ -46,7 +47,7 @@ def recognises(first: Mapping[str, Any]) -> bool:
 
 FORMAT = Format(
     "hotpotqa",
-    "HotpotQA and 2WikiMultiHopQA: official files, or lines with passages and supporting flags",
+    "HotpotQA: the official files, or lines with passages and supporting flags",
     recognises,
     question,
 )

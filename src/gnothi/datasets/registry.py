@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from gnothi.datasets import generic, hotpotqa
+from gnothi.datasets import generic, hotpotqa, nq_open, strategyqa, two_wiki
 from gnothi.datasets.records import Format, Record, read_records
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.types import Question
@@ -19,7 +19,9 @@ from gnothi.types import Question
 Loader = Callable[[], Iterable[Question]]
 
 # In the order in which they are asked whether they recognise a file: the most particular first.
-FORMATS: Mapping[str, Format] = {format.name: format for format in (hotpotqa.FORMAT, generic.FORMAT)}
+FORMATS: Mapping[str, Format] = {
+    format.name: format for format in (two_wiki.FORMAT, hotpotqa.FORMAT, strategyqa.FORMAT, nq_open.FORMAT, generic.FORMAT)
+}
 
 
 def load(

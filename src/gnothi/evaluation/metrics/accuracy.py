@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.evaluation.metrics.normalise import normalise
+from gnothi.evaluation.metrics.yes_no import NO, YES, verdict
 
 
 def accuracy(answer: str, golds: Sequence[str]) -> float:
     """1.0 or 0.0. Kinder than exact match to models that answer in sentences; containment is of characters.
 
-    A gold answer that normalises to nothing is in every string, so it counts only against an answer that does too.
+    A gold answer yes or no counts if that is what the answer says (``yes_no.verdict``): "no" is in "unknown" and in "not", too.
+    So on StrategyQA this is the official accuracy. A gold answer that normalises to nothing is in every string, so it
+    counts only against an answer that does too.
     """
     given = normalise(answer)
-    return float(any(given == gold or (gold != "" and gold in given) for gold in map(normalise, golds)))
+    return float(any(_right(answer, given, gold) for gold in map(normalise, golds)))
+
+
+def _right(answer: str, given: str, gold: str) -> bool:
+    if gold in (YES, NO):
+        return verdict(answer) == gold
+    return given == gold or (gold != "" and gold in given)

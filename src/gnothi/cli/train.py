@@ -1,0 +1,238 @@
+"""``gnothi train``: what is learnt from training questions, one command per thing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi import __version__
+from gnothi.cli import options, terminal
+from gnothi.config import Settings
+from gnothi.errors import InvalidSetting
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.training.utility_reference import UtilitySettings
+
+INTERRUPTED = 130
+SOME_FAILED = 1
+
+
+@click.group()
+def train() -> None:
+    """Learn from training questions: what a method or a model is better with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one command is to compute."""
+
+    dataset: str
+    questions: Sequence[Question]
+    model: str
+    index: str
+    settings: Settings
+    utility: UtilitySettings
+    config: dict[str, Any]
+    out: Path
+    concurrency: int
+    max_failures: int | None
+
+
+@train.command("utility-reference")
+@click.argument("dataset", metavar="QUESTIONS")
+@options.model
+@options.index
+@options.settings
+@click.option(
+    "--encoder",
+    default="lexical",
+    show_default=True,
+    metavar="lexical|PATH|HUB-ID",
+    help="What the reference is searched with: words, or a sentence-transformers model.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Folder of the reference; an unfinished one goes on.",
+)
+@click.option(
+    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+)
+@click.option(
+    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the header of the reference.")
+def utility_reference(
+    dataset: str,
+    model: str,
+    index: str | None,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    encoder: str,
+    limit: int | None,
+    out: Path,
+    format: str | None,
+    concurrency: int,
+    max_failures: int | None,
+    as_json: bool,
+) -> int:
+    """Label passages by whether they help or harm the answers to training QUESTIONS (KEQA, section 3.4).
+
+    \b
+    gnothi train utility-reference lab-train --out reference
+    gnothi train utility-reference train.jsonl --model PATH --index my-index --out reference
+
+    The passages found for each question are read, and one that raises the F1 of the answer is labelled helpful, one that
+    lowers it harmful. Settings (--set): k=5, form=auto|alone|accumulate, reason=none|true|false, max_tokens=100.
+
+    The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
+    labels. Exit code 1: some questions failed.
+    """
+    from gnothi.cli.resources import LAB, load_questions
+    from gnothi.training.utility_reference import require_answers
+
+    _refuse_test_questions(dataset)
+    settings = options.read(config, overrides)
+    spec = index or (LAB if model == LAB else None)
+    if spec is None:
+        raise InvalidSetting("passages are judged, and there is no index to find them: give --index PATH.")
+    utility = _utility_settings(settings)
+    questions = load_questions(dataset, format, limit)
+    require_answers(questions)
+    resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
+    job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
+    try:
+        header = asyncio.run(_build(job, encoder))
+    except KeyboardInterrupt:
+        click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
+        return INTERRUPTED
+    if as_json:
+        terminal.print_json(header)
+    else:
+        _show(header, out)
+    return SOME_FAILED if header["failures"] else 0
+
+
+def _refuse_test_questions(dataset: str) -> None:
+    from gnothi.cli.resources import LAB, LAB_TRAINING
+
+    name, _, kind = dataset.partition(":")
+    if name == LAB:
+        instead = f"{LAB_TRAINING}:{kind}" if kind else LAB_TRAINING
+        raise InvalidSetting(
+            f"got the data set {dataset!r}, whose questions are for testing; expected training questions. Use "
+            f"{instead!r}, which asks for none of their facts."
+        )
+
+
+def _utility_settings(settings: Settings) -> UtilitySettings:
+    from gnothi import config, methods
+    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.training.utility_reference import UtilitySettings
+
+    return config.build(UtilitySettings, settings.plain({MODEL_SECTION, *methods.names()}), "utility-reference")
+
+
+def _config(
+    dataset: str,
+    format: str | None,
+    limit: int | None,
+    questions: Sequence[Question],
+    model: str,
+    index: str,
+    settings: Settings,
+    utility: UtilitySettings,
+) -> dict[str, Any]:
+    """What the labels depend on; the encoder is none of it."""
+    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.config import resolved
+    from gnothi.evaluation.journal import EXECUTION
+    from gnothi.evaluation.runner import fingerprint
+
+    return {
+        "dataset.name": dataset,
+        "dataset.format": format,
+        "dataset.limit": limit,
+        "dataset.questions": len(questions),
+        "dataset.fingerprint": fingerprint(questions),
+        "model.name": model,
+        "index": index,
+        **{f"{MODEL_SECTION}.settings.{key}": value.value for key, value in settings.section(MODEL_SECTION).items()},
+        **{f"utility.{key}": value for key, value in resolved(utility).items()},
+        f"{EXECUTION}gnothi": __version__,
+    }
+
+
+async def _build(job: Job, encoder: str) -> dict[str, Any]:
+    from contextlib import AsyncExitStack
+
+    from gnothi.cli.progress import RunProgress
+    from gnothi.cli.resources import open_index, open_model
+    from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
+    from gnothi.training.utility_reference import Labelling
+
+    searched = None
+    if encoder != LEXICAL:
+        with terminal.Waiting(f"opening encoder {encoder} ..."):
+            searched = SentenceEncoder(encoder)
+    with Labelling(job.out, job.questions, job.config) as labelling:
+        if labelling.missing:
+            async with AsyncExitStack() as stack:
+                with terminal.Waiting(f"opening model {job.model} ..."):
+                    retriever = open_index(job.index)
+                    stack.push_async_callback(retriever.aclose)
+                    model = open_model(job.model, job.settings)
+                    stack.push_async_callback(model.aclose)
+                total = len(job.questions)
+                with RunProgress(total, total - len(labelling.missing), job.dataset) as progress:
+                    await labelling.run(
+                        model,
+                        retriever,
+                        job.utility,
+                        job.concurrency,
+                        job.max_failures,
+                        lambda line: progress.advance("error" in line, _cost(labelling.spent)),
+                    )
+        with terminal.Waiting(f"encoding ({encoder}) ..."):
+            origin = {"model": job.model, "index": job.index, "dataset": job.dataset}
+            return await asyncio.to_thread(labelling.finish, searched, origin)
+
+
+def _cost(spent: Counter[str]) -> str:
+    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
+
+
+def _show(header: dict[str, Any], out: Path) -> None:
+    failed = f", {header['failures']} failed" if header["failures"] else ""
+    rows = [
+        ("questions", f"{header['questions']:,}{failed}"),
+        (
+            "passages",
+            f"{header['passages']:,}: {header['helpful']:,} helpful, {header['harmful']:,} harmful, the rest no effect",
+        ),
+        ("cost", f"{header['retrievals']:,} searches, {header['model_calls']:,} model calls"),
+        ("", f"{header['prompt_tokens']:,} prompt tokens, {header['generated_tokens']:,} generated tokens"),
+        ("encoder", header["encoder"]),
+        ("reference", str(out)),
+    ]
+    click.echo("\n".join(terminal.definitions(rows, indent=0)))
+    lacking = [label for label in ("helpful", "harmful") if not header[label]]
+    if lacking:
+        click.echo(
+            f"gnothi: no passage was {' or '.join(lacking)}, so there are no such demonstrations. Give more questions, or ones "
+            "that the model does not all know (or all miss).",
+            err=True,
+        )

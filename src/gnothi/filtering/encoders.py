@@ -1,0 +1,152 @@
+"""How like a pair of question and passage is to stored ones: by their words, or by a sentence encoder.
+
+KEQA (section 3.4) searches its utility reference with BERT; any sentence-transformers model takes that place here, and words
+(TF-IDF) where there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.concurrency import Batcher, in_batches
+from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.types import Passage
+
+LEXICAL = "lexical"
+"""The encoder that is none: similarity of words."""
+
+Pair = tuple[str, Passage]
+Vectors = NDArray[np.float32]
+
+
+class Similarity(Protocol):
+    async def to_stored(self, question: str, passage: Passage) -> Vectors:
+        """One number in [-1, 1] per stored pair, in their order; higher is more alike."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Lexical:
+    """The mean of two cosines of TF-IDF vectors: question with question, passage (title and text) with passage.
+
+    Term frequency counts as 1 + ln tf, a word's weight is ln((N + 1) / (df + 1)) + 1 over the N stored pairs. Words that no
+    stored pair has count in the length of the asked one alone.
+    """
+
+    def __init__(self, stored: Sequence[Pair]) -> None:
+        self._questions = _Words([question for question, _ in stored])
+        self._passages = _Words([_shown(passage) for _, passage in stored])
+
+    async def to_stored(self, question: str, passage: Passage) -> Vectors:
+        return (self._questions.cosines(question) + self._passages.cosines(_shown(passage))) / np.float32(2)
+
+    async def aclose(self) -> None:
+        return None
+
+
+class _Words:
+    def __init__(self, texts: Sequence[str]) -> None:
+        from scipy.sparse import csr_array
+
+        counts = [_count(text) for text in texts]
+        frequency = Counter(word for count in counts for word in count)
+        self._columns = {word: column for column, word in enumerate(frequency)}
+        self._weights = {word: math.log((len(texts) + 1) / (df + 1)) + 1 for word, df in frequency.items()}
+        self._unseen = math.log(len(texts) + 1) + 1
+        starts, columns = [0], list[int]()
+        values: list[float] = []
+        for count in counts:
+            vector = self._vector(count)
+            columns += [self._columns[word] for word in vector]
+            values += vector.values()
+            starts.append(len(columns))
+        shape = (len(texts), len(self._columns))
+        self._matrix: Any = csr_array((np.array(values, np.float32), np.array(columns), np.array(starts)), shape=shape)
+
+    def cosines(self, text: str) -> Vectors:
+        asked = np.zeros(len(self._columns), np.float32)
+        for word, value in self._vector(_count(text)).items():
+            if word in self._columns:
+                asked[self._columns[word]] = value
+        return np.asarray(self._matrix @ asked, np.float32)
+
+    def _vector(self, count: Counter[str]) -> dict[str, float]:
+        """Of length 1, by word."""
+        raw = {word: (1 + math.log(times)) * self._weights.get(word, self._unseen) for word, times in count.items()}
+        length = math.sqrt(math.fsum(value * value for value in raw.values()))
+        return {word: value / length for word, value in raw.items()}
+
+
+def _count(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text.lower()))
+
+
+def encoder_name(given: str) -> str:
+    """What an encoder is stored under: the whole path of a folder, for references are used from elsewhere; else as given."""
+    path = Path(given).expanduser()
+    return str(path.resolve()) if path.is_dir() else given
+
+
+_EXPECTED = (
+    f"Expected {LEXICAL!r} (no model), a folder saved by sentence-transformers, or the id of such a model on the hub that is "
+    "cached or can be downloaded."
+)
+
+
+class SentenceEncoder:
+    """A sentence-transformers model by folder or hub id; a pair is read as one text, question first, cut at its length limit.
+
+    Raises MissingDependency without the library, ModelUnavailable for a model that cannot be read.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = encoder_name(name)
+        path = Path(name).expanduser()
+        if not path.is_dir() and (path.exists() or name.startswith((".", "/", "~", "\\")) or name.count("/") > 1):
+            raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. {_EXPECTED}")
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
+        try:
+            self._model: Any = SentenceTransformer(self.name)
+        except Exception as error:  # the library raises many kinds; to a user they all mean the same
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason} {_EXPECTED}") from error
+
+    def encode(self, pairs: Sequence[Pair]) -> Vectors:
+        """Shape (pairs, dimension), float32, rows of length 1."""
+        if not pairs:
+            return np.zeros((0, 0), np.float32)
+        texts = [f"{question}\n{_shown(passage)}" for question, passage in pairs]
+        found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(found, np.float32).reshape(len(pairs), -1)
+
+
+class Dense:
+    """Cosine to stored vectors, one row of length 1 per stored pair; what is asked at the same time is encoded together."""
+
+    def __init__(self, encoder: SentenceEncoder, vectors: Vectors) -> None:
+        self._vectors = vectors
+        self._batcher: Batcher[Pair, Vectors] = Batcher(in_batches(lambda pairs: list(encoder.encode(pairs))), "encoder")
+
+    async def to_stored(self, question: str, passage: Passage) -> Vectors:
+        asked = await self._batcher.submit((question, passage))
+        return await asyncio.to_thread(np.dot, self._vectors, asked)
+
+    async def aclose(self) -> None:
+        await self._batcher.aclose()
+
+
+def _shown(passage: Passage) -> str:
+    return f"{passage.title}: {passage.text}" if passage.title else passage.text

@@ -1,0 +1,245 @@
+"""The utility reference (KEQA, section 3.4): does a passage raise or lower the quality of the answer to a training question?
+
+From top to bottom: what to judge, how one question is judged, all of them with an interruption at any moment.
+``gnothi.filtering.reference`` reads the folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidInput, TooManyFailures
+from gnothi.evaluation.journal import Journal, claim, read_lines, replace_file
+from gnothi.evaluation.metrics import f1
+from gnothi.events import Usage, record
+from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
+from gnothi.filtering.reference import FORMAT, HEADER, LABELS, VECTORS, labelled_in
+from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.chain import conclude
+from gnothi.methods.prompts import ANSWER, REASON, ask
+from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.seeding import question_scope
+from gnothi.types import Passage, Question
+
+# --- what to judge -------------------------------------------------------------------------------------------------
+
+MULTI_HOP = frozenset(
+    "two_hop multi_hop multihop bridge comparison bridge_comparison compositional inference yes_no strategy".split()
+)
+"""Kinds of questions, as data sets name them, that take several facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class UtilitySettings(GenerationSettings):
+    """How passages are judged (KEQA, section 3.4)."""
+
+    k: int = setting(5, "Passages judged per question.", at_least=1)
+    form: Literal["auto", "alone", "accumulate"] = setting(
+        "auto",
+        "Judge each passage alone, or accumulate: with the helpful ones before it. auto: by the question's kind "
+        f"(accumulate for {', '.join(sorted(MULTI_HOP))}).",
+    )
+    reason: bool | None = setting(None, "Answer step by step, or at once; none: step by step where passages accumulate.")
+
+    def accumulates(self, question: Question) -> bool:
+        return question.kind in MULTI_HOP if self.form == "auto" else self.form == "accumulate"
+
+    def reasons(self, question: Question) -> bool:
+        return self.accumulates(question) if self.reason is None else self.reason
+
+
+# --- one question --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """F1 of the answer without and with the passage; the label is the sign of the difference."""
+
+    passage: Passage
+    before: float
+    after: float
+
+    @property
+    def label(self) -> int:
+        return (self.after > self.before) - (self.after < self.before)
+
+
+async def judge(question: Question, model: LanguageModel, retriever: Retriever, settings: UtilitySettings) -> list[Judged]:
+    """The passages found for the question, best first, each with what it does to the answer.
+
+    Alone: with the passage against without any. Accumulating: with it added to the helpful ones before it, against these.
+    """
+    found = [scored.passage for scored in await retriever.search(question.text, settings.k)]
+
+    async def correctness(*passages: Passage) -> float:
+        return f1(await _answer(question, passages, model, settings), question.answers)
+
+    if not settings.accumulates(question):
+        before, *after = await gather(correctness(), *(correctness(passage) for passage in found))
+        return [Judged(passage, before, value) for passage, value in zip(found, after, strict=True)]
+    judged: list[Judged] = []
+    kept: tuple[Passage, ...] = ()
+    before = await correctness()
+    for passage in found:
+        judged.append(Judged(passage, before, await correctness(*kept, passage)))
+        if judged[-1].label > 0:
+            kept, before = (*kept, passage), judged[-1].after
+    return judged
+
+
+async def _answer(question: Question, passages: Sequence[Passage], model: LanguageModel, settings: UtilitySettings) -> str:
+    short = settings.decoding(SHORT_STOPS)
+    if settings.reasons(question):
+        prompt = ask(REASON, question, passages)
+        reply = await model.generate(prompt, settings.decoding(CHAIN_STOPS))
+        answer = (await conclude(model, prompt, reply, short)).answer
+    else:
+        answer = short_answer((await model.generate(ask(ANSWER, question, passages), short)).text)
+    return as_choice(answer, question.choices)
+
+
+# --- all of them ---------------------------------------------------------------------------------------------------
+
+Line = dict[str, Any]
+"""What ``labels.jsonl`` holds of a question: ``question_id``, ``question``, ``form``, ``usage`` and ``judged``, a list of id,
+title, text, before, after, label; or ``question_id`` and ``error``."""
+
+
+class Labelling:
+    """The judging of a list of questions in a folder of its own, by one process. Use as a context manager.
+
+    Finished lines are on disk, whatever ends the process; the same questions and ``config`` go on from there and end in the
+    same files. A question that raised is a line with its error, and is missing the next time.
+    """
+
+    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
+        """Raises InvalidInput for a question without gold answers, InvalidSetting where ``out`` was made otherwise."""
+        require_answers(questions)
+        self.out, self.questions = out, questions
+        self._lock = claim(out, config, "utility reference")
+        try:
+            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / LABELS)}
+            self._journal = Journal(out / LABELS)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.spent = Counter[str]()
+        for line in self._lines.values():
+            self.spent.update(line.get("usage", {}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.close()
+        self._lock.close()
+
+    @property
+    def missing(self) -> list[Question]:
+        """Questions not judged yet."""
+        return [question for question in self.questions if "judged" not in self._lines.get(question.id, {})]
+
+    async def run(
+        self,
+        model: LanguageModel,
+        retriever: Retriever,
+        settings: UtilitySettings,
+        concurrency: int = 256,
+        max_failures: int | None = None,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> None:
+        """Judge what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised."""
+        missing = self.missing
+        pending = iter(missing)
+        failures = 0
+
+        async def work() -> None:
+            nonlocal failures
+            for question in pending:
+                line = await _line(question, model, retriever, settings)
+                self._journal.append(line)
+                self._lines[question.id] = line
+                self.spent.update(line.get("usage", {}))
+                if on_line is not None:
+                    on_line(line)
+                failures += "error" in line
+                if max_failures is not None and failures > max_failures:
+                    raise TooManyFailures(_hopeless(failures, line, self.out))
+
+        await gather(*(work() for _ in range(min(concurrency, len(missing)))))
+
+    def finish(self, encoder: SentenceEncoder | None, origin: Mapping[str, Any]) -> dict[str, Any]:
+        """Put the lines in the order of the questions, encode the labelled pairs, and write the header, which makes a reference
+        of the folder; returns the header.
+
+        ``encoder`` None compares words; ``origin`` says what the labels came from. Another encoder than the last time replaces
+        the vectors and nothing else.
+        """
+        (self.out / HEADER).unlink(missing_ok=True)  # until the end there is no telling what the vectors are of
+        lines = [self._lines[question.id] for question in self.questions]
+        self._journal.rewrite(lines)
+        labelled = [item for line in lines for item in labelled_in(line)]
+        if encoder is None:
+            (self.out / VECTORS).unlink(missing_ok=True)
+        else:
+            temporary = self.out / f".{VECTORS}.new"
+            with temporary.open("wb") as file:
+                np.save(file, encoder.encode([item.pair for item in labelled]))
+            temporary.replace(self.out / VECTORS)
+        judged = [one for line in lines for one in line.get("judged", ())]
+        header = {
+            "format": FORMAT,
+            "encoder": encoder.name if encoder else LEXICAL,
+            **origin,
+            "questions": len(lines),
+            "failures": sum("error" in line for line in lines),
+            "passages": len(judged),
+            "helpful": sum(item.helpful for item in labelled),
+            "harmful": sum(not item.helpful for item in labelled),
+            "without_effect": len(judged) - len(labelled),
+            **{key: self.spent[key] for key in asdict(Usage())},
+        }
+        replace_file(self.out / HEADER, json.dumps(header, ensure_ascii=False, indent=2) + "\n")
+        return header
+
+
+async def _line(question: Question, model: LanguageModel, retriever: Retriever, settings: UtilitySettings) -> Line:
+    with question_scope(0, question.id), record() as events:
+        try:
+            judged = await judge(question, model, retriever, settings)
+        except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
+            return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
+    return {
+        "question_id": question.id,
+        "question": question.text,
+        "form": "accumulate" if settings.accumulates(question) else "alone",
+        "judged": [{**asdict(one.passage), "before": one.before, "after": one.after, "label": one.label} for one in judged],
+        "usage": asdict(Usage.of(events)),
+    }
+
+
+def require_answers(questions: Sequence[Question]) -> None:
+    """Raise InvalidInput for the first question without a gold answer: nothing tells there whether a passage helped."""
+    for question in questions:
+        if not question.answers:
+            raise InvalidInput(
+                f"question {question.id!r} has no gold answer, expected one: a passage is judged by what it does to "
+                "the answer. Leave such questions out."
+            )
+
+
+def _hopeless(failures: int, line: Line, out: Path) -> str:
+    return (
+        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
+        f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
+        "allow more with --max-failures."
+    )

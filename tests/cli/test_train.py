@@ -1,0 +1,121 @@
+"""``gnothi train utility-reference`` with a scripted model in place of the laboratory's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import lab
+from gnothi.filtering.reference import HEADER, LABELS, open_reference
+from gnothi.lab.questions import facts_needed
+from gnothi.models.fake import Scripted
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., tuple[int, str, str]]
+COMMAND = ("train", "utility-reference", "lab-train", "--limit", "12")
+
+
+def test_a_reference_is_made_and_not_made_twice(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:
+    out = str(tmp_path / "reference")
+    code, said, err = gnothi(*COMMAND, "--out", out)
+    assert code == 0
+    assert max(map(len, said.splitlines()[:-1])) <= 80
+    for part in ("questions  12", "passages   60: ", "12 searches, ", "prompt tokens", "encoder    lexical"):
+        assert part in said
+    asked = len(scripted.prompts)
+    header = (tmp_path / "reference" / HEADER).read_text()
+    assert gnothi(*COMMAND, "--out", out) == (code, said, err)
+    assert len(scripted.prompts) == asked
+    assert (tmp_path / "reference" / HEADER).read_text() == header
+    assert len(open_reference(out).labelled) == json.loads(header)["helpful"] + json.loads(header)["harmful"]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_json_is_the_header(gnothi: Run, tmp_path: Path) -> None:
+    code, said, _ = gnothi(*COMMAND, "--out", str(tmp_path), "--json", "--set", "k=2", "--set", "form=alone")
+    assert code == 0
+    header = json.loads(said)
+    assert header == json.loads((tmp_path / HEADER).read_text())
+    assert (header["passages"], header["model_calls"], header["dataset"]) == (24, 36, "lab-train")
+    assert {json.loads(line)["form"] for line in (tmp_path / LABELS).read_text().splitlines()} == {"alone"}
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
+    def refused(*arguments: str, code: int = 2) -> str:
+        found, out, err = gnothi("train", "utility-reference", *arguments, "--out", str(tmp_path / "out"))
+        assert (found, out) == (code, "")
+        assert not (tmp_path / "out").exists()
+        return err
+
+    assert "Use 'lab-train:two_hop'" in refused("lab:two_hop")
+    assert "got 'kk'. Did you mean 'k'?" in refused("lab-train", "--set", "kk=3")
+    assert "setting 'k': got 0, expected at least 1" in refused("lab-train", "--set", "k=0")
+    assert "got '/absent', which is no folder" in refused("lab-train", "--encoder", "/absent", code=3)
+    assert "give --index PATH" in refused("lab-train", "--model", "some/model")
+    (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answers": []}\n')
+    assert "question '1' has no gold answer" in refused(str(tmp_path / "questions.jsonl"))
+
+
+@pytest.mark.usefixtures("scripted")
+def test_other_settings_are_refused(gnothi: Run, tmp_path: Path) -> None:
+    assert gnothi(*COMMAND, "--out", str(tmp_path))[0] == 0
+    code, out, err = gnothi(*COMMAND, "--out", str(tmp_path), "--set", "k=3")
+    assert (code, out) == (2, "")
+    assert "utility.k = 5, got 3" in err
+
+
+def test_failed_questions_give_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, scripted: Scripted, gnothi: Run, tmp_path: Path
+) -> None:
+    def fails(_: Any, __: Any) -> Any:
+        raise RuntimeError("no luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scripted, "generate", fails)
+        code, out, err = gnothi(*COMMAND, "--out", str(tmp_path))
+    assert code == 1
+    assert "questions  12, 12 failed" in out
+    assert "no passage was helpful or harmful" in err
+    assert gnothi(*COMMAND, "--out", str(tmp_path))[0] == 0
+
+
+def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
+    from gnothi.cli.resources import load_questions
+
+    for kind in ("", ":one_hop", ":two_hop"):
+        training = load_questions(f"lab-train{kind}", limit=600)
+        assert not facts_needed(training) & facts_needed(lab.questions(lab.world()))
+
+
+@pytest.mark.usefixtures("scripted")
+def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    arguments = ("train", "utility-reference", "lab-train", "--limit", "40", "--concurrency", "3")
+    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments, "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+
+    def kept() -> int:
+        return (out / LABELS).read_bytes().count(b"\n") if (out / LABELS).exists() else 0
+
+    for wanted in (1, 8, 20):
+        process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline and kept() < wanted:
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+    assert 20 <= kept() < 40
+    assert not (out / HEADER).exists()
+    resumed = gnothi_json(*arguments, "--out", str(out))
+    undisturbed = gnothi_json(*arguments, "--out", str(tmp_path / "undisturbed"))
+    assert resumed == undisturbed
+    assert (out / LABELS).read_bytes() == (tmp_path / "undisturbed" / LABELS).read_bytes()
