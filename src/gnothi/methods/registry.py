@@ -22,6 +22,7 @@ _METHODS: Mapping[str, str] = {
     "rag": "gnothi.methods.rag:RetrieveAlways",
     "ircot": "gnothi.methods.ircot:IRCoT",
     "seakr": "gnothi.methods.seakr:SeaKR",
+    "keqa": "gnothi.methods.keqa:KEQA",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 
