@@ -82,14 +82,13 @@ class KEQA(GenerationSettings):
         quizzes = whole(question.text)
         if self.decompose:
             quizzes = await decompose(self.model, question.text, self._list_decoding, self.max_quizzes)
-        # The answer to a single quiz is the answer, unless that asks for a fact where the question asks for yes or no.
-        only = quizzes[0].text if len(quizzes) == 1 else ""
+        # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
+        # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
+        only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""
         alone = only == question.text or (bool(only) and yes_no == asks_yes_or_no(only))
 
         async def solve(quiz: str) -> Solved:
-            if alone:
-                return await self._solve(Question(question.id, quiz, choices=question.choices), yes_no)
-            return await self._solve(Question(question.id, quiz), asks_yes_or_no(quiz))
+            return await self._solve(Question(question.id, quiz), yes_no if alone else asks_yes_or_no(quiz))
 
         solved = await ask_in_order(quizzes, solve)
         answer, rationale = (solved[0].answer, "") if alone else await self._summarise(question, solved, yes_no)
