@@ -102,7 +102,7 @@ def test_no_text_breaks_the_page_or_reaches_the_terminal_raw(text: str, title: s
     [
         (-3.0, -6.0, "gram -3.00 > -6.00"),
         (-6.0001, -6.0, "gram -6.0001 < -6.0000"),
-        (-6.0, -6.0, "gram -6.000000 = -6.000000"),
+        (-6.0, -6.0, "gram -6.00 = -6.00"),
         (-0.001, -6.0, "gram 0.00 > -6.00"),
         (None, -6.0, "gram not measured, threshold -6.00"),
         (-3.0, None, "gram -3.00, no threshold"),

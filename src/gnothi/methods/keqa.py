@@ -16,7 +16,7 @@ from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.answers import as_choice, short_answer
 from gnothi.methods.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, USEFUL, ask, require_text
-from gnothi.methods.quizzes import UNKNOWN, Solved, ask_in_order, decompose, whole
+from gnothi.methods.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
 from gnothi.methods.settings import CHAIN_STOPS, LIST_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, resource, setting
 from gnothi.methods.summary import note, stated, summarise
 from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
@@ -81,7 +81,7 @@ class KEQA(GenerationSettings):
             yes_no = not question.choices and asks_yes_or_no(question.text)
         quizzes = whole(question.text)
         if self.decompose:
-            quizzes = await decompose(self.model, question.text, self._list_decoding, self.max_quizzes)
+            quizzes = await split_up(self.model, question.text, self._list_decoding, self.max_quizzes)
         # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
         # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
         only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""

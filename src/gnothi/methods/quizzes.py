@@ -109,7 +109,7 @@ def _on_one_line(first: int, text: str) -> list[tuple[int | None, str]]:
         first, text = first + 1, text[following.end() :]
 
 
-async def decompose(model: LanguageModel, question: str, decoding: Decoding, at_most: int) -> tuple[Quiz, ...]:
+async def split_up(model: LanguageModel, question: str, decoding: Decoding, at_most: int) -> tuple[Quiz, ...]:
     """The quizzes the model splits ``question`` into; the question itself where its list cannot be used. Emits Decomposed."""
     reply = await model.generate(Prompt(DECOMPOSE, question), decoding)
     quizzes = parse_quizzes(reply.text, question, at_most)
