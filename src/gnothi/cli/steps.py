@@ -12,7 +12,7 @@ Of a question that is split into several (KEQA):
 
     1 quiz     Who directed The Paper Kite?
     2 quiz     Where was #1 born?
-      tries    Who directed The Paper Kite? Ada Bram 4, Bo Lund 1 (5 of 5 tries)
+      tries    Who directed The Paper Kite? Ada Bram ×4, Bo Lund ×1 (5 of 5 tries)
       gate     consistency 0.20 = 0.20: sure, trust memory
       pick     Where was Ada Bram born? 2 of 10 passages useful
                  * Ada Bram: Ada Bram was born in Corda.
@@ -119,8 +119,8 @@ class Steps:
             self._line("quiz", quiz, step=number, style="bold")
 
     def _grouped(self, event: Grouped) -> None:
-        said = [f"{answer} {count}" for answer, count in event.groups]
-        said += [f"unknown {event.unknown}"] if event.unknown else []
+        said = [f"{answer} ×{count}" for answer, count in event.groups]
+        said += [f"unknown ×{event.unknown}"] if event.unknown else []
         given = sum(count for _, count in event.groups) + event.unknown
         self._line("tries", f"{event.question} {', '.join(said)} ({given} of {_counted(event.tries, 'try', 'tries')})")
 
