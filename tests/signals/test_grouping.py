@@ -35,7 +35,9 @@ def published(answers: list[str], tries: int, alpha: Fraction) -> tuple[list[lis
             continue
         homes = [block for block in blocks if all(same_meaning(answer, member) for member in block)]
         assert len(homes) <= 1
-        (homes[0] if homes else blocks.append(fresh := []) or fresh).append(answer)
+        if not homes:
+            blocks.append([])
+        (homes or blocks[-1:])[0].append(answer)
     best = max((len(block) for block in blocks), default=0)
     return blocks, best > 0 and Fraction(best, tries) >= alpha
 
