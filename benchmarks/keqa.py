@@ -106,7 +106,7 @@ class Bench:
         asked = self.questions("two_hop")
         outcomes = {name: await self.run(*how, asked) for name, how in SETTINGS.items()}
         right = {name: [one.right for one in rows] for name, rows in outcomes.items()}
-        table = {name: _row(rows) for name, rows in outcomes.items()}
+        table = {name: row(rows) for name, rows in outcomes.items()}
         for name, values in right.items():
             if name != "keqa":
                 test = paired_test(right["keqa"], values)
@@ -116,7 +116,7 @@ class Bench:
     async def alpha(self) -> dict[str, Any]:
         """Figure 4: exact match and searches over the threshold. At alpha 1 all tries must agree."""
         return {
-            kind: {alpha: _row(await self.run("keqa", {"alpha": alpha}, self.questions(kind))) for alpha in ALPHAS}
+            kind: {alpha: row(await self.run("keqa", {"alpha": alpha}, self.questions(kind))) for alpha in ALPHAS}
             for kind in ("one_hop", "two_hop")
         }
 
@@ -125,7 +125,7 @@ class Bench:
         full = {"assess": False, "pick": False}
         return {
             kind: {
-                name: {k: _row(await self.run("keqa", settings | {"k": k}, self.questions(kind))) for k in TOP_K}
+                name: {k: row(await self.run("keqa", settings | {"k": k}, self.questions(kind))) for k in TOP_K}
                 for name, settings in (("KEQA", {}), ("Full", full))
             }
             for kind in ("one_hop", "two_hop")
@@ -199,7 +199,8 @@ def _auroc(scores: Sequence[float], positive: Sequence[bool]) -> dict[str, Any]:
     return {"auroc": auroc(scores, positive), "interval": auroc_interval(scores, positive), "positive": sum(positive)}
 
 
-def _row(rows: Sequence[Outcome]) -> dict[str, Any]:
+def row(rows: Sequence[Outcome]) -> dict[str, Any]:
+    """Means over questions; searches and calls per question, ``searched`` the share of questions with a search."""
     return {
         "n": len(rows),
         "em": fmean(row.right for row in rows),
