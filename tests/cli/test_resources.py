@@ -93,6 +93,13 @@ async def test_further_models_are_opened_once_and_closed(monkeypatch: pytest.Mon
     assert sorted(closed) == ["main", "small"]
 
 
+@pytest.mark.usefixtures("scripted")
+async def test_what_has_no_name_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match=r"DemonstrationSource.*in Python"):
+        async with resources.open_resources("lab", None, read_settings(overrides=["reference=folder"]), ["keqa"]):
+            pass
+
+
 async def test_no_further_model_is_the_main_one(scripted: Scripted) -> None:
     async with resources.open_resources("lab", None, read_settings(overrides=["judge=none"]), ["keqa"]) as found:
         method: Any = found.method("keqa")

@@ -85,8 +85,15 @@ async def open_resources(
 
 
 def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel | Retriever:
-    """What a spec names, as a method's field of that protocol wants it."""
-    return open_model(spec, settings) if protocol is LanguageModel else open_index(spec)
+    """What a spec names, for a method's field of that protocol. Raises InvalidSetting where a spec can name no such thing."""
+    if protocol is LanguageModel:
+        return open_model(spec, settings)
+    if protocol is Retriever:
+        return open_index(spec)
+    raise InvalidSetting(
+        f"got {spec!r} for a {protocol.__name__}, which cannot be named on the command line: "
+        "give it to methods.create in Python."
+    )
 
 
 def open_model(spec: str, settings: Settings) -> LanguageModel:
