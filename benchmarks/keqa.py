@@ -231,6 +231,7 @@ def plot(results: Mapping[str, Any], folder: Path) -> None:
             for (name, rows), style in zip(curves.items(), ("o-", "s--"), strict=True):
                 _with_interval(axes, [int(k) for k in rows], list(rows.values()), name, style)
             _label(axes, kind, "top-k passages", list(TOP_K))
+            axes.set_ylabel("exact match")
         figure.savefig(folder / "keqa-topk.png", dpi=150, metadata={"Software": None})
 
 
