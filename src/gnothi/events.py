@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from gnothi.types import ScoredPassage
+from gnothi.types import Passage, ScoredPassage
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,67 @@ class Ranked(Event):
     tag: ClassVar[str] = "ranked"
     kind: str
     candidates: tuple[tuple[str, str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed(Event):
+    """A question and the smaller ones it was split into, in order; ``#1`` in one of them stands for the answer to the first.
+
+    ``used`` is False where the reply was no usable list, so that the question itself is asked instead."""
+
+    tag: ClassVar[str] = "decomposed"
+    question: str
+    quizzes: tuple[str, ...]
+    used: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Event):
+    """Several answers to one question by meaning: (answer, number of answers that mean it), largest group first.
+
+    ``unknown`` answers belong to no group; ``tries`` is the number of answers planned, of which groups and unknown ones
+    were given before the outcome was settled."""
+
+    tag: ClassVar[str] = "grouped"
+    question: str
+    groups: tuple[tuple[str, int], ...]
+    unknown: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picked(Event):
+    """Which of the passages found for a question were judged worth keeping. ``kind`` names the judge's criterion."""
+
+    tag: ClassVar[str] = "picked"
+    kind: str
+    question: str
+    kept: tuple[Passage, ...]
+    dropped: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuizAnswered(Event):
+    """A smaller question (``number`` from 1, references replaced) and its answer.
+
+    ``source`` says where that came from: memory, passages, guess (inconsistent, but nothing better was found) or nothing."""
+
+    tag: ClassVar[str] = "quiz_answered"
+    number: int
+    question: str
+    answer: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised(Event):
+    """The answers to the smaller questions put together: what the model was told, how it concluded, what it answered."""
+
+    tag: ClassVar[str] = "summarised"
+    question: str
+    premises: tuple[str, ...]
+    explanation: str
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)

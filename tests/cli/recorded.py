@@ -1,8 +1,21 @@
-"""Events of one question as a run of SeaKR leaves them: one sentence from memory, one after a search, two answers."""
+"""Events of one question as runs leave them: of SeaKR (one sentence from memory, one after a search, two answers) and of
+KEQA (one quiz from memory, one after a search)."""
 
 from __future__ import annotations
 
-from gnothi.events import Decided, Drafted, Event, ModelCall, Ranked, Searched
+from gnothi.events import (
+    Decided,
+    Decomposed,
+    Drafted,
+    Event,
+    Grouped,
+    ModelCall,
+    Picked,
+    QuizAnswered,
+    Ranked,
+    Searched,
+    Summarised,
+)
 from gnothi.types import Answer, Passage, ScoredPassage
 
 CORDA = Passage("lab-0001-true", "Aldo Renn was born in Corda. " + "He moved from town to town for years. " * 4, "Aldo Renn")
@@ -25,3 +38,17 @@ EVENTS: tuple[Event, ...] = (
     Ranked("answer", (("knowledge", "Corda", -6.55), ("rationales", "Corda", -6.1))),
 )
 ANSWER = Answer("Corda", "The Amber Gate was directed by Aldo Renn. Aldo Renn was born in Corda.", (CORDA,), -6.55)
+
+_WHO, _WHERE = "Who directed The Amber Gate?", "Where was Aldo Renn born?"
+QUIZZES: tuple[Event, ...] = (
+    Decomposed("Where was the director of The Amber Gate born?", (_WHO, "Where was #1 born?")),
+    Grouped(_WHO, (("Aldo Renn", 4),), 0, 5),
+    Decided("retrieve", "consistency", 1 - 4 / 5, 1 - 0.8, "trust", _WHO),
+    QuizAnswered(1, _WHO, "Aldo Renn", "memory"),
+    Grouped(_WHERE, (("Vesk", 2), ("Corda", 1)), 1, 5),
+    Decided("retrieve", "consistency", 0.6, 1 - 0.8, "retrieve", _WHERE),
+    Searched(_WHERE, (ScoredPassage(CORDA, 11.5),), 0.002),
+    Picked("useful", _WHERE, (CORDA,), (PAINTER,)),
+    QuizAnswered(2, _WHERE, "Corda", "passages"),
+    Summarised(_WHERE, ("Aldo Renn directed The Amber Gate.", f"{_WHERE} Corda"), "So the answer is Corda.", "Corda"),
+)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from gnothi.cli import main
+from gnothi.cli import main, resources
 from gnothi.models.fake import Scripted
-from tests.cli.conftest import KNOWN, covered_fact
+from gnothi.types import Capabilities, Prompt
+from tests.cli.conftest import KNOWN, covered_fact, script, stand_in
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
@@ -59,6 +60,52 @@ def test_steps_are_plain_text_of_80_columns_when_piped(gnothi: Run) -> None:
     for part in ("draft", "gate", "search", "read", "write", "answers", "evidence", "cost"):
         assert f"\n    {part}" in f"\n{out}" or f" {part} " in out
     assert f"\n{TRUE}\n" in out
+
+
+def two_quizzes(prompt: Prompt) -> list[str]:
+    """Knows who made the film and not where she was born; text only."""
+    who, where = "Who directed The Amber Gate?", "Where was Ada Bram born?"
+    replies: dict[tuple[str, str], list[str]] = {
+        ("decompose", "Where was the director of The Amber Gate born?"): [f"1. {who} 2. Where was #1 born?"],
+        ("answer", who): ["Ada Bram"],
+        ("answer", where): ["Corda"] if prompt.passages else ["Corda", "Vesk", "Lund", "Orvel"],
+        ("reason", where): ["Ada Bram was born in Corda. So the answer is Corda."],
+        ("reason", who): ["Ada Bram directed The Amber Gate. So the answer is Ada Bram."],
+    }
+    rest = {"useful": "Yes", "equivalent": "No", "reason": "So the answer is Corda."}
+    return replies.get((prompt.task.name, prompt.question), [rest.get(prompt.task.name, "unknown")])
+
+
+def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
+    model = Scripted(two_quizzes, name="lab", capabilities=Capabilities())
+    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    asked = ("ask", "Where was the director of The Amber Gate born?", "--method", "keqa", "--set", "k=2")
+    result = gnothi_json(*asked, "--trace")
+    assert (result["answer"], result["retrievals"]) == ("Corda", 1)
+    assert result["searches"][0]["query"] == "Where was Ada Bram born?"
+    assert [(decision["verdict"], decision["signal"]) for decision in result["decisions"]] == [
+        ("trust", "consistency"),
+        ("retrieve", "consistency"),
+    ]
+    tags = {event["event"] for event in result["events"]}
+    assert tags >= {"decomposed", "grouped", "picked", "quiz_answered", "summarised", "model_call"}
+    (picked,) = (event for event in result["events"] if event["event"] == "picked")
+    assert (len(picked["kept"]), picked["dropped"]) == (2, [])
+    code, out, err = gnothi(*asked)
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in out.splitlines())
+    for part in ("quiz", "tries", "gate", "search", "pick", "solved", "notes", "because", "cost"):
+        assert f" {part} " in out
+
+
+def test_seakr_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
+    model = Scripted(lambda prompt: script(prompt).text, name="lab", capabilities=Capabilities())
+    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    code, out, err = gnothi("ask", KNOWN)
+    assert (code, out) == (2, "")
+    assert "hidden_states" in err
+    assert "--set signal=consistency" in err
+    assert gnothi_json("ask", KNOWN, "--set", "signal=consistency")["answer"] == "Ada Bram"
 
 
 def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_json: RunJson) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gnothi.cli import resources
@@ -9,6 +11,7 @@ from gnothi.config import read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.events import Searched, record
 from gnothi.models.fake import Scripted
+from gnothi.protocols import LanguageModel
 from tests.cli.conftest import stand_in
 
 
@@ -64,6 +67,44 @@ async def test_settings_are_checked_before_anything_is_opened(monkeypatch: pytes
     with pytest.raises(UnknownName):
         async with resources.open_resources("lab", None, read_settings(overrides=["kk=1"]), ["rag"]):
             pass
+
+
+async def test_further_models_are_opened_once_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    closed: list[str] = []
+
+    class Named(Scripted):
+        async def aclose(self) -> None:
+            closed.append(self.name)
+
+    def open_model(spec: str, settings: object = None) -> LanguageModel:  # noqa: ARG001
+        opened.append(spec)
+        return Named({}, name=spec)
+
+    monkeypatch.setattr(resources, "open_model", open_model)
+    given = read_settings(overrides=["judge=small", "keqa.utility_judge=small", "reader=main", "k=3", "alpha=1"])
+    async with resources.open_resources("main", "lab", given, ["keqa", "rag"]) as found:
+        method: Any = found.method("keqa")
+        assert method.judge is method.utility_judge
+        assert (method.judge.name, method.reader) == ("small", found.model)
+        assert (method.k, method.alpha, method.reference) == (3, 1.0, None)
+        assert found.method("rag").name == "rag"
+    assert opened == ["main", "small"]
+    assert sorted(closed) == ["main", "small"]
+
+
+@pytest.mark.usefixtures("scripted")
+async def test_what_has_no_name_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match=r"DemonstrationSource.*in Python"):
+        async with resources.open_resources("lab", None, read_settings(overrides=["reference=folder"]), ["keqa"]):
+            pass
+
+
+async def test_no_further_model_is_the_main_one(scripted: Scripted) -> None:
+    async with resources.open_resources("lab", None, read_settings(overrides=["judge=none"]), ["keqa"]) as found:
+        method: Any = found.method("keqa")
+        assert (method.judge, method.reader) == (None, None)
+    assert scripted.prompts == []
 
 
 def test_lab_questions_load_by_name_and_limit() -> None:

@@ -13,9 +13,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gnothi.cli.steps import Steps, show_answer
-from gnothi.events import Decided, Drafted, Event, Ranked, Searched, Usage
+from gnothi.events import Decided, Decomposed, Drafted, Event, QuizAnswered, Ranked, Searched, Usage
 from gnothi.types import Answer, Passage, ScoredPassage
-from tests.cli.recorded import ANSWER, EVENTS
+from tests.cli.recorded import ANSWER, EVENTS, QUIZZES
 
 EXPECTED = """\
   1 draft    The Amber Gate, which was shown in more than forty towns of the
@@ -71,6 +71,38 @@ def test_a_run_of_seakr_reads_like_this_at_80_columns() -> None:
     assert shown(*EVENTS, answer=ANSWER) == EXPECTED
 
 
+KEQA = """\
+  1 quiz     Who directed The Amber Gate?
+  2 quiz     Where was #1 born?
+    tries    Who directed The Amber Gate? Aldo Renn ×4 (4 of 5 tries)
+    gate     consistency 0.20 = 0.20: sure, trust memory
+    solved   1 Aldo Renn (from memory)
+    tries    Where was Aldo Renn born? Vesk ×2, Corda ×1, unknown ×1 (4 of 5
+             tries)
+    gate     consistency 0.60 > 0.20: unsure, retrieve
+    search   Where was Aldo Renn born? (1 passage, 2 ms)
+    found       11.50  Aldo Renn: Aldo Renn was born in Corda. He moved from...
+    pick     Where was Aldo Renn born? 1 of 2 passages useful
+               * Aldo Renn: Aldo Renn was born in Corda. He moved from town t...
+    solved   2 Corda (from passages)
+    notes    Aldo Renn directed The Amber Gate.
+             Where was Aldo Renn born? Corda
+"""
+
+
+def test_a_run_of_keqa_reads_like_this() -> None:
+    assert shown(*QUIZZES) == KEQA
+    dropped = "                 Aldo Renner: Aldo Renner is a painter.\n    solved   2"
+    assert dropped not in shown(*QUIZZES)
+    assert dropped in shown(*QUIZZES, trace=True)
+
+
+def test_a_question_that_is_not_split_up() -> None:
+    lines = shown(Decomposed("Who?", ("Who?",), used=False), QuizAnswered(1, "Who?", "unknown", "nothing")).splitlines()
+    assert lines[0].startswith("    split    no list of quizzes")
+    assert lines[-2:] == ["  1 quiz     Who?", "    solved   1 unknown (nobody knows)"]
+
+
 def test_colours_change_nothing_but_colours() -> None:
     coloured = shown(*EVENTS, answer=ANSWER, terminal=True)
     assert "\x1b[" in coloured
@@ -102,7 +134,7 @@ def test_no_text_breaks_the_page_or_reaches_the_terminal_raw(text: str, title: s
     [
         (-3.0, -6.0, "gram -3.00 > -6.00"),
         (-6.0001, -6.0, "gram -6.0001 < -6.0000"),
-        (-6.0, -6.0, "gram -6.000000 = -6.000000"),
+        (-6.0, -6.0, "gram -6.00 = -6.00"),
         (-0.001, -6.0, "gram 0.00 > -6.00"),
         (None, -6.0, "gram not measured, threshold -6.00"),
         (-3.0, None, "gram -3.00, no threshold"),

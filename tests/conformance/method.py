@@ -1,7 +1,7 @@
 """What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name`` (and ``settings``).
 
 The suite brings a little world: films, their directors and the towns these were born in. Its model knows nothing by heart
-and says so, reads what passages say, and reasons in sentences; its retriever compares words.
+and says so, reads what passages say, reasons in sentences, splits questions and judges; its retriever compares words.
 """
 
 from __future__ import annotations
@@ -55,12 +55,15 @@ def reader(prompt: Prompt) -> list[Reply]:
 
 
 def _greedy(prompt: Prompt) -> Reply:
+    if prompt.task.name in ("decompose", "equivalent", "useful"):
+        return _judged(prompt)
     found = re.search(r"Velkarra(\d+)", prompt.question)
-    assert found
+    if not found or prompt.question.startswith("Who"):
+        return _simple(prompt)
     number = int(found.group(1))
     read = " ".join(passage.text for passage in prompt.passages) + " " + prompt.answer_so_far
-    knows_director = f"directed by {PEOPLE[number]}" in read
-    knows_town = f"{PEOPLE[number]} was born in {TOWNS[number]}" in read
+    knows_director = f"directed by {PEOPLE[number]}" in read or f"Velkarra{number}? {PEOPLE[number]}" in read
+    knows_town = any(f"{PEOPLE[number]} {fact} {TOWNS[number]}" in read for fact in ("was born in", "born?"))
     if prompt.task.name == "know":
         return Reply("Yes, I know." if knows_director and knows_town else "No, I don't know.")
     if prompt.task.name == "answer":
@@ -84,6 +87,28 @@ def _greedy(prompt: Prompt) -> Reply:
         tuple(-0.01 if sure or word not in (*person.split(), f"{town}.") else -3.0 for word in words),
         0.0 if sure else 1.0,
     )
+
+
+def _judged(prompt: Prompt) -> Reply:
+    """A question split into two; whether a passage is of use; whether answers are the same, letter by letter."""
+    name, town = re.search(r"Velkarra\d+", prompt.question), re.search(r"Where was (.+) born", prompt.question)
+    if prompt.task.name == "decompose":
+        assert name
+        return Reply(f"1. Who directed the film {name.group()}?\n2. Where was #1 born?")
+    if prompt.task.name == "equivalent":
+        return Reply("Yes" if len(set(prompt.choices)) == 1 else "No")
+    wanted = f"{name.group()} was directed" if name else f"{town.group(1)} was born" if town else ""
+    return Reply("Yes" if wanted and wanted in prompt.passages[0].text else "No")
+
+
+def _simple(prompt: Prompt) -> Reply:
+    """The parts of the world's questions: who directed a film, where a person was born."""
+    read = " ".join(passage.text for passage in prompt.passages)
+    told = re.search(r"[^.]*(?:directed by (\w+ \w+)|was born in (\w+))", read)
+    answer = next(part for part in told.groups() if part) if told else "Nobody" if "Who" in prompt.question else "Nowhere"
+    if prompt.task.name == "answer":
+        return Reply(answer, doubt=0.0 if told else 1.0)
+    return Reply(f"{told.group() if told else 'It is not told'}. {CONCLUSION} {answer}.")
 
 
 class WordRetriever:
@@ -137,11 +162,14 @@ class Hanging(Scripted):
 
 
 class MethodConformance:
-    """``knows``: whether the method finds the world's answers (a method without retrieval cannot)."""
+    """``knows``: whether the method finds the world's answers (a method without retrieval cannot). ``silence``: what it
+    answers where the model says nothing. ``choosing``: tasks whose prompts about the question show its choices."""
 
     name: ClassVar[str]
     settings: ClassVar[Mapping[str, object]] = {}
     knows: ClassVar[bool] = True
+    silence: ClassVar[str] = ""
+    choosing: ClassVar[tuple[str, ...]] = ("reason", "answer", "know")
 
     def make(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> Method:
         resources = {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}
@@ -235,7 +263,7 @@ class MethodConformance:
     @pytest.mark.parametrize("text", ["", "   ", "\n"])
     async def test_a_model_that_says_nothing_gives_an_empty_answer(self, text: str) -> None:
         answer = await self.make(Scripted(lambda _: text))(QUESTIONS[0])
-        assert answer.text == ""
+        assert answer.text == self.silence
 
     async def test_a_model_that_never_concludes_is_stopped(self) -> None:
         counter = iter(range(10**6))
@@ -261,7 +289,9 @@ class MethodConformance:
         model = Scripted(reader)
         answer = await self.make(model)(question)
         assert answer.text == ("the KESTREL0!" if self.knows else "nowhere")
-        assert all(prompt.choices == question.choices for prompt in model.prompts)
+        shown = [p for p in model.prompts if p.task.name in self.choosing and p.question == question.text]
+        assert shown
+        assert all(prompt.choices == question.choices for prompt in shown)
 
     async def test_runs_on_a_model_that_offers_just_what_it_needs(self) -> None:
         needs = self.make().needs

@@ -20,7 +20,7 @@ from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
 from gnothi.evaluation.runner import run
 from gnothi.evaluation.trace import steps
-from gnothi.types import Question
+from gnothi.types import Passage, Question
 from tests.evaluation.rows import row
 from tests.evaluation.scripted import ScriptedMethod, questions
 
@@ -221,3 +221,29 @@ def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
     text = " ".join(Page(render(load_runs([tmp_path / "run"]))).text.split())
     assert "c, choice" in text
     assert "x / y" in text
+
+
+def test_quizzes_can_be_followed() -> None:
+    film, dish = Passage("f", "Velkarra was made by Mira.", "Velkarra"), Passage("d", "A dish.")
+    happened: list[events.Event] = [
+        events.Decomposed("Where?", ("Who?", "Where was #1 born?")),
+        events.Decomposed("Where?", ("Where?",), used=False),
+        events.Grouped("Who?", (("Mira", 2), ("Ann", 1)), 1, 5),
+        events.Picked("useful", "Who?", (film,), (dish,)),
+        events.QuizAnswered(1, "Who?", "Mira", "passages"),
+        events.Summarised("Where?", ("Mira made it.",), "So the answer is Kestrel.", "Kestrel"),
+    ]
+    assert [(step.title, step.lines) for step in steps([event.as_dict() for event in happened])] == [
+        ("split into quizzes", ("1. Who?", "2. Where was #1 born?")),
+        ("not split: no list that could be used", ("1. Where?",)),
+        ("tried “Who?” 4 times of 5", ("2 × Mira", "1 × Ann", "1 × unknown")),
+        ("useful for “Who?”: 1 of 2", ("Velkarra: Velkarra was made by Mira.",)),
+        ("quiz 1 answered (passages): Mira", ("Who?",)),
+        ("summarised: Kestrel", ("Mira made it.", "So the answer is Kestrel.")),
+    ]
+
+
+def test_a_gate_beside_only_one_of_never_and_always(tmp_path: Path) -> None:
+    rows = [row("cot", n, right=n % 2 == 0) for n in range(6)] + [row("keqa", n, uncertainty=n / 6) for n in range(6)]
+    page = Page(render(load_runs([make_run(tmp_path / "run", rows)])))
+    assert "Between never and always" in page.text

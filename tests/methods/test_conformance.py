@@ -93,6 +93,23 @@ class TestSeaKRAblations:
         await self.suite(ablation).test_runs_on_a_model_that_offers_just_what_it_needs()
 
 
+class TestKEQA(MethodConformance):
+    name = "keqa"
+    silence = "unknown"
+
+
+class TestKEQASideBySide(TestKEQA):
+    settings: ClassVar = {"sentences": False, "references": "none"}
+
+
+class TestKEQAWithoutAssessment(TestKEQA):
+    settings: ClassVar = {"assess": False, "pick": True, "tries": 1}
+
+
+class TestKEQAWithoutPicking(TestKEQA):
+    settings: ClassVar = {"pick": False, "schedule": "at_once", "k": 1}
+
+
 def test_every_method_is_in_this_file() -> None:
     tested = {suite.name for suite in MethodConformance.__subclasses__()}
     assert tested == set(methods.names())

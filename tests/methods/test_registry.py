@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 
 
 def test_names_and_lazy_loading() -> None:
-    assert methods.names() == ("direct", "cot", "rag", "ircot", "seakr")
+    assert methods.names() == ("direct", "cot", "rag", "ircot", "seakr", "keqa")
     code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "set()"
@@ -93,3 +94,21 @@ def test_describe() -> None:
     assert settings["candidates"].default == 3
     assert settings["samples"].default == 20
     assert methods.describe("direct").resources == {"model": LanguageModel}
+
+
+def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
+    assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
+    optional = methods.optional_resources("keqa")
+    assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
+    assert methods.optional_resources("seakr") == {}
+    settings = methods.settings_of("keqa")
+    assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
+    assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
+    assert "none: the main one" in settings["judge"].help
+    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings)
+
+
+def test_resources_a_method_can_do_without() -> None:
+    judge = Scripted({}, name="judge")
+    with_judge: Any = methods.create("keqa", RESOURCES | {"judge": judge, "reader": None}, {"alpha": "0.6"})
+    assert (with_judge.judge, with_judge.reader, with_judge.alpha) == (judge, None, 0.6)

@@ -32,6 +32,9 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("seakr", {"max_steps": 1, "site": "residual", "position": "predicting", "layer": 0}),
     ("seakr", {"max_steps": 2, "signal": "energy", "threshold": -3.0}),
     ("seakr", {"form": "simple", "reason": False}),
+    ("seakr", {"max_steps": 2, "signal": "consistency"}),
+    ("keqa", {"tries": 4, "k": 2, "max_list_tokens": 20}),
+    ("keqa", {"tries": 4, "pick": False, "schedule": "one_by_one", "alpha": 0.5, "max_list_tokens": 20}),
 ]
 
 
@@ -54,7 +57,7 @@ async def answer(method: Any, question: Question) -> tuple[Answer, list[float | 
 
 @pytest.mark.parametrize(("name", "settings"), RUNS, ids=lambda value: value if isinstance(value, str) else "-".join(value))
 async def test_the_same_alone_and_in_company(model: LanguageModel, name: str, settings: dict[str, Any]) -> None:
-    common = {"max_tokens": 8, **({"samples": 4} if name != "ircot" else {})}
+    common = {"max_tokens": 8, **({"samples": 4} if name not in ("ircot", "keqa") else {})}
     resources = {"model": model, "retriever": ScriptedRetriever(PASSAGES)}
     method = methods.create(name, resources, {**common, **settings})
     alone = [await answer(method, question) for question in QUESTIONS]

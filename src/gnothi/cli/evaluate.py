@@ -175,7 +175,7 @@ def _method_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]
 
     resolved: dict[str, Any] = {}
     for name, given in method_settings(names, settings).items():
-        known = config.settings_of(registry.find(name))
+        known = registry.settings_of(name)
         values = {key: setting.default for key, setting in known.items()} | config.check(given, known, f"method {name}")
         resolved |= {f"method.{name}.{key}": value for key, value in values.items()}
     return resolved

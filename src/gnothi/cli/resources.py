@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gnothi import config
 from gnothi.config import Given, Settings
@@ -37,19 +37,24 @@ MODEL_SPECS = {
 
 @dataclass(frozen=True)
 class Resources:
-    """What the methods of one command share. ``retriever`` is None where no index was named and none is the default."""
+    """What the methods of one command share. ``retriever`` is None where no index was named and none is the default;
+    ``others`` are further models and indexes by protocol and spec: a judge named with ``--set judge=SPEC``, say."""
 
     model: LanguageModel
     retriever: Retriever | None
     settings: Settings
     methods: tuple[str, ...]
+    others: Mapping[tuple[type, str], Any] = field(default_factory=dict)
 
     def method(self, name: str) -> Method:
         """The method of that name with its settings. Raises UnknownName, InvalidSetting or MissingCapability."""
         from gnothi import methods
 
         given = method_settings([*self.methods, name], self.settings)[name]
-        return methods.create(name, {"model": self.model, "retriever": self.retriever}, given)
+        named = named_resources(name, given)
+        others = {key: self.others[wanted] for key, wanted in named.items()}
+        plain = {key: value for key, value in given.items() if key not in methods.optional_resources(name)}
+        return methods.create(name, {"model": self.model, "retriever": self.retriever, **others}, plain)
 
 
 @contextlib.asynccontextmanager
@@ -58,9 +63,12 @@ async def open_resources(
 ) -> AsyncIterator[Resources]:
     """Open model and index for ``methods``, and close them at the end; names and settings are checked first.
 
-    ``index_spec`` None is the lab's corpus for the lab model and no index for any other.
+    ``index_spec`` None is the lab's corpus for the lab model and no index for any other. Further models and indexes that the
+    settings of the methods name are opened once each; the main model or index named again is shared.
     """
-    method_settings(methods, settings)
+    named = [
+        wanted for name, given in method_settings(methods, settings).items() for wanted in named_resources(name, given).values()
+    ]
     model_settings(settings)
     async with contextlib.AsyncExitStack() as stack:
         spec = index_spec or (LAB if model_spec in LAB_MODELS else None)
@@ -71,7 +79,24 @@ async def open_resources(
             stack.push_async_callback(retriever.aclose)
         model = open_model(model_spec, settings)
         stack.push_async_callback(model.aclose)
-        yield Resources(model, retriever, settings, tuple(methods))
+        others: dict[tuple[type, str], Any] = {(LanguageModel, model_spec): model, (Retriever, spec or ""): retriever}
+        for protocol, other in named:
+            if (protocol, other) not in others:
+                others[protocol, other] = opened = open_other(protocol, other, settings)
+                stack.push_async_callback(opened.aclose)
+        yield Resources(model, retriever, settings, tuple(methods), others)
+
+
+def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel | Retriever:
+    """What a spec names, for a method's field of that protocol. Raises InvalidSetting where a spec can name no such thing."""
+    if protocol is LanguageModel:
+        return open_model(spec, settings)
+    if protocol is Retriever:
+        return open_index(spec)
+    raise InvalidSetting(
+        f"got {spec!r} for a {protocol.__name__}, which cannot be named on the command line: "
+        "give it to methods.create in Python."
+    )
 
 
 def open_model(spec: str, settings: Settings) -> LanguageModel:
@@ -146,7 +171,7 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     """
     from gnothi import methods
 
-    known = {name: config.settings_of(methods.find(name)) for name in names}
+    known = {name: methods.settings_of(name) for name in names}
     sections = {MODEL_SECTION, *methods.names()}
     plain = settings.plain(sections)
     union = {key: setting for one in known.values() for key, setting in one.items()}
@@ -159,13 +184,21 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     return chosen
 
 
+def named_resources(name: str, given: Mapping[str, Given]) -> dict[str, tuple[type, str]]:
+    """The method's fields for further models and indexes that were given, each with its protocol and the spec."""
+    from gnothi import methods
+
+    known, wanted = methods.settings_of(name), methods.optional_resources(name)
+    specs = config.check({key: value for key, value in given.items() if key in wanted}, known, f"method {name}")
+    return {key: (wanted[key], spec) for key, spec in specs.items() if spec is not None}
+
+
 def check_no_retriever(names: Sequence[str]) -> None:
     """Raises InvalidSetting for the first method that cannot do without a retriever."""
     from gnothi import methods
 
     for name in names:
-        required = {item.name for item in fields(cast("Any", methods.find(name))) if item.default is MISSING}
-        if "retriever" in required:
+        if "retriever" in methods.required_resources(name):
             raise InvalidSetting(
                 f"method {name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index build`)."
             )

@@ -8,6 +8,17 @@
                won by 1.85
       write    Aldo Renn was born in Corda.
 
+Of a question that is split into several (KEQA):
+
+    1 quiz     Who directed The Paper Kite?
+    2 quiz     Where was #1 born?
+      tries    Who directed The Paper Kite? Ada Bram ×4, Bo Lund ×1 (5 of 5 tries)
+      gate     consistency 0.20 = 0.20: sure, trust memory
+      pick     Where was Ada Bram born? 2 of 10 passages useful
+                 * Ada Bram: Ada Bram was born in Corda.
+      solved   2 Corda (from passages)
+      notes    Ada Bram directed The Paper Kite.
+
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
 
@@ -17,7 +28,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gnothi.cli.terminal import clean, cut, wrap
-from gnothi.events import Decided, Drafted, Event, ModelCall, Ranked, Searched, Usage
+from gnothi.events import (
+    Decided,
+    Decomposed,
+    Drafted,
+    Event,
+    Grouped,
+    ModelCall,
+    Picked,
+    QuizAnswered,
+    Ranked,
+    Searched,
+    Summarised,
+    Usage,
+)
 from gnothi.types import Answer, Passage
 
 if TYPE_CHECKING:
@@ -28,6 +52,12 @@ MARGIN = 4  # columns of the step number with the space after
 FOUND = 3  # passages shown of a search
 
 _STYLES = {"retrieve": "yellow", "trust": "green"}
+_SOURCES = {
+    "memory": "from memory",
+    "passages": "from passages",
+    "guess": "a guess: tries disagree, nothing useful was found",
+    "nothing": "nobody knows",
+}
 _WORDS = {"retrieve": "unsure, retrieve", "trust": "sure, trust memory"}
 
 
@@ -53,6 +83,18 @@ class Steps:
                 self._answers(event)
             case Ranked():
                 self._ranked(event)
+            case Decomposed():
+                self._decomposed(event)
+            case Grouped():
+                self._grouped(event)
+            case Picked():
+                self._picked(event)
+            case QuizAnswered():
+                source = _SOURCES.get(event.source, event.source)
+                self._line("solved", f"{event.number} {event.answer} ({source})", style="bold")
+            case Summarised():
+                for number, premise in enumerate(event.premises):
+                    self._line("notes" if number == 0 else "", premise)
             case ModelCall() if self._trace:
                 self._called(event)
 
@@ -69,6 +111,25 @@ class Steps:
         outcome = _WORDS.get(event.verdict, event.verdict)
         label = "gate" if event.kind == "retrieve" else event.kind
         self._line(label, f"{_comparison(event)}: {outcome}", style=_STYLES.get(event.verdict, ""))
+
+    def _decomposed(self, event: Decomposed) -> None:
+        if not event.used:
+            self._line("split", "no list of quizzes that could be used: the question is asked as it is", style="dim")
+        for number, quiz in enumerate(event.quizzes, start=1):
+            self._line("quiz", quiz, step=number, style="bold")
+
+    def _grouped(self, event: Grouped) -> None:
+        said = [f"{answer} ×{count}" for answer, count in event.groups]
+        said += [f"unknown ×{event.unknown}"] if event.unknown else []
+        given = sum(count for _, count in event.groups) + event.unknown
+        self._line("tries", f"{event.question} {', '.join(said)} ({given} of {_counted(event.tries, 'try', 'tries')})")
+
+    def _picked(self, event: Picked) -> None:
+        found = len(event.kept) + len(event.dropped)
+        self._line("pick", f"{event.question} {len(event.kept)} of {_counted(found, 'passage')} {event.kind}")
+        for mark, style, passages in (("*", "green", event.kept), (" ", "dim", event.dropped if self._trace else ())):
+            for passage in passages:
+                self._cut("", _entry(passage.title, passage.text), style, f"  {mark} ")
 
     def _searched(self, event: Searched) -> None:
         self._titles |= {found.passage.id: found.passage.title for found in event.passages}
@@ -137,8 +198,8 @@ def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) 
     _block(console, "", f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens")
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _counted(number: int, what: str, several: str = "") -> str:
+    return f"{number} {what if number == 1 else several or what + 's'}"
 
 
 def _block(console: Console, label: str, text: str) -> None:
@@ -173,7 +234,9 @@ def _comparison(event: Decided) -> str:
 
 
 def _digits(score: float, threshold: float) -> int:
-    """As many as are needed to see which one is larger, from 2 to 6."""
+    """As many as are needed to see which one is larger, from 2 to 6; 2 where neither is, to the sixth digit."""
+    if round(score, 6) == round(threshold, 6):
+        return 2
     return next((digits for digits in range(2, 6) if round(score, digits) != round(threshold, digits)), 6)
 
 

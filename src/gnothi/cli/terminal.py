@@ -19,8 +19,13 @@ def console(stderr: bool = False) -> Console:
     """A console that colours on a terminal only (and not with NO_COLOR), 80 columns wide where there is no terminal."""
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            """An error as any other: the SystemExit that rich raises tears down an event loop in the middle of things."""
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else PIPED_WIDTH)
+    return Piped(file=stream, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else PIPED_WIDTH)
 
 
 class Waiting:

@@ -68,12 +68,46 @@ def _ranked(event: Mapping[str, Any]) -> Step:
     return Step("ranked", f"ranked {len(candidates)} by uncertainty ({event['kind']}), the first was taken", tuple(candidates))
 
 
+def _decomposed(event: Mapping[str, Any]) -> Step:
+    lines = tuple(f"{number}. {_cut(quiz, 160)}" for number, quiz in enumerate(event["quizzes"], start=1))
+    return Step("decomposed", "split into quizzes" if event["used"] else "not split: no list that could be used", lines)
+
+
+def _grouped(event: Mapping[str, Any]) -> Step:
+    said = [f"{count} × {_cut(answer, 160)}" for answer, count in event["groups"]]
+    said += [f"{event['unknown']} × unknown"] if event["unknown"] else []
+    given = sum(count for _, count in event["groups"]) + event["unknown"]
+    return Step("grouped", f"tried “{_cut(event['question'], 120)}” {given} times of {event['tries']}", tuple(said))
+
+
+def _picked(event: Mapping[str, Any]) -> Step:
+    found = len(event["kept"]) + len(event["dropped"])
+    kept = [_cut(f"{passage['title']}: {passage['text']}".removeprefix(": "), 160) for passage in event["kept"]]
+    return Step("picked", f"{event['kind']} for “{_cut(event['question'], 120)}”: {len(kept)} of {found}", tuple(kept))
+
+
+def _quiz_answered(event: Mapping[str, Any]) -> Step:
+    title = f"quiz {event['number']} answered ({event['source']}): {_cut(event['answer'], 160)}"
+    return Step("quiz_answered", title, (_cut(event["question"]),))
+
+
+def _summarised(event: Mapping[str, Any]) -> Step:
+    return Step(
+        "summarised", f"summarised: {_cut(event['answer'], 160)}", (*map(_cut, event["premises"]), _cut(event["explanation"]))
+    )
+
+
 _READERS = {
     "model_call": _model_call,
     "searched": _searched,
     "drafted": _drafted,
     "decided": _decided,
     "ranked": _ranked,
+    "decomposed": _decomposed,
+    "grouped": _grouped,
+    "picked": _picked,
+    "quiz_answered": _quiz_answered,
+    "summarised": _summarised,
 }
 
 

@@ -5,6 +5,26 @@ seakr = methods.create("seakr", {"model": model, "retriever": retriever}, {"thre
 answer = await seakr(question)
 """
 
-from gnothi.methods.registry import Description, create, describe, find, names, resources_of
+from gnothi.methods.registry import (
+    Description,
+    create,
+    describe,
+    find,
+    names,
+    optional_resources,
+    required_resources,
+    resources_of,
+    settings_of,
+)
 
-__all__ = ["Description", "create", "describe", "find", "names", "resources_of"]
+__all__ = [
+    "Description",
+    "create",
+    "describe",
+    "find",
+    "names",
+    "optional_resources",
+    "required_resources",
+    "resources_of",
+    "settings_of",
+]

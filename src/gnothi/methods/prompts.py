@@ -125,6 +125,10 @@ DECOMPOSE = Task(
             "When did the wife of the founder of the Tarn Hollow mill die?",
             "1. Who founded the Tarn Hollow mill?\n2. Who was the wife of #1?\n3. When did #2 die?",
         ),
+        Demonstration(
+            "Could Mozart have taken a train from Vienna to Prague?",
+            "1. When did Mozart die?\n2. When did trains first run from Vienna to Prague?\n3. Is #1 later than #2?",
+        ),
     ),
 )
 
@@ -147,6 +151,88 @@ USEFUL = Task(
         Demonstration("Which river flows through Brackwater?", "No", (_LANTERN_FAIR[2],)),
         Demonstration("Which river flows through Brackwater?", "Yes", (_LANTERN_FAIR[1],)),
         Demonstration("When did Tomas Reill die?", "No", (_CLOCKMAKERS[0],)),
+    ),
+)
+
+ANSWER_YES_NO = Task(
+    name="answer",
+    instruction=(
+        'Answer the question with "yes" or "no" and nothing else. '
+        "Rely on the passages where there are any and on what you know where there are none. "
+        "Where you are not sure, say what is likelier."
+    ),
+    demonstrations=(
+        Demonstration("Is the Pacific larger than the Atlantic?", "yes"),
+        Demonstration("Did Odile Varr grow up on the mainland?", "no", _SALT_TRAM),
+        Demonstration("Could Julius Caesar have drunk coffee from America?", "no"),
+        Demonstration("Is there a river near the Lantern Fair?", "yes", _LANTERN_FAIR),
+    ),
+)
+
+SUMMARISE = Task(
+    # A chain of thought over notes: a model with a format of its own needs no other one for it.
+    name="reason",
+    instruction=(
+        "Answer the question from the notes, which hold smaller questions and what was found out about each. "
+        "Put the notes together step by step, in one short sentence per step; a note may be incomplete or wrong. "
+        f'End with a sentence of the form "{CONCLUSION} X.", where X is as short as possible.'
+    ),
+    demonstrations=(
+        Demonstration(
+            "In which country was the composer of the opera Carmen born?",
+            "The opera Carmen was composed by Georges Bizet. Georges Bizet was born in Paris, which is in France. "
+            "So the answer is France.",
+            (
+                _passage("", "The opera Carmen was composed by Georges Bizet."),
+                _passage("", "In which country was Georges Bizet born? France"),
+            ),
+        ),
+        Demonstration(
+            "Who was born first, Tomas Reill or Agathe Sorn?",
+            "Tomas Reill was born on 3 March 1788. Agathe Sorn was born in 1779. 1779 is earlier than 1788. "
+            "So the answer is Agathe Sorn.",
+            (
+                _passage("", "When was Tomas Reill born? 3 March 1788"),
+                _passage("", "Agathe Sorn was born in 1779."),
+            ),
+        ),
+        Demonstration(
+            "Which river flows past the town of the Lantern Fair?",
+            "The Lantern Fair is held in Brackwater. Brackwater lies on the river Ulm. So the answer is the Ulm.",
+            (
+                _passage("", "In which town is the Lantern Fair held? Brackwater"),
+                _passage("", "Which river flows past Brackwater? the Ulm"),
+            ),
+        ),
+    ),
+)
+
+SUMMARISE_YES_NO = Task(
+    name="reason",
+    instruction=(
+        "Answer the question by yes or no from the notes, which hold smaller questions and what was found out about each. "
+        "Put the notes together step by step, in one short sentence per step; a note may be incomplete or wrong. "
+        f'End with "{CONCLUSION} yes." or "{CONCLUSION} no."; where the notes leave it open, say what is likelier.'
+    ),
+    demonstrations=(
+        Demonstration(
+            "Do the Danube and the Rhine flow into the same sea?",
+            "The Danube flows into the Black Sea. The Rhine flows into the North Sea. These are different seas. "
+            "So the answer is no.",
+            (
+                _passage("", "Into which sea does the Danube flow? the Black Sea"),
+                _passage("", "The Rhine flows into the North Sea."),
+            ),
+        ),
+        Demonstration(
+            "Could Agathe Sorn have read a letter by Tomas Reill?",
+            "Agathe Sorn lived from 1779 to 1851. Tomas Reill was born in 1788. He could write before 1851. "
+            "So the answer is yes.",
+            (
+                _passage("", "When did Agathe Sorn live? from 1779 to 1851"),
+                _passage("", "When was Tomas Reill born? 3 March 1788"),
+            ),
+        ),
     ),
 )
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.signals import registry as signals
 from gnothi.types import Capabilities
@@ -22,14 +23,22 @@ _METHODS: Mapping[str, str] = {
     "rag": "gnothi.methods.rag:RetrieveAlways",
     "ircot": "gnothi.methods.ircot:IRCoT",
     "seakr": "gnothi.methods.seakr:SeaKR",
+    "keqa": "gnothi.methods.keqa:KEQA",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
+_PROTOCOLS: Mapping[type, str] = {
+    LanguageModel: "a model (none: the main one)",
+    Retriever: "an index (none: the main one)",
+    DemonstrationSource: "a utility reference",
+}
+"""What a method's field may hold, and what a user names in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What there is to know about a method before using it. ``resources`` are field names and the protocol each wants;
-    ``needs`` is what the model must offer with the settings at their defaults; ``source`` is the first line of its module."""
+    """What there is to know about a method before using it. ``resources`` are the fields it cannot do without and the protocol
+    each wants; ``needs`` is what the model must offer with the settings at their defaults; ``settings`` include the resources
+    it can do without; ``source`` is the first line of its module."""
 
     name: str
     summary: str
@@ -52,21 +61,45 @@ def find(name: str) -> type[Method]:
 
 
 def resources_of(name: str) -> dict[str, type]:
-    """The method's fields that hold a model or a retriever, each with its protocol."""
+    """The method's fields that hold a model, a retriever or the like, each with its protocol."""
     method = find(name)
     hints = typing.get_type_hints(method)
     return {
         item.name: wanted
         for item in fields(cast("Any", method))
-        for wanted in (LanguageModel, Retriever)
+        for wanted in _PROTOCOLS
         if wanted is hints[item.name] or wanted in typing.get_args(hints[item.name])
     }
+
+
+def required_resources(name: str) -> dict[str, type]:
+    """Those of its resources that the method cannot do without."""
+    optional = {item.name for item in fields(cast("Any", find(name))) if item.default is not MISSING}
+    return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in optional}
+
+
+def optional_resources(name: str) -> dict[str, type]:
+    """Those of its resources that the method can do without: a judge beside the model, say. Users name them like settings."""
+    required = required_resources(name)
+    return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in required}
+
+
+def settings_of(name: str) -> dict[str, config.Setting]:
+    """What a user can set: the method's settings, and a name for each resource that it can do without."""
+    method = find(name)
+    helps = {item.name: item.metadata.get("help", "") for item in fields(cast("Any", method))}
+    named = {
+        key: config.Setting(key, str | None, None, f"{helps[key]} Names {_PROTOCOLS[wanted]}.")
+        for key, wanted in optional_resources(name).items()
+    }
+    return config.settings_of(method) | named
 
 
 def create(name: str, resources: Mapping[str, object], settings: Mapping[str, object]) -> Method:
     """The method, ready to answer.
 
-    ``resources`` maps field names (model, retriever) to what fills them; ones the method has no field for are left aside.
+    ``resources`` maps field names (model, retriever, judge ...) to what fills them; ones the method has no field for are left
+    aside.
     ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
     """
     method = config.build(find(name), settings, f"method {name}", **_resources(name, resources))
@@ -85,10 +118,10 @@ class _Unspecified:
 def describe(name: str) -> Description:
     """Summary, resources and settings of the method, its own settings before the shared ones."""
     method = find(name)
-    settings = config.settings_of(method)
+    settings = settings_of(name)
     own = [key for key in method.__annotations__ if key in settings]
     ordered = [*own, *(key for key in settings if key not in own)]
-    resources = resources_of(name)
+    resources = required_resources(name)
     defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
     source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
@@ -96,13 +129,11 @@ def describe(name: str) -> Description:
 
 
 def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
-    wanted = resources_of(name)
-    required = {item.name for item in fields(cast("Any", find(name))) if item.default is MISSING}
-    for field_name, protocol in wanted.items():
-        if field_name in required and given.get(field_name) is None:
+    for field_name, protocol in required_resources(name).items():
+        if given.get(field_name) is None:
             flag = _FLAGS.get(field_name, f"--{field_name}")
             raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
-    return {field_name: given[field_name] for field_name in wanted if given.get(field_name) is not None}
+    return {field_name: given[field_name] for field_name in resources_of(name) if given.get(field_name) is not None}
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:

@@ -18,12 +18,19 @@ T = TypeVar("T")
 SENTENCE_STOPS = (". ", "\n", "Question:", "Context [")
 CHAIN_STOPS = ("\n\n", "Question:", "Context [")
 SHORT_STOPS = ("\n", "Question:", "Context [")
+# A list has lines and may have blank ones; "Question:" within a line may be part of it.
+LIST_STOPS = ("\nQuestion:", "\nContext [")
 
 
 def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
     """A dataclass field with a line of help and a range; ``check_ranges`` enforces it."""
     metadata: Mapping[str, Any] = {"help": help, "at_least": at_least, "at_most": at_most}
     return field(default=default, metadata=metadata)
+
+
+def resource(help: str) -> Any:
+    """A field for a model (or another resource) that a method can do without; ``help`` says what it would be for."""
+    return field(default=None, metadata={"help": help})
 
 
 def check_ranges(method: Any) -> None:

@@ -1,0 +1,53 @@
+"""Utility-guided picking: keep the passages that a judge calls useful for the question (KEQA, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.filtering.demonstrations import DemonstrationSource
+from gnothi.protocols import LanguageModel
+from gnothi.seeding import derive
+from gnothi.signals.judge import says_yes
+from gnothi.types import Passage, Prompt, Task
+
+References = Literal["nearest", "random", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Useful:
+    """Judges every passage by itself, all at a time; those kept stay in the order in which they came.
+
+    ``task`` is what the judge is asked to do; its demonstrations give way to ``shots`` ones from ``source``, nearest to
+    question and passage or random, of each label at least ``at_least``. Without a source, where it has none, and with
+    ``references="none"`` the task's own stay. Emits Picked with kind ``useful``.
+    """
+
+    judge: LanguageModel
+    task: Task
+    source: DemonstrationSource | None = None
+    references: References = "nearest"
+    shots: int = 8
+    at_least: int = 2
+
+    async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        verdicts = await gather(*(self._useful(question, passage) for passage in passages))
+        kept = tuple(passage for passage, useful in zip(passages, verdicts, strict=True) if useful)
+        dropped = tuple(passage for passage, useful in zip(passages, verdicts, strict=True) if not useful)
+        events.emit(events.Picked("useful", question, kept, dropped))
+        return kept
+
+    async def _useful(self, question: str, passage: Passage) -> bool:
+        return await says_yes(self.judge, Prompt(await self._task(question, passage), question, (passage,)))
+
+    async def _task(self, question: str, passage: Passage) -> Task:
+        if self.source is None or self.references == "none":
+            return self.task
+        if self.references == "nearest":
+            found = await self.source.nearest(question, passage, self.shots, self.at_least)
+        else:
+            found = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
+        return replace(self.task, demonstrations=found) if found else self.task

@@ -1,0 +1,171 @@
+"""KEQA: question answering with knowledge evaluation (Lin et al., AAAI 2025).
+
+The question is split into quizzes; a quiz that the model does not answer consistently is looked up (section 3.3), of what is
+found only passages judged useful are read (3.4), and the quizzes' answers are summarised. Text is all it needs of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting
+from gnothi.filtering.demonstrations import DemonstrationSource
+from gnothi.filtering.utility import References, Useful
+from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, USEFUL, ask, require_text
+from gnothi.methods.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.settings import CHAIN_STOPS, LIST_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, resource, setting
+from gnothi.methods.summary import note, stated, summarise
+from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.assessment import Assessment, Schedule
+from gnothi.signals.judge import says_yes
+from gnothi.signals.replies import says_nothing
+from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+
+
+@dataclass(frozen=True, slots=True)
+class KEQA(GenerationSettings):
+    """Splits the question into quizzes, looks up those answered inconsistently, and reads what a judge finds useful."""
+
+    model: LanguageModel
+    retriever: Retriever
+    judge: LanguageModel | None = resource("Model that says whether two answers mean the same.")
+    utility_judge: LanguageModel | None = resource("Model that says whether a passage is useful.")
+    reader: LanguageModel | None = resource("Model that answers quizzes from passages.")
+    reference: DemonstrationSource | None = resource("Utility reference: where the utility judge's demonstrations come from.")
+    decompose: bool = setting(True, "Split the question into quizzes; false (ablation): the question is the only quiz.")
+    max_quizzes: int = setting(20, "A longer list is not used: the question is the only quiz then.", at_least=1)
+    assess: bool = setting(True, "Ask the model first; false (ablation, without QKE): every quiz is looked up.")
+    tries: int = setting(5, "N_c: answers to each quiz.", at_least=1)
+    alpha: float = setting(0.8, "α: known from this share of consistent answers.", at_least=0.0, at_most=1.0)
+    schedule: Schedule = setting("waves", "Tries together, with early stops between waves; all in one; or one after the other.")
+    temperature: float = setting(1.0, "Temperature of the tries.", at_least=0.01)
+    top_p: float = setting(
+        1.0, "Tries draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+    )
+    k: int = setting(10, "Passages to retrieve for an unknown quiz.", at_least=1)
+    pick: bool = setting(True, "Read only useful passages; false (ablation, without UKP): all of them.")
+    references: References = setting(
+        "nearest", "The utility judge's demonstrations, where there is a utility reference; none: its fixed ones."
+    )
+    shots: int = setting(8, "Demonstrations from the utility reference.", at_least=1)
+    shots_per_label: int = setting(2, "Of these at least as many useful ones, and useless ones.", at_least=0)
+    sentences: bool = setting(
+        True, "For the summary, let the model state each quiz's answer as a sentence; false: quiz and answer side by side."
+    )
+    yes_no: bool | None = setting(None, "The question asks for yes or no (none: by its wording).")
+    max_list_tokens: int = setting(300, "Tokens the list of quizzes may have.", at_least=1)
+
+    name: ClassVar[str] = "keqa"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.references == "random" and self.reference is None:
+            raise InvalidSetting(
+                "setting 'references': got random, but there is no utility reference to draw from. "
+                "Give one with --set reference=PATH, or leave references out."
+            )
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities()
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        yes_no = self.yes_no
+        if yes_no is None:
+            yes_no = not question.choices and asks_yes_or_no(question.text)
+        quizzes = whole(question.text)
+        if self.decompose:
+            quizzes = await split_up(self.model, question.text, self._list_decoding, self.max_quizzes)
+        # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
+        # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
+        only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""
+        alone = only == question.text or (bool(only) and yes_no == asks_yes_or_no(only))
+
+        async def solve(quiz: str) -> Solved:
+            return await self._solve(Question(question.id, quiz), yes_no if alone else asks_yes_or_no(quiz))
+
+        solved = await ask_in_order(quizzes, solve)
+        answer, rationale = (solved[0].answer, "") if alone else await self._summarise(question, solved, yes_no)
+        return Answer(as_choice(answer, question.choices), rationale, _evidence(solved), _uncertainty(solved))
+
+    # --- one quiz ------------------------------------------------------------------------------------------------------
+
+    async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
+        """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
+        task = ANSWER_YES_NO if yes_no else ANSWER
+        read = _yes_or_no if yes_no else short_answer
+        guess, disagreement = "", None
+        if self.assess:
+            assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
+            consensus = await assessment(self.model, ask(task, quiz), self._try_decoding)
+            guess, disagreement = consensus.answer, consensus.disagreement
+            if consensus.known:
+                return Solved(quiz.text, guess, "memory", (), disagreement)
+        passages = await self._look_up(quiz)
+        if passages:
+            reply = await (self.reader or self.model).generate(ask(task, quiz, passages), self.decoding(SHORT_STOPS))
+            if not says_nothing(answer := read(reply.text)):
+                return Solved(quiz.text, answer, "passages", passages, disagreement)
+        if guess:
+            return Solved(quiz.text, guess, "guess", (), disagreement)
+        return Solved(quiz.text, UNKNOWN, "nothing", (), disagreement)
+
+    async def _look_up(self, quiz: Question) -> tuple[Passage, ...]:
+        passages = tuple(found.passage for found in await self.retriever.search(quiz.text, self.k))
+        if not self.pick:
+            return passages
+        judge = self.utility_judge or self.model
+        useful = Useful(judge, USEFUL, self.reference, self.references, self.shots, self.shots_per_label)
+        return await useful(quiz.text, passages)
+
+    async def _same(self, quiz: str, one: str, other: str) -> bool:
+        return await says_yes(self.judge or self.model, Prompt(EQUIVALENT, quiz, choices=(one, other)))
+
+    # --- all quizzes ---------------------------------------------------------------------------------------------------
+
+    async def _summarise(self, question: Question, solved: Sequence[Solved], yes_no: bool) -> tuple[str, str]:
+        """The final answer and its explanation."""
+        notes = [note(one) for one in solved]
+        if self.sentences:
+            notes = await gather(*(self._stated(one) for one in solved))
+        task = SUMMARISE_YES_NO if yes_no else SUMMARISE
+        conclusion = await summarise(self.model, task, question, notes, self.decoding(CHAIN_STOPS), self.decoding(SHORT_STOPS))
+        answer = yes_or_no(conclusion.answer) if yes_no else conclusion.answer
+        return UNKNOWN if says_nothing(answer) else answer, conclusion.rationale
+
+    async def _stated(self, solved: Solved) -> str:
+        """By who answered; what nobody answered is not stated."""
+        if solved.source == "nothing":
+            return note(solved)
+        author = self.model if solved.source != "passages" else self.reader or self.model
+        return await stated(author, solved, self.decoding(CHAIN_STOPS))
+
+    # --- decoding ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _try_decoding(self) -> Decoding:
+        return Decoding(self.max_tokens, self.temperature, top_p=self.top_p, stop=SHORT_STOPS)
+
+    @property
+    def _list_decoding(self) -> Decoding:
+        return Decoding(self.max_list_tokens, stop=LIST_STOPS)
+
+
+def _yes_or_no(reply: str) -> str:
+    return yes_or_no(short_answer(reply))
+
+
+def _evidence(solved: Sequence[Solved]) -> tuple[Passage, ...]:
+    """What was read for any quiz, each passage once."""
+    return tuple({passage.id: passage for one in solved for passage in one.evidence}.values())
+
+
+def _uncertainty(solved: Sequence[Solved]) -> float | None:
+    """The largest disagreement: an answer is as sure as the least known of its parts."""
+    return max((one.disagreement for one in solved if one.disagreement is not None), default=None)
