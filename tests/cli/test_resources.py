@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.events import Searched, record
 from gnothi.models.fake import Scripted
 from gnothi.protocols import LanguageModel
+from gnothi.types import Passage
 from tests.cli.conftest import stand_in
 
 
@@ -94,9 +97,17 @@ async def test_further_models_are_opened_once_and_closed(monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("scripted")
-async def test_what_has_no_name_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match=r"DemonstrationSource.*in Python"):
-        async with resources.open_resources("lab", None, read_settings(overrides=["reference=folder"]), ["keqa"]):
+async def test_a_utility_reference_is_opened(tmp_path: Path) -> None:
+    judged = [{"id": "p", "text": "Mira was born in Kestrel.", "title": "", "label": 1}]
+    (tmp_path / "labels.jsonl").write_text(json.dumps({"question": "Where was Mira born?", "judged": judged}) + "\n")
+    (tmp_path / "reference.json").write_text(json.dumps({"format": 1, "encoder": "lexical"}))
+    given = read_settings(overrides=[f"reference={tmp_path}", "references=random"])
+    async with resources.open_resources("lab", None, given, ["keqa"]) as found:
+        method: Any = found.method("keqa")
+        (shown,) = await method.reference.nearest("Where was Mira born?", Passage("q", "Mira."), 8, 2)
+        assert (shown.question, shown.answer) == ("Where was Mira born?", "Yes")
+    with pytest.raises(InvalidInput, match="no utility reference"):
+        async with resources.open_resources("lab", None, read_settings(overrides=["reference=nowhere"]), ["keqa"]):
             pass
 
 

@@ -18,6 +18,7 @@ from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
+    from gnothi.filtering.reference import Reference
     from gnothi.models import ModelSettings
 
 LAB = "lab"
@@ -87,16 +88,15 @@ async def open_resources(
         yield Resources(model, retriever, settings, tuple(methods), others)
 
 
-def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel | Retriever:
-    """What a spec names, for a method's field of that protocol. Raises InvalidSetting where a spec can name no such thing."""
+def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel | Retriever | Reference:
+    """What a spec names, for a method's field of that protocol."""
     if protocol is LanguageModel:
         return open_model(spec, settings)
     if protocol is Retriever:
         return open_index(spec)
-    raise InvalidSetting(
-        f"got {spec!r} for a {protocol.__name__}, which cannot be named on the command line: "
-        "give it to methods.create in Python."
-    )
+    from gnothi.filtering.reference import open_reference
+
+    return open_reference(spec)
 
 
 def open_model(spec: str, settings: Settings) -> LanguageModel:
