@@ -10,10 +10,24 @@ from gnothi.models.rendering import RendererName
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
 Attention = Literal["auto", "forked", "repeated"]
+UseCache = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSettings:
+class CallCache:
+    """Settings that every kind of model shares. ``execution`` marks those that results do not depend on."""
+
+    cache: UseCache = field(
+        default="auto",
+        metadata={"help": "whether replies are kept and reused; auto: those of models behind an API", "execution": True},
+    )
+    calls_mb: int = field(
+        default=1024, metadata={"help": "disk space for kept replies, in MB; the least used go first", "execution": True}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings(CallCache):
     """Settings of the in-process backend."""
 
     device: Device = field(default="auto", metadata={"help": "where the model runs; auto takes a GPU when there is one"})
