@@ -22,7 +22,7 @@ from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.remote import budget as budgets
 from gnothi.models.remote.client import Client, Refused
 from gnothi.models.remote.features import Features, adapting, echoed, find_out, likeliest
-from gnothi.models.remote.replies import Choice, InvalidReply, Reply, cut, read, without_start
+from gnothi.models.remote.replies import Bill, Choice, InvalidReply, Reply, cut, read, without_start
 from gnothi.models.remote.requests import TOP, Format
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.rendering import join
@@ -119,7 +119,7 @@ class OpenAIModel:
                 reply = await self._continue(shown, replace(decoding, stop=()), n, seed)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
         choices = [cut(choice, lambda text: _end(text, decoding.stop), "stop") for choice in reply.choices]
-        return _generations(replace(reply, choices=tuple(choices[:n])))
+        return _generations(tuple(choices[:n]), reply.bill or _guess(shown, choices))
 
     async def _continue(self, shown: Mapping[str, Any], decoding: Decoding, n: int, seed: int | None) -> Reply:
         logprobs = self.capabilities.logprobs
@@ -270,15 +270,16 @@ def _without_repetition(choice: Choice, so_far: str) -> Choice:
     return without_start(choice, found.end()) if found else choice
 
 
-def _generations(reply: Reply) -> tuple[Generation, ...]:
-    """With the server's count of tokens, shared evenly where it counts all choices together; an estimate where it does not."""
-    count = len(reply.choices)
-    counts = [len(choice.tokens) if choice.tokens else math.ceil(len(choice.text) / 4) for choice in reply.choices]
-    if reply.bill is not None:
-        each, left = divmod(reply.bill.generated_tokens, count)
-        counts = [each + (row < left) for row in range(count)]
-    read_tokens = reply.bill.prompt_tokens if reply.bill else 0
+def _generations(choices: Sequence[Choice], bill: Bill) -> tuple[Generation, ...]:
+    """Each with the server's count of tokens, which is shared evenly where it is one count for all."""
+    each, left = divmod(bill.generated_tokens, len(choices))
     return tuple(
-        Generation(choice.text, choice.tokens or (), choice.finish, read_tokens, number)
-        for choice, number in zip(reply.choices, counts, strict=True)
+        Generation(choice.text, choice.tokens or (), choice.finish, bill.prompt_tokens, each + (row < left))
+        for row, choice in enumerate(choices)
     )
+
+
+def _guess(shown: Mapping[str, Any], choices: Sequence[Choice]) -> Bill:
+    """Counts for a server that tells none: four characters a token, or as many as came with log-probabilities."""
+    generated = [max(1, len(choice.tokens or ()) or math.ceil(len(choice.text) / 4)) for choice in choices]
+    return Bill(math.ceil(len(json.dumps(shown, ensure_ascii=False)) / 4), sum(generated))
