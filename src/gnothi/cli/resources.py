@@ -6,6 +6,7 @@ Names and settings are checked before anything heavy is opened, so that a typing
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
@@ -18,16 +19,18 @@ from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.models import ModelSettings
+    from gnothi.models.settings import CallCache
 
 LAB = "lab"
 MODEL_SECTION = "model"
 LAB_QUESTIONS = 500
+_SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
 
 
 MODEL_SPECS = {
     LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
     "PATH": "a folder with a model in transformers format",
+    "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
     "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
 }
 
@@ -58,7 +61,7 @@ async def open_resources(
     ``index_spec`` None is the lab's corpus for the lab model and no index for any other.
     """
     method_settings(methods, settings)
-    model_settings(settings)
+    model_settings(model_spec, settings)
     async with contextlib.AsyncExitStack() as stack:
         spec = index_spec or (LAB if model_spec == LAB else None)
         if spec is None:
@@ -75,14 +78,38 @@ def open_model(spec: str, settings: Settings) -> LanguageModel:
     """The model of a spec, its calls seeded and traced. Raises ModelUnavailable, MissingDependency or InvalidSetting."""
     from gnothi import models
 
-    return models.load_model(spec, model_settings(settings))
+    return models.load_model(spec, model_settings(spec, settings))
 
 
-def model_settings(settings: Settings) -> ModelSettings:
-    """What was given under ``model.``. Raises UnknownName or InvalidSetting."""
-    from gnothi.models import ModelSettings
+def model_settings(spec: str, settings: Settings) -> CallCache:
+    """What was given under ``model.``, for a model of this kind. Raises UnknownName or InvalidSetting."""
+    from gnothi.models import settings_class
 
-    return config.build(ModelSettings, settings.section(MODEL_SECTION), MODEL_SECTION)
+    given, known = settings.section(MODEL_SECTION), settings_class(spec)
+    for key in given.keys() - config.settings_of(known).keys():
+        if _SECRET.search(key):  # the usual message would show it
+            raise InvalidSetting(
+                f"setting 'model.{key}': there is none of that name, and no setting takes a secret, since runs record them. "
+                "A key for an API is taken from the environment variable OPENAI_API_KEY."
+            )
+    return config.build(known, given, MODEL_SECTION)
+
+
+def recorded_settings(spec: str, settings: Settings) -> dict[str, Any]:
+    """What a run records of the model's settings: those given, and where a model behind an API is asked. Settings that results
+    do not depend on stand under ``execution.``. Raises as ``model_settings``."""
+    from gnothi.evaluation.run_folder import EXECUTION
+    from gnothi.models import RemoteSettings
+
+    built = model_settings(spec, settings)
+    free = {item.name for item in fields(built) if item.metadata.get("execution")}
+    recorded = {
+        f"{EXECUTION if key in free else ''}{MODEL_SECTION}.settings.{key}": given.value
+        for key, given in settings.section(MODEL_SECTION).items()
+    }
+    if isinstance(built, RemoteSettings):
+        recorded[f"{MODEL_SECTION}.settings.base_url"] = built.located().base_url
+    return recorded
 
 
 def open_index(spec: str) -> Retriever:

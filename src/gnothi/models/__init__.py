@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from gnothi.errors import UsageError
@@ -11,10 +12,12 @@ from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import CallCache, ModelSettings
 from gnothi.models.wrappers import Calibrated, Seeded, Traced, Wrapper
 
-__all__ = ["ModelSettings", "RemoteSettings", "is_remote", "load_model", "settings_class"]
+__all__ = ["SETTINGS", "ModelSettings", "RemoteSettings", "is_remote", "load_model", "settings_class"]
 
 LAB = "lab"
 REMOTE = "openai:"
+SETTINGS: Mapping[str, type[CallCache]] = {"in this process": ModelSettings, "behind an API": RemoteSettings}
+"""What ``model.`` takes, by kind of model."""
 LAB_FOLDER = Path(__file__).parent.parent / "lab" / "model"
 
 

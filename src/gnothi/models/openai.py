@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from gnothi.concurrency import gather
@@ -118,7 +119,7 @@ class OpenAIModel:
                 # The model says again what it was told; a stop string in that ended its reply before anything new.
                 reply = await self._continue(shown, replace(decoding, stop=()), n, seed)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
-        choices = [cut(choice, lambda text: _end(text, decoding.stop), "stop") for choice in reply.choices]
+        choices = [cut(choice, partial(_end, decoding.stop), "stop") for choice in reply.choices]
         return _generations(tuple(choices[:n]), reply.bill or _guess(shown, choices))
 
     async def _continue(self, shown: Mapping[str, Any], decoding: Decoding, n: int, seed: int | None) -> Reply:
@@ -250,12 +251,13 @@ def _seed(seed: int | None, row: int) -> int | None:
         return None
     if row:
         seed = int.from_bytes(hashlib.blake2b(f"{seed} {row}".encode(), digest_size=8).digest(), "big")
-    return seed & (2**SEED_BITS - 1)
+    return seed & ((1 << SEED_BITS) - 1)
 
 
-def _end(text: str, stop: Sequence[str]) -> int | None:
+def _end(stop: Sequence[str], text: str) -> int | None:
     """Where the first stop string begins."""
-    return min((place for one in stop if (place := text.find(one)) >= 0), default=None)
+    places = [text.index(one) for one in stop if one in text]
+    return min(places) if places else None
 
 
 def _only_repeats(text: str, so_far: str) -> bool:

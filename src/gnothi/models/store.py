@@ -7,6 +7,7 @@ written the store keeps nothing. ``say`` tells either in a sentence.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sqlite3
 import sys
@@ -28,6 +29,7 @@ LOOK_EVERY = 100
 """Entries written between two looks at the size that all processes together have reached."""
 KEEP = 0.9
 """Share of the limit that eviction leaves."""
+DIGEST_BYTES = 8
 ENTRY_BYTES = 100
 """What the database needs for an entry beside its key and value."""
 
@@ -82,7 +84,7 @@ class Store:
             self._touched[key] = self._now()
             if len(self._touched) >= LOOK_EVERY:
                 self._touch(database)
-            return bytes(row[0])
+            return _checked(key, bytes(row[0]))
 
         return self._do(read, None)
 
@@ -94,7 +96,8 @@ class Store:
 
         def write(database: sqlite3.Connection) -> None:
             with database:
-                database.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?)", (key, value, size, self._now()))
+                row = (key, _digest(key, value) + value, size, self._now())
+                database.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?)", row)
             self._unlooked += 1
             if self._unlooked >= LOOK_EVERY or size * LOOK_EVERY > self._limit:
                 self._unlooked = 0
@@ -210,6 +213,16 @@ class Store:
         database.execute("PRAGMA incremental_vacuum").fetchall()
 
 
+def _digest(key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(value, key=key[:64], digest_size=DIGEST_BYTES).digest()
+
+
+def _checked(key: bytes, kept: bytes) -> bytes | None:
+    """The value, unless it is not what was kept under this key: a file may be damaged where SQLite does not notice."""
+    digest, value = kept[:DIGEST_BYTES], kept[DIGEST_BYTES:]
+    return value if digest == _digest(key, value) else None
+
+
 def _open(path: Path) -> sqlite3.Connection:
     path.mkdir(parents=True, exist_ok=True)
     with _exclusive(path):
@@ -240,7 +253,7 @@ def _reads_well(path: Path) -> bool:
         database = _connect_plainly(path)
         try:
             (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
-            database.execute("SELECT COUNT(*) FROM calls").fetchone()
+            database.execute("SELECT key, value, size, used FROM calls").fetchone()
         finally:
             database.close()
     except sqlite3.Error:
