@@ -13,7 +13,7 @@ from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row, significant
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
 
-COSTS = ("retrievals", "model_calls", "cached_calls", "prompt_tokens", "generated_tokens", "seconds")
+COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
 def summarise(rows: Sequence[Row], dataset: str) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _method(
     columns: dict[str, list[float]] = {
         **{metric: [row.metrics[metric] for row in answered if metric in row.metrics] for metric in METRICS},
         "retrieval_rate": [float(row.retrieved) for row in answered],
-        **{cost: [row.cost.get(cost, 0.0) for row in answered] for cost in COSTS},
+        **{cost: [row.cost[cost] for row in answered] for cost in COSTS},
     }
     gate = gate_summary(rows, known)
     warning = degenerate(gate)
@@ -61,6 +61,7 @@ def _method(
         **{column: mean(values) for column, values in columns.items()},
         "gate_auroc": gate["auroc"] if gate else None,
         "intervals": {**intervals, "gate_auroc": gate["interval"] if gate else None},
+        "cached_calls": mean([row.cost.get("cached_calls", 0) for row in answered]),
         "gate": gate and {**gate, "auroc_by_accuracy": _by_accuracy(rows, contained)},
         "beside": beside(name, by_method),
         "search": search_errors(name, by_method),
