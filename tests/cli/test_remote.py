@@ -131,8 +131,9 @@ def test_a_key_among_the_settings_is_refused_and_not_repeated(
 
 
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run, tmp_path: Path) -> None:
-    server = serve()
-    arguments = evaluation(tmp_path / "run", "--no-cache", "--concurrency", "2", limit=20)
+    server = serve(Offer(chat=False))
+    tagged = ("--set", "model.renderer=tagged")
+    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=20)
     code, out, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, out) == (1, "")
     kept = len(read_rows(tmp_path / "run"))
@@ -144,7 +145,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run
     code, out, err = gnothi(*arguments, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2.5")
     assert (code, err) == (0, "")
     assert ", cost 0.0" in out
-    assert gnothi(*evaluation(tmp_path / "at once", limit=20))[0] == 0
+    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=20))[0] == 0
     rows = [[row.comparable() for row in read_rows(tmp_path / name)] for name in ("run", "at once")]
     assert rows[0] == rows[1]
 

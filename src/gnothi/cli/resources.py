@@ -30,8 +30,8 @@ _SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
 MODEL_SPECS = {
     LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
     "PATH": "a folder with a model in transformers format",
-    "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
     "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
+    "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
 }
 
 

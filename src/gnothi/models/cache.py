@@ -164,7 +164,12 @@ def open_store(settings: CallCache, *, by_default: bool) -> Store | None:
     """The store that the settings ask for; None where calls are not to be kept. ``by_default`` is what ``auto`` means."""
     if settings.cache == "off" or (settings.cache == "auto" and not by_default):
         return None
-    return Store(folder(), settings.calls_mb * 2**20, logging.getLogger("gnothi").warning)
+    return Store(folder(), settings.calls_mb * 2**20, _say)
+
+
+def _say(text: str) -> None:
+    """On stderr, unless a program that uses this package has set up its logging differently."""
+    logging.getLogger("gnothi").warning("gnothi: %s", text)
 
 
 def fingerprint(path: Path) -> str:

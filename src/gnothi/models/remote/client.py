@@ -28,6 +28,8 @@ OVERHEAD = 128
 FIRST_RATIO = 0.5
 """Prompt tokens per byte until the server has told: twice what English text has."""
 MARGIN = 1.25
+ENOUGH = 500
+"""Bytes from which a request shows how many tokens its text has: in shorter ones the server's own part weighs too much."""
 
 
 class Refused(UsageError):
@@ -76,7 +78,7 @@ class Client:
         self._prices = Prices(settings.price_in, settings.price_out)
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._pause_until = 0.0
-        self._ratio = 0.0
+        self._ratio: float | None = None
         self._client = openai.AsyncOpenAI(
             api_key=key or NO_KEY,
             base_url=settings.base_url,
@@ -136,8 +138,9 @@ class Client:
     # --- one try -----------------------------------------------------------------------------------------------------
 
     async def _paid(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T]) -> T:
-        size = _size(body) + OVERHEAD
-        charge = await self.budget.reserve(ceil(size * (self._ratio or FIRST_RATIO)), _most_generated(body), self._prices)
+        size = _size(body)
+        read = ceil((size + OVERHEAD) * (self._ratio or FIRST_RATIO))
+        charge = await self.budget.reserve(read, _most_generated(body), self._prices)
         try:
             data = await self._send(lambda: self._client.post(path, cast_to=object, body=dict(body)))
             self._settle(charge, data, size)
@@ -192,13 +195,20 @@ class Client:
     def _settle(self, charge: Charge, data: object, size: int) -> None:
         found = bill(data)
         if found is not None:
+            self._learn(found.prompt_tokens, charge.prompt_tokens, size)
             charge.settle(found.prompt_tokens, found.generated_tokens)
-            self._ratio = max(self._ratio, MARGIN * found.prompt_tokens / size)
         elif isinstance(data, Mapping) and not data.get("choices"):
             charge.settle(0, 0)  # an error in the clothes of a success
         else:
             # Nobody tells: the prompt as it was thought, and no more tokens than the reply has bytes.
             charge.settle(charge.prompt_tokens, min(charge.generated_tokens, _size(data)), billed=False)
+
+    def _learn(self, tokens: int, expected: int, size: int) -> None:
+        """Expect what was seen: the most tokens a byte, with a margin."""
+        if size >= ENOUGH:
+            self._ratio = max(self._ratio or 0.0, MARGIN * tokens / size)
+        elif tokens > expected:
+            self._ratio = max(self._ratio or FIRST_RATIO, MARGIN * tokens / (size + OVERHEAD))
 
     def _clean(self, text: str) -> str:
         """``text`` of a server, on one line and without the key, which some repeat."""
