@@ -180,18 +180,21 @@ class OpenAIModel:
             return ContinuationScore(continuation, ())
         body = {"model": self._model, "prompt": whole, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
         tokens, prompt_tokens = await self._client.ask("/completions", {**body, **self._extra}, echoed)
-        # Counted from the end: what a server puts before the prompt (BOS) has a text, too.
-        wanted, numbers = len(whole) - len(before), []
-        for text, number in reversed(tokens):
-            if wanted <= 0:
-                break
-            numbers.append(min(0.0, number or 0.0))
-            wanted -= len(text)
+        if "".join(text for text, _ in tokens).endswith(whole):
+            # Counted from the end: what a server puts before the prompt (BOS) has a text, too.
+            count, left = 0, len(whole) - len(before)
+            while left > 0:
+                count += 1
+                left -= len(tokens[-count][0])
+        else:  # names of tokens that do not add up to their text
+            alone, _ = await self._client.ask("/completions", {**body, "prompt": before, **self._extra}, echoed)
+            count = max(0, len(tokens) - len(alone))
+        numbers = [min(0.0, number or 0.0) for _, number in tokens[len(tokens) - count :]]
         if not numbers:
             raise UsageError(
                 f"{self.name} does not echo the prompt any more: open the model again, or --set model.scoring=off."
             )
-        return ContinuationScore(continuation, tuple(reversed(numbers)), max(0, prompt_tokens - len(numbers)))
+        return ContinuationScore(continuation, tuple(numbers), max(0, prompt_tokens - len(numbers)))
 
     async def _choose(self, shown: Mapping[str, Any], continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         """Continuations of one token, by the likeliest first tokens; one that is not among them gets what they leave over,
