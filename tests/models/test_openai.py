@@ -225,12 +225,32 @@ async def test_what_the_settings_tell_is_not_tried_out(serve: Serve) -> None:
     await model.aclose()
 
 
-async def test_more_fields_by_setting(serve: Serve) -> None:
+async def test_more_fields_and_fewer_by_setting(serve: Serve) -> None:
     server = serve()
-    model = opened(server, extra='{"reasoning_effort": "low"}')
-    await model.generate(PROMPTS[0], GREEDY)
+    model = opened(server, extra='{"reasoning_effort": "low"}', leave_out=("seed", "top_k", "logprobs"))
+    await model.sample(PROMPTS[0], 2, WARM)
     assert server.posts[-1]["reasoning_effort"] == "low"
+    for body in server.posts:
+        assert not {"seed", "top_k", "logprobs"} & body.keys()
+    assert not model.capabilities.logprobs
     await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"extra": "[1]"}, "expected a JSON object"),
+        ({"extra": "{"}, "expected a JSON object"),
+        ({"leave_out": ("sed",)}, "Did you mean 'seed'"),
+        ({"concurrency": 0}, "at least 1"),
+        ({"timeout": 0.0}, "more than 0"),
+        ({"base_url": "somewhere"}, "expected an address"),
+        ({"price_in": -1.0}, "0 or more"),
+    ],
+)
+def test_settings_that_cannot_be(settings: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        RemoteSettings(**settings)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------------

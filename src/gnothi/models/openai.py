@@ -49,7 +49,7 @@ class OpenAIModel:
         self._client = client
         self._format = Format(name, features.endpoint, features.prefill, settings)
         self._extra = settings.more()
-        self._without = set(features.without)
+        self._without = {*features.without, *settings.leave_out}
         self.capabilities = Capabilities(logprobs=features.logprobs, scoring=features.scoring != "off")
 
     @property

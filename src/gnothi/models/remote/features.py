@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 from gnothi.models.remote.client import Client, Missing, Refused
 from gnothi.models.remote.replies import InvalidReply, Reply, read
-from gnothi.models.remote.requests import OPTIONAL, Format
-from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.requests import Format
+from gnothi.models.remote.settings import OPTIONAL, RemoteSettings
 from gnothi.types import Decoding
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ async def _endpoint(
 
 async def _trial(client: Client, format: Format, settings: RemoteSettings) -> tuple[bool, set[str]]:
     """Whether log-probabilities come, and which fields had to be left out."""
-    without: set[str] = set()
+    without = set(settings.leave_out)
     shown = {"messages": [{"role": "user", "content": QUESTION}]} if format.chat else {"prompt": QUESTION}
     logprobs = settings.logprobs != "off"
 

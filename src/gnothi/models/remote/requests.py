@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.settings import CONTINUING, RemoteSettings
 from gnothi.models.rendering import Plain, Renderer, Tagged, messages
 from gnothi.types import Decoding, Prompt
 
@@ -14,11 +14,6 @@ MOST_STOPS = 4
 """OpenAI's limit; further stop strings are looked for here."""
 TOP = 20
 """OpenAI's limit of ``top_logprobs``."""
-CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
-OPTIONAL = frozenset(
-    {"max_tokens", "temperature", "top_p", "top_k", "stop", "seed", "n", "logprobs", "top_logprobs", "echo", *CONTINUING}
-)
-"""What a server may refuse while the rest of the request makes sense."""
 
 
 class Format:

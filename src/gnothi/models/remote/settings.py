@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models.settings import CallCache
 
 Endpoint = Literal["auto", "chat", "completions"]
@@ -18,6 +18,12 @@ Scoring = Literal["auto", "echo", "choice", "off"]
 URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
+CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
+"""How vLLM and others are told to go on with the assistant's begun turn."""
+OPTIONAL = frozenset(
+    {"max_tokens", "temperature", "top_p", "top_k", "stop", "seed", "n", "logprobs", "top_logprobs", "echo", *CONTINUING}
+)
+"""Fields that a server may refuse while the rest of the request makes sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,9 @@ class RemoteSettings(CallCache):
         },
     )
     extra: str = field(default="", metadata={"help": "more fields of every request, as a JSON object"})
+    leave_out: tuple[str, ...] = field(
+        default=(), metadata={"help": "fields of requests that the server does not bear: seed, top_k, stop, n, ..."}
+    )
     concurrency: int = field(default=16, metadata={"help": "requests under way at a time", "execution": True})
     timeout: float = field(default=120.0, metadata={"help": "seconds until a request is given up", "execution": True})
     retries: int = field(
@@ -77,6 +86,9 @@ class RemoteSettings(CallCache):
         for name, (fine, expected) in problems.items():
             if not fine:
                 raise InvalidSetting(f"setting 'model.{name}': got {getattr(self, name)!r}, expected {expected}.")
+        for name in self.leave_out:
+            if name not in OPTIONAL:
+                raise UnknownName("field in setting 'model.leave_out'", name, OPTIONAL)
         self.more()
 
     def more(self) -> dict[str, Any]:
@@ -103,7 +115,8 @@ class RemoteSettings(CallCache):
 
     def identity(self) -> dict[str, Any]:
         """The settings that replies may depend on."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if not item.metadata.get("execution")}
+        values = {item.name: getattr(self, item.name) for item in fields(self) if not item.metadata.get("execution")}
+        return {**values, "leave_out": sorted(self.leave_out)}
 
 
 def _check_url(url: str, where: str) -> None:
