@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from gnothi.concurrency import gather
-from gnothi.errors import BudgetSpent, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
+from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, ModelUnavailable, PromptTooLong, UsageError
 from gnothi.models import RemoteSettings, load_model
 from gnothi.models.batched import Batched
 from gnothi.models.remote.budget import Budget, spending
@@ -315,6 +316,12 @@ def test_a_model_that_the_server_lacks(serve: Serve) -> None:
 def test_openai_wants_a_key() -> None:
     with pytest.raises(ModelUnavailable, match="set the environment variable OPENAI_API_KEY"):
         load_model(SPEC, FAST)
+
+
+def test_without_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(MissingDependency, match=r"gnothi\[openai\]"):
+        load_model(SPEC, replace(FAST, base_url="http://127.0.0.1:9/v1"))
 
 
 async def test_a_prompt_that_is_too_long(serve: Serve) -> None:
