@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 ENVIRONMENT_PREFIX = "GNOTHI_"
 # Variables with a meaning of their own; every other GNOTHI_ variable is a setting.
-RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"})
+RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG", "GNOTHI_CACHE"})
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})

@@ -11,7 +11,9 @@ GnothiError
 │   ├── MissingDependency   an extra is not installed
 │   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
 │   └── ModelUnavailable    a model that cannot be loaded or reached
-└── TooManyFailures       exit code 1: a run stopped because too many questions failed
+└── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
+    ├── TooManyFailures     too many questions failed
+    └── BudgetSpent         what a model behind an API may cost has been spent
 """
 
 from __future__ import annotations
@@ -84,5 +86,13 @@ class ModelUnavailable(ResourceUnavailable):
     pass
 
 
-class TooManyFailures(GnothiError):
+class RunStopped(GnothiError):
     exit_code = 1
+
+
+class TooManyFailures(RunStopped):
+    pass
+
+
+class BudgetSpent(RunStopped):
+    pass

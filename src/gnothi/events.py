@@ -35,7 +35,10 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall(Event):
-    """One request to a model. ``operation`` is generate, sample or score; tokens are of this request alone."""
+    """One request to a model. ``operation`` is generate, sample or score; tokens are of this request alone.
+
+    ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then.
+    """
 
     tag: ClassVar[str] = "model_call"
     model: str
@@ -45,6 +48,7 @@ class ModelCall(Event):
     generated_tokens: int
     seconds: float
     texts: tuple[str, ...] = ()
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +159,14 @@ class Summarised(Event):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls."""
+    """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
+    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached."""
 
     retrievals: int = 0
     model_calls: int = 0
     prompt_tokens: int = 0
     generated_tokens: int = 0
+    cached_calls: int = 0
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Usage:
@@ -171,6 +177,7 @@ class Usage:
             model_calls=len(calls),
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),
+            cached_calls=sum(call.cached for call in calls),
         )
 
 

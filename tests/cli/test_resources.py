@@ -12,6 +12,7 @@ from gnothi.cli import resources
 from gnothi.config import read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.events import Searched, record
+from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings
 from gnothi.models.fake import Scripted
 from gnothi.protocols import LanguageModel
 from gnothi.types import Passage
@@ -116,6 +117,22 @@ async def test_no_further_model_is_the_main_one(scripted: Scripted) -> None:
         method: Any = found.method("keqa")
         assert (method.judge, method.reader) == (None, None)
     assert scripted.prompts == []
+
+
+def test_each_model_takes_the_settings_of_its_kind() -> None:
+    given = read_settings(overrides=["model.device=cpu", "model.price_in=2", "model.gpu_memory=0.5", "model.cache=off"])
+    built = resources.model_settings(["lab", "openai:judge", "vllm:lab"], given)
+    assert built == {
+        "lab": ModelSettings(device="cpu", cache="off"),
+        "openai:judge": RemoteSettings(price_in=2.0, cache="off"),
+        "vllm:lab": VLLMSettings(device="cpu", gpu_memory=0.5, cache="off"),
+    }
+    with pytest.raises(UnknownName, match="gpu_memory"):
+        resources.model_settings(["lab", "openai:judge"], given)
+    recorded = resources.recorded_settings(["lab", "openai:judge", "vllm:lab"], given)
+    assert recorded["model.settings.device"] == "cpu"
+    assert recorded["execution.model.settings.price_in"] == "2"
+    assert recorded["model.settings.base_url"].startswith("http")
 
 
 def test_lab_questions_load_by_name_and_limit() -> None:

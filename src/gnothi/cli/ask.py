@@ -29,6 +29,7 @@ QUESTION_ID = "ask"
 @options.model
 @options.index
 @options.settings
+@options.spending
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps.")
@@ -40,6 +41,9 @@ def ask(
     index: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
     choices: tuple[str, ...],
     seed: int,
     as_json: bool,
@@ -51,9 +55,13 @@ def ask(
     gnothi ask "Who directed The Amber Gate?"
     gnothi ask "..." --method rag --set k=5
     gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
+    gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
     """
     from gnothi.cli import terminal
+    from gnothi.cli.resources import model_specs
     from gnothi.cli.steps import Steps, show_answer
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
 
     if not question.strip():
         raise InvalidInput('got an empty question, expected text, as in: gnothi ask "Who wrote ...?"')
@@ -63,15 +71,20 @@ def ask(
     screen = terminal.console()
     if not as_json:
         listeners.append(Steps(screen, trace))
-    settings = options.read(config, overrides)
+    settings = options.read(config, overrides, cache)
+    models = model_specs(model, [method], settings)
+    budget = options.budget(models, max_cost, max_tokens)
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     with terminal.Waiting(f"opening model {model} ...", screen if screen.is_terminal and not as_json else None) as waiting:
         ready = waiting.stop if not (screen.is_terminal or as_json) else partial(waiting.say, "thinking ...")
-        outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready))
+        with spending(budget):
+            outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready))
+    remote = any(map(is_remote, models))
     if as_json:
-        terminal.print_json(document(asked, outcome, seen, trace))
+        charged = {"charged": budget.as_dict()} if remote else {}
+        terminal.print_json(document(asked, outcome, seen, trace) | charged)
     else:
-        show_answer(screen, outcome.answer, Usage.of(seen), outcome.seconds)
+        show_answer(screen, outcome.answer, Usage.of(seen), outcome.seconds, budget.describe() if remote else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import click
 from gnothi import __version__
 from gnothi.cli import options
 from gnothi.config import Settings
-from gnothi.errors import InvalidSetting, TooManyFailures
+from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Job:
 @options.model
 @options.index
 @options.settings
+@options.spending
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
 @click.option(
@@ -82,6 +83,9 @@ def evaluate(
     index: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
     limit: int | None,
     seed: int,
     out: Path,
@@ -95,29 +99,35 @@ def evaluate(
     \b
     gnothi eval lab --method direct,rag,seakr --out runs/lab
     gnothi eval questions.jsonl --method seakr --model PATH --index my-index --out runs/mine
+    gnothi eval lab --method cot --model openai:NAME --max-tokens 2000000 --out runs/remote
 
     The same command again completes an interrupted run and tries failed questions again. Exit code 1: some questions failed.
     """
     from gnothi.cli import summary_table, terminal
-    from gnothi.cli.resources import load_questions
+    from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.summary import summarise
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
 
     names = _names(methods)
-    settings = options.read(config, overrides)
+    settings = options.read(config, overrides, cache)
+    models = model_specs(model, names, settings)
+    budget = options.budget(models, max_cost, max_tokens)
     resolved = _method_settings(names, settings)
     questions = load_questions(dataset, format, limit)
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, max_failures)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         try:
-            rows = _complete(job, folder)
+            with spending(budget):
+                rows = _complete(job, folder)
         except KeyboardInterrupt:
-            done = sum(key in folder.rows and not folder.rows[key].failed for key in job.keys)
-            kept = f"{done} of {len(job.keys)} answers are kept in {out}"
-            click.echo(f"gnothi: interrupted. {kept}; the same command goes on from there.", err=True)
+            click.echo(f"gnothi: interrupted. {_kept(job, folder)}; the same command goes on from there.", err=True)
             return INTERRUPTED
-        except TooManyFailures:
+        except RunStopped as stopped:
             folder.write_summary(summarise(list(folder.rows.values()), dataset))
+            if isinstance(stopped, BudgetSpent):
+                raise BudgetSpent(f"{stopped} {_kept(job, folder)}; the same command goes on from there.") from None
             raise
         summary = summarise(rows, dataset)
         folder.write_summary(summary)
@@ -126,7 +136,14 @@ def evaluate(
     else:
         summary_table.show(terminal.console(), summary)
         click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
+    if any(map(is_remote, models)):
+        click.echo(f"charged: {budget.describe()}", err=as_json)
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
+
+
+def _kept(job: Job, folder: RunFolder) -> str:
+    done = sum(key in folder.rows and not folder.rows[key].failed for key in job.keys)
+    return f"{done} of {len(job.keys)} answers are kept in {folder.path}"
 
 
 def _complete(job: Job, folder: RunFolder) -> list[Row]:
@@ -183,11 +200,10 @@ def _method_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]
 
 def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
-    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.cli.resources import model_specs, recorded_settings
     from gnothi.evaluation.run_folder import EXECUTION
     from gnothi.evaluation.runner import fingerprint
 
-    given = {f"{MODEL_SECTION}.settings.{key}": value.value for key, value in job.settings.section(MODEL_SECTION).items()}
     return {
         "dataset.name": job.dataset,
         "dataset.format": format,
@@ -198,7 +214,7 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         "methods": list(job.methods),
         "model.name": job.model,
         "index": job.index,
-        **given,
+        **recorded_settings(model_specs(job.model, job.methods, job.settings), job.settings),
         **methods,
         f"{EXECUTION}gnothi": __version__,
         f"{EXECUTION}concurrency": job.concurrency,

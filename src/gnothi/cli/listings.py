@@ -51,15 +51,18 @@ def models(as_json: bool) -> None:
     """What --model takes, and the settings of a model."""
     from gnothi.cli.resources import MODEL_SECTION, MODEL_SPECS
     from gnothi.config import settings_of
-    from gnothi.models import ModelSettings
+    from gnothi.models import SETTINGS
 
-    settings = settings_of(ModelSettings, f"{MODEL_SECTION}.").values()
+    kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in SETTINGS.items()}
     if as_json:
-        kinds = [{"spec": spec, "summary": summary} for spec, summary in MODEL_SPECS.items()]
-        terminal.print_json({"models": kinds, "settings": [_setting(setting) for setting in settings]})
+        specs = [{"spec": spec, "summary": summary} for spec, summary in MODEL_SPECS.items()]
+        settings = [{**_setting(setting), "models": kind} for kind, found in kinds.items() for setting in found]
+        terminal.print_json({"models": specs, "settings": settings})
         return
     _lines(MODEL_SPECS.items())
-    _settings(settings)
+    for kind, found in kinds.items():
+        click.echo(f"\nModels {kind}")
+        _settings(found)
 
 
 @click.command()

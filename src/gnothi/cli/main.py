@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "train": ("gnothi.cli.train:train", "Learn from training questions: a utility reference for KEQA."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
+    "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
     "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),

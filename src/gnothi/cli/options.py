@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gnothi.config import Settings, read_settings
+from gnothi.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from gnothi.models.remote.budget import Budget
 
 model = click.option(
     "--model",
     default="lab",
     show_default=True,
-    metavar="lab|PATH|HUB-ID",
-    help="The model: built in, a folder or a hub id; run by vLLM with vllm: before it.",
+    metavar="lab|PATH|HUB-ID|openai:NAME",
+    help="The model: built in, a folder or a hub id (run by vLLM with vllm: before it), or one behind an API.",
 )
 index = click.option(
     "--index",
@@ -40,6 +45,46 @@ def settings(command: click.decorators.FC) -> click.decorators.FC:
     return add_config(add_set(command))
 
 
-def read(config: Path | None, overrides: Iterable[str]) -> Settings:
-    """The settings of all layers: file < environment < --set."""
+def spending(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds ``--cache``, ``--max-cost`` and ``--max-tokens``; the command gets ``cache``, ``max_cost`` and ``max_tokens`` and
+    hands them to ``read`` and ``budget``."""
+    add_cache = click.option(
+        "--cache/--no-cache",
+        default=None,
+        help="Keep the model's replies and reuse them for the same requests. [default: for models behind an API]",
+    )
+    add_cost = click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0),
+        metavar="COST",
+        help="Stop before a model behind an API has cost more than this, at model.price_in and model.price_out.",
+    )
+    add_tokens = click.option(
+        "--max-tokens",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Stop before a model behind an API has read and written more tokens than this.",
+    )
+    return add_cache(add_cost(add_tokens(command)))
+
+
+def budget(models: Sequence[str], max_cost: float | None, max_tokens: int | None) -> Budget:
+    """What the command may spend on its models. Raises InvalidSetting where none of them costs anything."""
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import Budget
+
+    limits = {"--max-cost": max_cost, "--max-tokens": max_tokens}
+    given = [flag for flag, limit in limits.items() if limit is not None]
+    if given and not any(map(is_remote, models)):
+        raise InvalidSetting(
+            f"{given[0]} limits what a model behind an API may cost: got model {models[0]!r}, which runs here and is free; "
+            "expected openai:NAME. (The length of replies is the setting max_tokens: --set max_tokens=...)"
+        )
+    return Budget(max_cost, max_tokens)
+
+
+def read(config: Path | None, overrides: Iterable[str], cache: bool | None = None) -> Settings:
+    """The settings of all layers: file < environment < --set < --cache."""
+    if cache is not None:
+        overrides = [*overrides, f"model.cache={'on' if cache else 'off'}"]
     return read_settings(config, os.environ, overrides)

@@ -6,8 +6,9 @@ Names and settings are checked before anything heavy is opened, so that a typing
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,14 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.filtering.reference import Reference
-    from gnothi.models import ModelSettings
+    from gnothi.models.settings import CallCache
 
 LAB = "lab"
 LAB_MODELS = (LAB, f"vllm:{LAB}")
 MODEL_SECTION = "model"
 LAB_QUESTIONS = 500
 LAB_TRAINING = "lab-train"
+_SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
 
 
 MODEL_SPECS = {
@@ -33,6 +35,7 @@ MODEL_SPECS = {
     "PATH": "a folder with a model in transformers format",
     "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
     "vllm:MODEL": "any of these under vLLM (extra vllm), for large models on a GPU",
+    "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
 }
 
 
@@ -67,10 +70,8 @@ async def open_resources(
     ``index_spec`` None is the lab's corpus for the lab model and no index for any other. Further models and indexes that the
     settings of the methods name are opened once each; the main model or index named again is shared.
     """
-    named = [
-        wanted for name, given in method_settings(methods, settings).items() for wanted in named_resources(name, given).values()
-    ]
-    model_settings(settings)
+    named = _named(methods, settings)
+    built = model_settings(model_specs(model_spec, methods, settings), settings)
     async with contextlib.AsyncExitStack() as stack:
         spec = index_spec or (LAB if model_spec in LAB_MODELS else None)
         if spec is None:
@@ -78,20 +79,20 @@ async def open_resources(
         retriever = open_index(spec) if spec else None
         if retriever is not None:
             stack.push_async_callback(retriever.aclose)
-        model = open_model(model_spec, settings)
+        model = open_model(model_spec, built[model_spec])
         stack.push_async_callback(model.aclose)
         others: dict[tuple[type, str], Any] = {(LanguageModel, model_spec): model, (Retriever, spec or ""): retriever}
         for protocol, other in named:
             if (protocol, other) not in others:
-                others[protocol, other] = opened = open_other(protocol, other, settings)
+                others[protocol, other] = opened = open_other(protocol, other, built)
                 stack.push_async_callback(opened.aclose)
         yield Resources(model, retriever, settings, tuple(methods), others)
 
 
-def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel | Retriever | Reference:
-    """What a spec names, for a method's field of that protocol."""
+def open_other(protocol: type, spec: str, built: Mapping[str, CallCache]) -> LanguageModel | Retriever | Reference:
+    """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
-        return open_model(spec, settings)
+        return open_model(spec, built[spec])
     if protocol is Retriever:
         return open_index(spec)
     from gnothi.filtering.reference import open_reference
@@ -99,18 +100,59 @@ def open_other(protocol: type, spec: str, settings: Settings) -> LanguageModel |
     return open_reference(spec)
 
 
-def open_model(spec: str, settings: Settings) -> LanguageModel:
+def open_model(spec: str, settings: CallCache) -> LanguageModel:
     """The model of a spec, its calls seeded and traced. Raises ModelUnavailable, MissingDependency or InvalidSetting."""
     from gnothi import models
 
-    return models.load_model(spec, model_settings(settings))
+    return models.load_model(spec, settings)
 
 
-def model_settings(settings: Settings) -> ModelSettings:
-    """What was given under ``model.``. Raises UnknownName or InvalidSetting."""
-    from gnothi.models import ModelSettings
+def model_specs(model_spec: str, methods: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Every model that a command opens: the main one, and those that settings of the methods name. Raises as
+    ``method_settings``."""
+    named = _named(methods, settings)
+    return tuple(dict.fromkeys([model_spec, *(spec for protocol, spec in named if protocol is LanguageModel)]))
 
-    return config.build(ModelSettings, settings.section(MODEL_SECTION), MODEL_SECTION)
+
+def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCache]:
+    """What was given under ``model.``, by model: each takes what its kind has, and there is nothing that none of them has.
+
+    Raises UnknownName or InvalidSetting."""
+    from gnothi.models import settings_class
+
+    given = settings.section(MODEL_SECTION)
+    kinds = {spec: settings_class(spec) for spec in specs}
+    known = {kind: config.settings_of(kind) for kind in kinds.values()}
+    union = {key: setting for one in known.values() for key, setting in one.items()}
+    for key in given.keys() - union.keys():
+        if _SECRET.search(key):  # the usual message would show it
+            raise InvalidSetting(
+                f"setting 'model.{key}': there is none of that name, and no setting takes a secret, since runs record them. "
+                "A key for an API is taken from the environment variable OPENAI_API_KEY."
+            )
+        config.check({key: given[key]}, union, MODEL_SECTION)
+    return {
+        spec: config.build(kind, {key: value for key, value in given.items() if key in known[kind]}, MODEL_SECTION)
+        for spec, kind in kinds.items()
+    }
+
+
+def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any]:
+    """What a run records of the models' settings: those given, and where models behind an API are asked. Settings that results
+    do not depend on stand under ``execution.``. Raises as ``model_settings``."""
+    from gnothi.evaluation.journal import EXECUTION
+    from gnothi.models import RemoteSettings
+
+    built = model_settings(specs, settings).values()
+    free = {item.name for one in built for item in fields(one) if item.metadata.get("execution")}
+    recorded = {
+        f"{EXECUTION if key in free else ''}{MODEL_SECTION}.settings.{key}": given.value
+        for key, given in settings.section(MODEL_SECTION).items()
+    }
+    for one in built:
+        if isinstance(one, RemoteSettings):
+            recorded[f"{MODEL_SECTION}.settings.base_url"] = one.located().base_url
+    return recorded
 
 
 def open_index(spec: str) -> Retriever:
@@ -191,6 +233,12 @@ def named_resources(name: str, given: Mapping[str, Given]) -> dict[str, tuple[ty
     known, wanted = methods.settings_of(name), methods.optional_resources(name)
     specs = config.check({key: value for key, value in given.items() if key in wanted}, known, f"method {name}")
     return {key: (wanted[key], spec) for key, spec in specs.items() if spec is not None}
+
+
+def _named(methods: Sequence[str], settings: Settings) -> list[tuple[type, str]]:
+    """Protocol and spec of all further models and indexes that the settings of the methods name."""
+    chosen = method_settings(methods, settings)
+    return [wanted for name, given in chosen.items() for wanted in named_resources(name, given).values()]
 
 
 def check_no_retriever(names: Sequence[str]) -> None:

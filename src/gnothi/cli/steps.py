@@ -160,7 +160,8 @@ class Steps:
 
     def _called(self, event: ModelCall) -> None:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
-        self._line("model", f"{event.operation} {event.task} ({tokens}, {_seconds(event.seconds)})", style="dim")
+        how = "from the cache" if event.cached else _seconds(event.seconds)
+        self._line("model", f"{event.operation} {event.task} ({tokens}, {how})", style="dim")
         for text in dict.fromkeys(event.texts):
             self._cut("", repr(text), "dim")
 
@@ -178,8 +179,8 @@ class Steps:
         _print(self._console, f"{number:>{MARGIN - 1}} {label:<{LABEL - 1}} ", text, style)
 
 
-def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) -> None:
-    """The answer with how it was reached, its evidence and its cost."""
+def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float, charged: str = "") -> None:
+    """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took."""
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     if answer.rationale:
@@ -190,12 +191,12 @@ def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float) 
         _block(console, "evidence", "none was kept")
     for number, passage in enumerate(answer.evidence):
         _block(console, "evidence" if number == 0 else "", _passage(passage))
-    _block(
-        console,
-        "cost",
-        f"{_counted(usage.retrievals, 'retrieval')}, {_counted(usage.model_calls, 'model call')}, {_seconds(seconds)}",
-    )
+    kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
+    calls = f"{_counted(usage.model_calls, 'model call')}{kept}"
+    _block(console, "cost", f"{_counted(usage.retrievals, 'retrieval')}, {calls}, {_seconds(seconds)}")
     _block(console, "", f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens")
+    if charged:
+        _block(console, "charged", charged)
 
 
 def _counted(number: int, what: str, several: str = "") -> str:

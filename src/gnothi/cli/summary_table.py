@@ -27,6 +27,7 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
     )
     console.print(table)
     lines = [line for method in summary["methods"] for line in _beside(method)]
+    lines += [line for method in summary["methods"] if (line := _from_cache(method))]
     lines += [line for test in summary["comparisons"] if (line := _test(test))]
     for line in lines:
         _paragraph(console, line)
@@ -85,6 +86,16 @@ def _beside(method: Mapping[str, Any]) -> list[str]:
             f"of retrieving alone {share(lab['right_retrieval'])}"
         )
     return lines
+
+
+def _from_cache(method: Mapping[str, Any]) -> str | None:
+    """How many model calls were answered from the cache, where any was."""
+    answered = method["n"] - method["failures"]
+    cached, calls = (round((method.get(name) or 0) * answered) for name in ("cached_calls", "model_calls"))
+    if not cached:
+        return None
+    many = f"all {calls}" if cached == calls else f"{cached} of {calls}"
+    return f"{method['method']}: {many} model calls came from the cache"
 
 
 def _test(test: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ import click
 from gnothi import __version__
 from gnothi.cli import options, terminal
 from gnothi.config import Settings
-from gnothi.errors import InvalidSetting
+from gnothi.errors import BudgetSpent, InvalidSetting
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Job:
 @options.model
 @options.index
 @options.settings
+@options.spending
 @click.option(
     "--encoder",
     default="lexical",
@@ -81,6 +82,9 @@ def utility_reference(
     index: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
     encoder: str,
     limit: int | None,
     out: Path,
@@ -94,6 +98,7 @@ def utility_reference(
     \b
     gnothi train utility-reference lab-train --out reference
     gnothi train utility-reference train.jsonl --model PATH --index my-index --out reference
+    gnothi train utility-reference train.jsonl --model openai:NAME --index my-index --out reference --max-tokens 2000000
 
     The passages found for each question are read, and one that raises the F1 of the answer is labelled helpful, one that
     lowers it harmful. Settings (--set): k=5, form=auto|alone|accumulate, reason=none|true|false, max_tokens=100.
@@ -101,12 +106,15 @@ def utility_reference(
     The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
     labels. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import LAB, load_questions
+    from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
     from gnothi.training.utility_reference import require_answers
 
     _refuse_test_questions(dataset)
-    settings = options.read(config, overrides)
-    spec = index or (LAB if model == LAB else None)
+    settings = options.read(config, overrides, cache)
+    budget = options.budget([model], max_cost, max_tokens)
+    spec = index or (LAB if model in LAB_MODELS else None)
     if spec is None:
         raise InvalidSetting("passages are judged, and there is no index to find them: give --index PATH.")
     utility = _utility_settings(settings)
@@ -115,14 +123,19 @@ def utility_reference(
     resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
     job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
     try:
-        header = asyncio.run(_build(job, encoder))
+        with spending(budget):
+            header = asyncio.run(_build(job, encoder))
     except KeyboardInterrupt:
         click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
         return INTERRUPTED
+    except BudgetSpent as spent:
+        raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
     if as_json:
         terminal.print_json(header)
     else:
         _show(header, out)
+    if is_remote(model):
+        click.echo(f"charged: {budget.describe()}", err=as_json)
     return SOME_FAILED if header["failures"] else 0
 
 
@@ -157,7 +170,7 @@ def _config(
     utility: UtilitySettings,
 ) -> dict[str, Any]:
     """What the labels depend on; the encoder is none of it."""
-    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.cli.resources import recorded_settings
     from gnothi.config import resolved
     from gnothi.evaluation.journal import EXECUTION
     from gnothi.evaluation.runner import fingerprint
@@ -170,7 +183,7 @@ def _config(
         "dataset.fingerprint": fingerprint(questions),
         "model.name": model,
         "index": index,
-        **{f"{MODEL_SECTION}.settings.{key}": value.value for key, value in settings.section(MODEL_SECTION).items()},
+        **recorded_settings([model], settings),
         **{f"utility.{key}": value for key, value in resolved(utility).items()},
         f"{EXECUTION}gnothi": __version__,
     }
@@ -180,7 +193,7 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
     from contextlib import AsyncExitStack
 
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import open_index, open_model
+    from gnothi.cli.resources import model_settings, open_index, open_model
     from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
     from gnothi.training.utility_reference import Labelling
 
@@ -194,7 +207,7 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
                 with terminal.Waiting(f"opening model {job.model} ..."):
                     retriever = open_index(job.index)
                     stack.push_async_callback(retriever.aclose)
-                    model = open_model(job.model, job.settings)
+                    model = open_model(job.model, model_settings([job.model], job.settings)[job.model])
                     stack.push_async_callback(model.aclose)
                 total = len(job.questions)
                 with RunProgress(total, total - len(labelling.missing), job.dataset) as progress:

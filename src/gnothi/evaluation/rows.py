@@ -25,7 +25,8 @@ keep fewer, so that the same question gives the same row. events.jsonl has them 
 class Row:
     """``metrics`` is empty where there is no gold answer, and for a failure, which has ``error`` (type, message) and no answer.
 
-    ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, and seconds from the question's start to its end
+    ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
+    answered), and seconds from the question's start to its end
     (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
     signal means that nothing could be measured, which counts as most uncertain. Scores keep four significant digits.
     """
@@ -66,8 +67,8 @@ class Row:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def comparable(self) -> dict[str, Any]:
-        """Everything that running again must give again: all but the time."""
-        cost = {name: value for name, value in self.cost.items() if name != "seconds"}
+        """Everything that running again must give again: all but the time, and what was in the cache."""
+        cost = {name: value for name, value in self.cost.items() if name not in ("seconds", "cached_calls")}
         return dict(jsonable({**self.as_dict(), "cost": cost}))
 
     def agrees(self, other: Row, tolerance: float = 1e-3) -> bool:

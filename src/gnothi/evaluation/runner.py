@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gnothi.concurrency import gather
-from gnothi.errors import GnothiError, TooManyFailures
+from gnothi.errors import GnothiError, RunStopped, TooManyFailures
 from gnothi.evaluation.rows import Row, answered, failure
 from gnothi.evaluation.run_folder import RunFolder
 from gnothi.events import record
@@ -34,7 +34,8 @@ async def run(
     """Answer every question with every method but for what ``folder`` holds already; returns all rows, method by method.
 
     At most ``concurrency`` questions are under way at a time. A question that raises becomes a failure row; such rows are
-    tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed.
+    tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed, and
+    BudgetSpent when a model would cost more than it may.
     Whatever ends the run early, finished rows are on disk and the same call completes the rest.
     """
     order = [(name, question.id) for name in methods for question in questions]
@@ -67,6 +68,8 @@ async def _answer(name: str, method: Answering, question: Question, folder: RunF
         try:
             answer = await method(question)
             row = answered(name, question, answer, events, time.perf_counter() - start)
+        except RunStopped:
+            raise  # no fault of this question: it is asked when the run goes on
         except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
             row = failure(name, question, error, events, time.perf_counter() - start)
             trace = None if isinstance(error, GnothiError) else traceback.format_exc()

@@ -61,6 +61,7 @@ def _method(
         **{column: mean(values) for column, values in columns.items()},
         "gate_auroc": gate["auroc"] if gate else None,
         "intervals": {**intervals, "gate_auroc": gate["interval"] if gate else None},
+        "cached_calls": mean([row.cost.get("cached_calls", 0) for row in answered]),
         "gate": gate and {**gate, "auroc_by_accuracy": _by_accuracy(rows, contained)},
         "beside": beside(name, by_method),
         "search": search_errors(name, by_method),

@@ -40,7 +40,8 @@ def _model_call(event: Mapping[str, Any]) -> Step:
     lines = [f"{texts.count(text)} × {text}" if len(texts) > 1 else text for text in distinct[:6]]
     if len(distinct) > 6:
         lines.append(f"and {len(distinct) - 6} other texts")
-    return Step("model_call", f"{event['operation']} ({event['task']}), {tokens}", tuple(lines))
+    kept = ", from the cache" if event.get("cached") else ""
+    return Step("model_call", f"{event['operation']} ({event['task']}), {tokens}{kept}", tuple(lines))
 
 
 def _searched(event: Mapping[str, Any]) -> Step:

@@ -56,6 +56,17 @@ class Plain:
         return join("\n\n".join(blocks), prompt.answer_so_far)
 
 
+def messages(prompt: Prompt) -> list[dict[str, str]]:
+    """The turns of a chat, as role and content, without the answer so far."""
+    turns: list[tuple[str, str]] = []
+    for demonstration in prompt.task.demonstrations:
+        turns += [("user", _body(demonstration)), ("assistant", demonstration.answer.strip())]
+    turns.append(("user", _body(prompt)))
+    if prompt.task.instruction.strip():
+        turns[0] = ("user", f"{prompt.task.instruction.strip()}\n\n{turns[0][1]}")
+    return [{"role": role, "content": content} for role, content in turns]
+
+
 class Chat:
     """The tokenizer's chat template: instruction in the first user message (not every template has a system role),
     demonstrations as earlier turns, the answer so far as the beginning of the assistant's reply.
@@ -70,13 +81,7 @@ class Chat:
         self._template = template
 
     def render(self, prompt: Prompt) -> str:
-        turns: list[tuple[str, str]] = []
-        for demonstration in prompt.task.demonstrations:
-            turns += [("user", _body(demonstration)), ("assistant", demonstration.answer.strip())]
-        turns.append(("user", _body(prompt)))
-        if prompt.task.instruction.strip():
-            turns[0] = ("user", f"{prompt.task.instruction.strip()}\n\n{turns[0][1]}")
-        return join(self._template([{"role": role, "content": content} for role, content in turns]), prompt.answer_so_far)
+        return join(self._template(messages(prompt)), prompt.answer_so_far)
 
 
 class Tagged:

@@ -1,4 +1,4 @@
-"""What ``--set model.NAME=VALUE`` takes."""
+"""What ``--set model.NAME=VALUE`` takes for models that run here, and what it takes for every model."""
 
 from __future__ import annotations
 
@@ -10,20 +10,31 @@ from gnothi.models.rendering import RendererName
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
 Attention = Literal["auto", "forked", "repeated"]
+UseCache = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """Settings of the backends that run a model here: in this process, or under vLLM, which the last three are for."""
+class CallCache:
+    """Settings that every kind of model shares. ``execution`` marks those that results do not depend on."""
+
+    cache: UseCache = field(
+        default="auto",
+        metadata={"help": "whether replies are kept and reused; auto: those of models behind an API", "execution": True},
+    )
+    calls_mb: int = field(
+        default=1024, metadata={"help": "disk space for kept replies, in MB; the least used go first", "execution": True}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HereSettings(CallCache):
+    """Settings of the backends that run a model on this machine: in this process, or under vLLM."""
 
     device: Device = field(default="auto", metadata={"help": "where the model runs; auto takes a GPU when there is one"})
     dtype: Precision = field(default="auto", metadata={"help": "precision; auto is bfloat16 on a GPU, float32 on a CPU"})
     renderer: RendererName = field(
         default="auto",
         metadata={"help": "how prompts become text; auto is what the model's folder says, else chat, else plain"},
-    )
-    attention: Attention = field(
-        default="auto", metadata={"help": "how samples share their prompt; auto forks where the architecture allows it"}
     )
     max_rows: int | None = field(
         default=None,
@@ -34,8 +45,17 @@ class ModelSettings:
         default=None,
         metadata={
             "help": "memory for keys and values of what is being continued, in MB; none is 4096 on a CPU, "
-            "60 % of what the model leaves free on a GPU"
+            "60 % of what the model leaves free on a GPU (under vLLM: on a CPU alone, gpu_memory says it for a GPU)"
         },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings(HereSettings):
+    """Settings of the in-process backend."""
+
+    attention: Attention = field(
+        default="auto", metadata={"help": "how samples share their prompt; auto forks where the architecture allows it"}
     )
     prefix_cache_mb: int | None = field(
         default=None,
@@ -44,10 +64,12 @@ class ModelSettings:
             "none is room for 16,384 tokens, but at most an eighth of the device's memory"
         },
     )
-    gpu_memory: float = field(default=0.9, metadata={"help": "share of the GPU's memory that vLLM takes"})
-    context: int = field(
-        default=0, metadata={"help": "tokens of prompt and reply under vLLM; 0 is what the model and memory allow"}
-    )
-    eager: bool = field(
-        default=True, metadata={"help": "vLLM without compiled graphs; false is faster and gives no hidden states"}
-    )
+
+
+@dataclass(frozen=True, slots=True)
+class VLLMSettings(HereSettings):
+    """Settings of models under vLLM, which shares prompts and keeps their beginnings in its own way."""
+
+    gpu_memory: float = field(default=0.9, metadata={"help": "share of the GPU's memory that vLLM takes, weights included"})
+    context: int = field(default=0, metadata={"help": "tokens of prompt and reply; 0 is what the model and memory allow"})
+    eager: bool = field(default=True, metadata={"help": "without compiled graphs; false is faster and gives no hidden states"})

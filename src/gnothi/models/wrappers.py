@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 
@@ -89,6 +91,26 @@ def _described(task: Task) -> str:
     return repr(task)
 
 
+_hits: ContextVar[list[bool] | None] = ContextVar("gnothi_cache_hits", default=None)
+
+
+def note_hit() -> None:
+    """Tell the ``Traced`` further out that the present call is answered from a cache."""
+    noted = _hits.get()
+    if noted is not None:
+        noted.append(True)
+
+
+@contextmanager
+def _noting() -> Iterator[list[bool]]:
+    noted: list[bool] = []
+    token = _hits.set(noted)
+    try:
+        yield noted
+    finally:
+        _hits.reset(token)
+
+
 class Traced(Wrapper):
     """Emits ``events.ModelCall`` for every call that succeeds; a failed one raises and leaves no event.
 
@@ -97,27 +119,30 @@ class Traced(Wrapper):
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         started = time.perf_counter()
-        generation = await self._model.generate(prompt, decoding)
-        self._emit("generate", prompt, (generation,), started)
+        with _noting() as hits:
+            generation = await self._model.generate(prompt, decoding)
+        self._emit("generate", prompt, (generation,), started, bool(hits))
         return generation
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
         started = time.perf_counter()
-        samples = await self._model.sample(prompt, n, decoding, hidden)
-        self._emit("sample", prompt, samples.generations, started)
+        with _noting() as hits:
+            samples = await self._model.sample(prompt, n, decoding, hidden)
+        self._emit("sample", prompt, samples.generations, started, bool(hits))
         return samples
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         started = time.perf_counter()
-        scores = await self._model.score(prompt, continuations)
+        with _noting() as hits:
+            scores = await self._model.score(prompt, continuations)
         scored = sum(len(score.logprobs) for score in scores)
         seconds = time.perf_counter() - started
         prompt_tokens = max((score.prompt_tokens for score in scores), default=0)
         texts = tuple(score.text for score in scores)
-        emit(ModelCall(self.name, "score", prompt.task.name, prompt_tokens + scored, 0, seconds, texts))
+        emit(ModelCall(self.name, "score", prompt.task.name, prompt_tokens + scored, 0, seconds, texts, bool(hits)))
         return scores
 
-    def _emit(self, operation: str, prompt: Prompt, generations: Sequence[Generation], started: float) -> None:
+    def _emit(self, operation: str, prompt: Prompt, generations: Sequence[Generation], started: float, cached: bool) -> None:
         emit(
             ModelCall(
                 model=self.name,
@@ -127,5 +152,6 @@ class Traced(Wrapper):
                 generated_tokens=sum(generation.generated_tokens for generation in generations),
                 seconds=time.perf_counter() - started,
                 texts=tuple(generation.text for generation in generations),
+                cached=cached,
             )
         )

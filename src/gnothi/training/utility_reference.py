@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, TooManyFailures
+from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
 from gnothi.evaluation.journal import Journal, claim, read_lines, replace_file
 from gnothi.evaluation.metrics import f1
 from gnothi.events import Usage, record
@@ -157,7 +157,8 @@ class Labelling:
         max_failures: int | None = None,
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
-        """Judge what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised."""
+        """Judge what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised, and
+        BudgetSpent when a model would cost more than it may."""
         missing = self.missing
         pending = iter(missing)
         failures = 0
@@ -216,6 +217,8 @@ async def _line(question: Question, model: LanguageModel, retriever: Retriever, 
     with question_scope(0, question.id), record() as events:
         try:
             judged = await judge(question, model, retriever, settings)
+        except RunStopped:
+            raise  # no fault of this question
         except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
             return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
     return {

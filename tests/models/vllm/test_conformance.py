@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from gnothi.concurrency import gather
 from gnothi.errors import ModelUnavailable
-from gnothi.models import ModelSettings, load_model
+from gnothi.models import VLLMSettings, load_model
 from gnothi.models.rendering import Tagged
 from gnothi.models.vllm import loading
 from gnothi.models.wrappers import Wrapper
@@ -31,7 +31,7 @@ if importlib.util.find_spec("vllm") is None:
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
 
 # So few rows that requests wait for one another.
-SETTINGS = ModelSettings(device="cpu", cache_mb=256, max_rows=40)
+SETTINGS = VLLMSettings(device="cpu", cache_mb=256, max_rows=40)
 
 
 class Kept(Wrapper):

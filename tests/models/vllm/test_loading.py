@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
-from gnothi.models import ModelSettings, load_model
+from gnothi.models import ModelSettings, VLLMSettings, load_model
+from gnothi.models.settings import CallCache
 from gnothi.models.vllm import loading
 
 
@@ -53,15 +54,14 @@ def test_a_spec_without_a_model() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (ModelSettings(attention="forked"), "'model.attention'"),
-        (ModelSettings(prefix_cache_mb=64), "'model.prefix_cache_mb'"),
-        (ModelSettings(dtype="float64"), "expected float32 or bfloat16"),
-        (ModelSettings(gpu_memory=0.0), "more than 0"),
-        (ModelSettings(gpu_memory=1.5), "at most 1"),
-        (ModelSettings(context=-1), "'model.context'"),
+        (ModelSettings(attention="forked"), "expected settings of the class VLLMSettings"),
+        (VLLMSettings(dtype="float64"), "expected float32 or bfloat16"),
+        (VLLMSettings(gpu_memory=0.0), "more than 0"),
+        (VLLMSettings(gpu_memory=1.5), "at most 1"),
+        (VLLMSettings(context=-1), "'model.context'"),
     ],
 )
-def test_settings_that_mean_nothing_here(install: Any, folder: str, settings: ModelSettings, message: str) -> None:
+def test_settings_that_mean_nothing_here(install: Any, folder: str, settings: CallCache, message: str) -> None:
     install("0.32.0")
     with pytest.raises(InvalidSetting, match=message):
         load_model(folder, settings)
@@ -76,7 +76,7 @@ def test_a_version_that_is_too_old(install: Any, folder: str) -> None:
 def test_a_build_for_another_device(install: Any, folder: str) -> None:
     install("0.32.0")
     with pytest.raises(ModelUnavailable, match="this build of vLLM runs on cpu"):
-        load_model(folder, ModelSettings(device="cuda"))
+        load_model(folder, VLLMSettings(device="cuda"))
 
 
 def test_a_folder_that_is_not_there(install: Any) -> None:
@@ -96,13 +96,13 @@ def test_a_folder_that_is_not_there(install: Any) -> None:
     ],
 )
 def test_hidden_states_need_a_version_whose_insides_are_known(version: str, eager: bool, reason: str) -> None:
-    found = loading._no_states(version, ModelSettings(eager=eager))
+    found = loading._no_states(version, VLLMSettings(eager=eager))
     assert found.startswith(reason) if not reason else reason in found
     assert bool(found) == bool(reason)
 
 
 def test_options() -> None:
-    settings = ModelSettings(cache_mb=64, max_rows=8, prefill_tokens=4, gpu_memory=0.5)
+    settings = VLLMSettings(cache_mb=64, max_rows=8, prefill_tokens=4, gpu_memory=0.5)
     on_cpu = loading._options("m", settings, on_cpu=True, no_states=False)
     assert on_cpu["kv_cache_memory_bytes"] == 64 * 2**20
     assert on_cpu["block_size"] % 32 == 0

@@ -23,7 +23,7 @@ from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
 from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Prompt, Samples, StateSpec
 
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0
@@ -93,7 +93,7 @@ class VLLMBackend:
     """``engine`` is vLLM's ``LLMEngine``, ``tokenizer`` the model's as ``transformers`` loads it.
 
     ``eos`` are the ids that end a continuation. ``context`` is how many tokens a prompt and its reply may have. ``no_states``
-    says why the engine gives no hidden states; empty when it does.
+    says why the engine gives no hidden states; empty when it does. ``commit`` is the hub's version of the model.
     """
 
     def __init__(
@@ -107,8 +107,10 @@ class VLLMBackend:
         context: int,
         no_states: str = "",
         metadata: Mapping[str, str] | None = None,
+        commit: str | None = None,
     ) -> None:
         self.name = name
+        self.commit = commit
         self.capabilities = Capabilities(logprobs=True, hidden_states=not no_states, scoring=True)
         self.metadata: Mapping[str, str] = {**(metadata or {}), "renderer": renderer.name}
         self._engine = engine
@@ -121,6 +123,10 @@ class VLLMBackend:
         self._taps: dict[StateSpec, Tap] = {}
         self._errands: dict[str, Errand] = {}
         self._numbers = count()
+
+    def rendered(self, prompt: Prompt) -> str:
+        """The text that the model continues."""
+        return self._renderer.render(prompt)
 
     def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
         inbox: Inbox[Request, Result] = Inbox()

@@ -10,7 +10,7 @@ from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
 from gnothi.models.local.loading import Declaration, declared, locate, no_progress_bars, unloadable
 from gnothi.models.rendering import make_renderer
-from gnothi.models.settings import ModelSettings
+from gnothi.models.settings import VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
 
@@ -19,7 +19,7 @@ from gnothi.models.vllm.worker import EXTENSION
 KNOWN = ((0, 31), (0, 32))
 
 
-def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, Declaration]:
+def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Declaration]:
     """The backend of a folder or hub id, and what the folder declares.
 
     Raises MissingDependency without vLLM, ModelUnavailable for a version that is too old, a device that it was not built for,
@@ -62,6 +62,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[VLLMBackend, De
         # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
         context=config.max_model_len - 1,
         no_states=no_states,
+        commit=getattr(config.hf_config, "_commit_hash", None),
         metadata={
             "model": name,
             "backend": f"vllm {version}",
@@ -84,18 +85,8 @@ def _generation_config(source: str) -> Any:
         return None
 
 
-def _check_settings(settings: ModelSettings) -> None:
-    """Settings that vLLM has no use for are refused rather than ignored."""
-    if settings.attention != "auto":
-        raise InvalidSetting(
-            f"setting 'model.attention': got {settings.attention!r}, which is for models run in this process; "
-            "vLLM shares prompts in its own way. Leave it out."
-        )
-    if settings.prefix_cache_mb is not None:
-        raise InvalidSetting(
-            f"setting 'model.prefix_cache_mb': got {settings.prefix_cache_mb}, which is for models run in this process; "
-            "vLLM keeps beginnings of prompts in whatever memory its continuations leave. Leave it out."
-        )
+def _check_settings(settings: VLLMSettings) -> None:
+    """Values that vLLM has no use for are refused rather than ignored."""
     if settings.dtype == "float64":
         raise InvalidSetting("setting 'model.dtype': got 'float64', expected float32 or bfloat16 with vLLM.")
     if not 0 < settings.gpu_memory <= 1:
@@ -106,7 +97,7 @@ def _check_settings(settings: ModelSettings) -> None:
         raise InvalidSetting(f"setting 'model.context': got {settings.context}, expected 0 (what fits) or a number of tokens.")
 
 
-def _start(settings: ModelSettings) -> str:
+def _start(settings: VLLMSettings) -> str:
     """Import vLLM; its version. Its environment variables must be set before, those a user has set stay."""
     # Standard output belongs to our results.
     os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
@@ -129,7 +120,7 @@ def _start(settings: ModelSettings) -> str:
     return version
 
 
-def _no_states(version: str, settings: ModelSettings) -> str:
+def _no_states(version: str, settings: VLLMSettings) -> str:
     """Why hidden states cannot be had, as far as is known before vLLM runs; empty when they can."""
     if not settings.eager:
         return "by setting: compiled graphs run past the place where states are read (--set model.eager=true)"
@@ -148,7 +139,7 @@ def _known() -> str:
     return " or ".join(".".join(map(str, release)) for release in KNOWN)
 
 
-def _on_cpu(name: str, settings: ModelSettings) -> bool:
+def _on_cpu(name: str, settings: VLLMSettings) -> bool:
     """A build of vLLM is for one kind of device, so the setting can only agree with it."""
     from vllm.platforms import current_platform
 
@@ -162,7 +153,7 @@ def _on_cpu(name: str, settings: ModelSettings) -> bool:
     return on_cpu
 
 
-def _options(source: str, settings: ModelSettings, on_cpu: bool, no_states: bool) -> dict[str, Any]:
+def _options(source: str, settings: VLLMSettings, on_cpu: bool, no_states: bool) -> dict[str, Any]:
     """Arguments for vLLM's ``EngineArgs``."""
     rows = settings.max_rows or (256 if on_cpu else 1024)
     if on_cpu:

@@ -1,0 +1,1 @@
+"""Parts of the backend for OpenAI-compatible endpoints (``gnothi.models.openai``); none of them loads the client library."""

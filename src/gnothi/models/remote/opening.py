@@ -1,0 +1,78 @@
+"""Opening a model behind an API: the settings' trial of the server, or what an earlier one showed; and the cache."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from gnothi.errors import UsageError
+from gnothi.models.cache import Cached, key_of, open_store
+from gnothi.models.openai import PREFIX, OpenAIModel, trial
+from gnothi.models.remote import budget as budgets
+from gnothi.models.remote.client import Client
+from gnothi.models.remote.features import Features
+from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.store import Store
+from gnothi.models.wrappers import Seeded, Traced, Wrapper
+
+TRIAL_DAYS = 7
+"""How long the outcome of a trial is relied upon: servers are updated."""
+
+
+def open_remote(spec: str, settings: RemoteSettings) -> Wrapper:
+    """The model of ``openai:NAME``, traced, seeded and, unless switched off, cached.
+
+    Raises ModelUnavailable where the server cannot be reached, has no such model or wants a key; MissingDependency;
+    InvalidSetting; BudgetSpent.
+    """
+    name = spec.removeprefix(PREFIX).strip()
+    if not name:
+        raise UsageError(f"model {spec!r}: expected the server's name of a model after {PREFIX}, as in {PREFIX}gpt-4o-mini.")
+    settings = settings.located()
+    budget = budgets.current()
+    budget.check(budgets.Prices(settings.price_in, settings.price_out))
+    client = Client(PREFIX + name, settings, budget)  # before anything is asked: says what is missing
+    store = open_store(settings, by_default=True)
+    try:
+        features = _features(name, settings, budget, store)
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
+    model = OpenAIModel(name, settings, features, client)
+    if store is None:
+        return Traced(Seeded(model))
+    identity = {"kind": PREFIX, "model": name, "settings": settings.identity(), "features": features.as_dict()}
+    return Traced(Seeded(Cached(model, store, identity, model.rendered)))
+
+
+def _features(name: str, settings: RemoteSettings, budget: budgets.Budget, store: Store | None) -> Features:
+    told = _told(settings)
+    if told is not None:
+        return told
+    key = key_of({"kind": PREFIX, "model": name, "settings": settings.identity()}, {"operation": "trial"})
+    kept = store.get(key) if store is not None else None
+    if kept is not None and (remembered := _read(kept)) is not None:
+        return remembered
+    features = trial(name, settings, budget)
+    if store is not None:
+        store.put(key, json.dumps({"at": time.time(), "features": features.as_dict()}).encode())
+    return features
+
+
+def _told(settings: RemoteSettings) -> Features | None:
+    """Where the settings leave nothing open."""
+    endpoint, scoring = settings.endpoint, settings.scoring
+    if endpoint == "auto" or scoring == "auto" or "auto" in (settings.logprobs, settings.prefill):
+        return None
+    return Features(endpoint, settings.logprobs == "on", scoring, settings.prefill == "assistant")
+
+
+def _read(kept: bytes) -> Features | None:
+    try:
+        data = json.loads(kept)
+        if time.time() - data["at"] > TRIAL_DAYS * 86400:
+            return None
+        return Features.from_dict(data["features"])
+    except (ValueError, KeyError, TypeError):
+        return None

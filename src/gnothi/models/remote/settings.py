@@ -1,0 +1,137 @@
+"""What ``--set model.NAME=VALUE`` takes for models behind an API."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.models.settings import CallCache
+
+Endpoint = Literal["auto", "chat", "completions"]
+Scoring = Literal["auto", "echo", "choice", "off"]
+
+URL_VARIABLE = "OPENAI_BASE_URL"
+KEY_VARIABLE = "OPENAI_API_KEY"
+OPENAI = "https://api.openai.com/v1"
+CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
+"""How vLLM and others are told to go on with the assistant's begun turn."""
+OPTIONAL = frozenset(
+    {"max_tokens", "temperature", "top_p", "top_k", "stop", "seed", "n", "logprobs", "top_logprobs", "echo", *CONTINUING}
+)
+"""Fields that a server may refuse while the rest of the request makes sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSettings(CallCache):
+    """Settings of models behind an OpenAI-compatible API."""
+
+    base_url: str = field(
+        default="", metadata={"help": f"address of the API, with its /v1; without it {URL_VARIABLE}, else OpenAI's"}
+    )
+    endpoint: Endpoint = field(
+        default="auto", metadata={"help": "which endpoint is asked; auto tries chat, then (legacy) completions"}
+    )
+    renderer: Literal["plain", "tagged"] = field(
+        default="plain", metadata={"help": "how prompts become text for the completions endpoint"}
+    )
+    prefill: Literal["auto", "assistant", "text"] = field(
+        default="auto",
+        metadata={
+            "help": "how a chat shows the answer so far: as the beginning of the assistant's turn, which the server must "
+            "continue (auto: vLLM, llama.cpp, gnothi), or as text in the user's turn"
+        },
+    )
+    logprobs: Literal["auto", "on", "off"] = field(
+        default="auto", metadata={"help": "whether log-probabilities are asked for; auto finds out by a trial"}
+    )
+    scoring: Scoring = field(
+        default="auto",
+        metadata={
+            "help": "how given texts are scored: echo (completions that echo the prompt), choice (of one token, by its "
+            "top log-probabilities), off; auto is echo where a trial shows it"
+        },
+    )
+    extra: str = field(default="", metadata={"help": "more fields of every request, as a JSON object"})
+    leave_out: tuple[str, ...] = field(
+        default=(), metadata={"help": "fields of requests that the server does not bear: seed, top_k, stop, n, ..."}
+    )
+    concurrency: int = field(default=16, metadata={"help": "requests under way at a time", "execution": True})
+    timeout: float = field(default=120.0, metadata={"help": "seconds until a request is given up", "execution": True})
+    retries: int = field(
+        default=6, metadata={"help": "tries after a first one that failed (429, 5xx, timeout, dropped)", "execution": True}
+    )
+    max_wait: float = field(
+        default=120.0, metadata={"help": "seconds a server may ask to wait before it is given up", "execution": True}
+    )
+    price_in: float | None = field(
+        default=None, metadata={"help": "price of a million prompt tokens, for --max-cost", "execution": True}
+    )
+    price_out: float | None = field(default=None, metadata={"help": "price of a million generated tokens", "execution": True})
+
+    def __post_init__(self) -> None:
+        _check_url(self.base_url, "setting 'model.base_url'")
+        problems = {
+            "concurrency": (self.concurrency >= 1, "at least 1"),
+            "timeout": (self.timeout > 0, "more than 0"),
+            "retries": (self.retries >= 0, "0 or more"),
+            "max_wait": (self.max_wait >= 0, "0 or more"),
+            "price_in": (self.price_in is None or self.price_in >= 0, "0 or more"),
+            "price_out": (self.price_out is None or self.price_out >= 0, "0 or more"),
+        }
+        for name, (fine, expected) in problems.items():
+            if not fine:
+                raise InvalidSetting(f"setting 'model.{name}': got {getattr(self, name)!r}, expected {expected}.")
+        for name in self.leave_out:
+            if name not in OPTIONAL:
+                raise UnknownName("field in setting 'model.leave_out'", name, OPTIONAL)
+        self.more()
+
+    def more(self) -> dict[str, Any]:
+        """``extra`` as a mapping. Raises InvalidSetting."""
+        if not self.extra.strip():
+            return {}
+        try:
+            found = json.loads(self.extra)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidSetting(
+                f"setting 'model.extra': got {self.extra!r}, expected a JSON object, as in "
+                """--set 'model.extra={"reasoning_effort": "low"}'."""
+            )
+        return found
+
+    def located(self, environ: Mapping[str, str] | None = None) -> RemoteSettings:
+        """With the address that counts: the setting, else that of the environment, else OpenAI's."""
+        found = (os.environ if environ is None else environ).get(URL_VARIABLE, "").strip()
+        if not self.base_url and found:
+            _check_url(found, f"environment variable {URL_VARIABLE}")
+        return replace(self, base_url=(self.base_url or found or OPENAI).rstrip("/"))
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that replies may depend on."""
+        values = {item.name: getattr(self, item.name) for item in fields(self) if not item.metadata.get("execution")}
+        return {**values, "leave_out": sorted(self.leave_out)}
+
+
+def _check_url(url: str, where: str) -> None:
+    """Refuse what is no address or holds a secret; the message repeats neither."""
+    if not url:
+        return
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise InvalidSetting(f"{where}: expected an address as in http://127.0.0.1:8000/v1.") from None
+    if "@" in url or parts.query or parts.fragment:
+        raise InvalidSetting(
+            f"{where}: the address holds a user, a password or a query, which runs would record; expected one as in "
+            f"http://127.0.0.1:8000/v1, and the key in the environment variable {KEY_VARIABLE}."
+        )
+    if not fine:
+        raise InvalidSetting(f"{where}: got {url!r}, expected an address as in http://127.0.0.1:8000/v1.")

@@ -1,0 +1,450 @@
+"""The backend against a real server on the loopback interface, around a tiny network that tests can ask directly, too."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gnothi.concurrency import gather
+from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, ModelUnavailable, PromptTooLong, UsageError
+from gnothi.models import RemoteSettings, load_model
+from gnothi.models.batched import Batched
+from gnothi.models.remote.budget import Budget, spending
+from gnothi.models.rendering import Tagged
+from gnothi.models.transformers import TransformersBackend
+from gnothi.protocols import LanguageModel
+from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
+from tests.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
+from tests.models.openai_api import Api, Offer, Raw
+from tests.models.openai_server import FAULTS, Fault, Server, serving
+
+TINY = "tiny"
+SPEC = f"openai:{TINY}"
+FAST = RemoteSettings(cache="off", timeout=5.0)
+TEXT_ONLY = Offer(
+    completions=False, ignores=frozenset({"logprobs", "n"}), usage=False, stop_reason=False, owner="library", repeats=True
+)
+Serve = Callable[..., Server]
+
+
+@pytest.fixture(autouse=True)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("gnothi.models.remote.retrying.FIRST_WAIT", 0.002)
+
+
+@pytest.fixture
+def direct(llama: Any, tokenizer: Any) -> LanguageModel:
+    """The same network without a server between."""
+    return Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY))
+
+
+@pytest.fixture
+def serve(direct: LanguageModel, tokenizer: Any) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(offer: Offer | None = None, **how: Any) -> Server:
+            server = Server(Api(direct, tokenizer, TINY, offer or Offer()), **how)
+            return stack.enter_context(serving(server))
+
+        yield start
+
+
+def opened(server: Server, **settings: Any) -> Any:
+    return load_model(SPEC, replace(FAST, base_url=server.url, **settings))
+
+
+class TestChatWithEverything(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model = opened(serve())
+        assert model.metadata["endpoint"] == "chat"
+        assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, False)
+        yield model
+        await model.aclose()
+
+
+class TestCompletions(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model = opened(serve(Offer(chat=False)), renderer="tagged")
+        assert model.metadata["endpoint"] == "completions"
+        assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, True)
+        yield model
+        await model.aclose()
+
+
+class TestTextOnly(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model = opened(serve(TEXT_ONLY))
+        assert (model.capabilities.logprobs, model.capabilities.scoring) == (False, False)
+        assert model.metadata["answer_so_far"] == "told"
+        yield model
+        await model.aclose()
+
+
+class TestUnderFaults(LanguageModelConformance):
+    """Every third request fails somehow; nobody notices."""
+
+    @pytest_asyncio.fixture
+    async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        quick = [fault for fault in FAULTS if fault != "timeout"]
+        model = opened(serve(fault=lambda number: quick[number % len(quick)] if number % 3 == 0 else None), retries=12)
+        yield model
+        await model.aclose()
+
+
+# --- the same as without a server ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+async def test_texts_and_numbers_are_those_of_the_network(serve: Serve, direct: LanguageModel, endpoint: Any) -> None:
+    model = opened(serve(), endpoint=endpoint, renderer="tagged")
+    for prompt in PROMPTS:
+        there, here = await model.generate(prompt, GREEDY), await direct.generate(prompt, GREEDY)
+        assert (there.text, there.finish) == (here.text, here.finish)
+        assert [token.text for token in there.tokens] == [token.text for token in here.tokens]
+        assert [token.logprob for token in there.tokens] == pytest.approx([token.logprob for token in here.tokens])
+        assert (there.prompt_tokens, there.generated_tokens) == (here.prompt_tokens, here.generated_tokens)
+        assert texts(await model.sample(prompt, 5, WARM)) == texts(await direct.sample(prompt, 5, WARM))
+    await model.aclose()
+
+
+async def test_echoed_scores_are_those_of_the_network(serve: Serve, direct: LanguageModel) -> None:
+    model = opened(serve(), endpoint="completions", renderer="tagged")
+    continuations = ["Yes", "w1 w2 w3", "", "w6 ."]
+    for prompt in PROMPTS:
+        there, here = await model.score(prompt, continuations), await direct.score(prompt, continuations)
+        for one, other in zip(there, here, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+    await model.aclose()
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+async def test_choices_of_one_token_are_scored_by_the_likeliest(serve: Serve, direct: LanguageModel, endpoint: Any) -> None:
+    model = opened(serve(), endpoint=endpoint, renderer="tagged", scoring="choice")
+    assert model.capabilities.scoring
+    yes, no, other = await model.score(PROMPTS[0], ["Yes", "No", "city"])
+    here = await direct.score(PROMPTS[0], ["Yes", "No"])
+    assert (yes.logprob, no.logprob) == pytest.approx((here[0].logprob, here[1].logprob), abs=1e-5)
+    assert other.logprob <= min(yes.logprob, no.logprob)
+    with pytest.raises(UsageError, match="continuations of one token"):
+        await model.score(PROMPTS[0], ["a long answer"])
+    await model.aclose()
+
+
+# --- what servers lack ---------------------------------------------------------------------------------------------------
+
+
+async def test_without_n_several_requests_give_different_samples(serve: Serve) -> None:
+    for offer in (Offer(refuses=frozenset({"n"})), Offer(ignores=frozenset({"n"}))):
+        server = serve(offer)
+        model = opened(server)
+        before = len(server.posts)
+        few = await model.sample(PROMPTS[1], 3, WARM)
+        found_out = len(server.posts) - before
+        assert found_out == (4 if offer.refuses else 3)
+        many = await model.sample(PROMPTS[1], 6, WARM)
+        assert len(server.posts) - before - found_out == 6
+        assert texts(many)[:3] == texts(few)
+        assert len(set(texts(many))) > 1
+        assert len({body["seed"] for body in server.posts[-6:]}) == 6
+        assert "n" in model.metadata["without"]
+        one = await model.sample(PROMPTS[1], 1, WARM)
+        assert many.generations[0].prompt_tokens == 6 * one.generations[0].prompt_tokens
+        await model.aclose()
+
+
+async def test_fields_that_a_server_refuses_are_left_out(serve: Serve, direct: LanguageModel) -> None:
+    server = serve(Offer(refuses=frozenset({"max_tokens", "top_k", "stop", "seed", "logprobs"})))
+    model = opened(server)
+    assert model.metadata["without"] == "logprobs, max_tokens, seed, stop, top_k"
+    assert not model.capabilities.logprobs
+    whole = await model.generate(PROMPTS[0], GREEDY)
+    assert whole.text == (await direct.generate(PROMPTS[0], GREEDY)).text
+    stop = whole.text[3:5]
+    stopped = await model.generate(PROMPTS[0], replace(GREEDY, stop=(stop,)))
+    assert (stopped.text, stopped.finish) == (whole.text[: whole.text.index(stop)], "stop")
+    assert server.posts[-1].keys() == {"model", "messages", "temperature", "max_completion_tokens"}
+    await model.aclose()
+
+
+async def test_more_stop_strings_than_the_api_takes(serve: Serve) -> None:
+    server = serve()
+    model = opened(server)
+    whole = (await model.generate(PROMPTS[0], GREEDY)).text
+    stopped = await model.generate(PROMPTS[0], replace(GREEDY, stop=("q1", "q2", "q3", "q4", whole[3:5])))
+    assert len(server.posts[-1]["stop"]) == 4
+    assert stopped.text == whole[: whole.index(whole[3:5])]
+    await model.aclose()
+
+
+async def test_a_reply_that_repeats_its_beginning_is_continued(serve: Serve, direct: LanguageModel) -> None:
+    """A chat model that is told of its answer so far says it again, up to the first stop string in it."""
+    prompt = PROMPTS[3]
+    expected = await direct.generate(prompt, GREEDY)
+    for offer in (TEXT_ONLY, Offer(owner="library", repeats=True)):
+        model = opened(serve(offer))
+        assert (await model.generate(prompt, GREEDY)).text.strip() == expected.text.strip()
+        stopped = await model.generate(prompt, replace(GREEDY, stop=("is the",)))
+        assert stopped.text.strip() == expected.text.strip().partition("is the")[0].strip()
+        assert "".join(token.text for token in stopped.tokens) in ("", stopped.text)
+        await model.aclose()
+
+
+async def test_hidden_states_are_refused_and_greedy_samples_are_asked_for_once(serve: Serve) -> None:
+    server = serve()
+    model = opened(server)
+    with pytest.raises(UsageError, match="no hidden states"):
+        await model.sample(PROMPTS[0], 2, WARM, StateSpec())
+    before = len(server.posts)
+    samples = await model.sample(PROMPTS[0], 4, GREEDY)
+    assert len(set(texts(samples))) == 1
+    assert len(server.posts) == before + 1
+    await model.aclose()
+
+
+async def test_what_the_settings_tell_is_not_tried_out(serve: Serve) -> None:
+    server = serve()
+    model = opened(server, endpoint="chat", logprobs="on", scoring="off", prefill="assistant")
+    assert server.requests == []
+    assert (await model.generate(PROMPTS[3], GREEDY)).tokens
+    assert server.posts[0]["messages"][-1] == {"role": "assistant", "content": "w14 is the w15 ."}
+    assert server.posts[0]["continue_final_message"] is True
+    await model.aclose()
+
+
+async def test_more_fields_and_fewer_by_setting(serve: Serve) -> None:
+    server = serve()
+    model = opened(server, extra='{"reasoning_effort": "low"}', leave_out=("seed", "top_k", "logprobs"))
+    await model.sample(PROMPTS[0], 2, WARM)
+    assert server.posts[-1]["reasoning_effort"] == "low"
+    for body in server.posts:
+        assert not {"seed", "top_k", "logprobs"} & body.keys()
+    assert not model.capabilities.logprobs
+    await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"extra": "[1]"}, "expected a JSON object"),
+        ({"extra": "{"}, "expected a JSON object"),
+        ({"leave_out": ("sed",)}, "Did you mean 'seed'"),
+        ({"concurrency": 0}, "at least 1"),
+        ({"timeout": 0.0}, "more than 0"),
+        ({"base_url": "somewhere"}, "expected an address"),
+        ({"price_in": -1.0}, "0 or more"),
+    ],
+)
+def test_settings_that_cannot_be(settings: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        RemoteSettings(**settings)
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_one_fault_is_survived(serve: Serve, fault: Fault) -> None:
+    server = serve(fault=lambda number: fault if number == 2 else None)
+    model = opened(server, timeout=0.5)
+    assert (await model.generate(PROMPTS[0], GREEDY)).text
+    assert server.faults == [fault]
+    await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("500", "HTTP 500, The server had an error"), ("drop", "the connection failed"), ("json", "not valid JSON")],
+)
+async def test_a_server_that_goes_on_failing_is_reported(serve: Serve, fault: Fault, said: str) -> None:
+    server = serve(fault=lambda number: fault if number > 1 else None)
+    model = opened(server, retries=2)
+    with pytest.raises(ModelUnavailable, match=rf"tried 3 times, at last: .*{said}"):
+        await model.generate(PROMPTS[0], GREEDY)
+    assert len(server.posts) == 1 + 3
+    await model.aclose()
+
+
+async def test_retry_after_is_honoured_by_all_requests(serve: Serve) -> None:
+    server = serve(fault=lambda number: "429 after" if number == 2 else None)
+    model = opened(server)
+    started = asyncio.get_running_loop().time()
+    await model.generate(PROMPTS[0], GREEDY)
+    assert asyncio.get_running_loop().time() - started >= 0.05
+    await model.aclose()
+    impatient = opened(serve(fault=lambda number: "429 after" if number > 1 else None), max_wait=0.01)
+    with pytest.raises(ModelUnavailable, match="asks to wait"):
+        await impatient.generate(PROMPTS[0], GREEDY)
+    await impatient.aclose()
+
+
+async def test_no_more_requests_at_once_than_allowed(serve: Serve) -> None:
+    server = serve(delay=0.01)
+    model = opened(server, concurrency=3)
+    await gather(*(model.generate(prompt, replace(GREEDY, max_tokens=2)) for prompt in PROMPTS * 5))
+    assert server.most_at_once == 3
+    await model.aclose()
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(ModelUnavailable, match=r"no answer from openai:tiny at http://127\.0\.0\.1:9/v1"):
+        load_model(SPEC, replace(FAST, base_url="http://127.0.0.1:9/v1"))
+
+
+def test_a_model_that_the_server_lacks(serve: Serve) -> None:
+    server = serve()
+    with pytest.raises(ModelUnavailable, match="The model 'other' does not exist"):
+        load_model("openai:other", replace(FAST, base_url=server.url))
+    with pytest.raises(UsageError, match="expected the server's name of a model"):
+        load_model("openai: ", FAST)
+
+
+def test_openai_wants_a_key() -> None:
+    with pytest.raises(ModelUnavailable, match="set the environment variable OPENAI_API_KEY"):
+        load_model(SPEC, FAST)
+
+
+def test_without_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(MissingDependency, match=r"gnothi\[openai\]"):
+        load_model(SPEC, replace(FAST, base_url="http://127.0.0.1:9/v1"))
+
+
+async def test_a_prompt_that_is_too_long(serve: Serve) -> None:
+    model = opened(serve())
+    long = replace(PROMPTS[0], question="w1 " * 300)
+    results = await asyncio.gather(model.generate(long, GREEDY), model.generate(PROMPTS[0], GREEDY), return_exceptions=True)
+    assert isinstance(results[0], PromptTooLong)
+    assert "256" in str(results[0])
+    assert isinstance(results[1], Generation)
+    await model.aclose()
+
+
+def test_values_out_of_range_are_not_left_out() -> None:
+    """A refusal that is about a value, not about a field that the server does not know."""
+    from gnothi.models.remote.client import Refused
+    from gnothi.models.remote.features import refused_field
+
+    body = {"temperature": 3.0, "max_tokens": 9, "n": 2, "logprobs": True, "top_logprobs": 5}
+    for said, parameter, expected in [
+        ("temperature must be between 0 and 2", "temperature", None),
+        ("max_tokens is too large: 9. This model's maximum context length is 8", "max_tokens", None),
+        ("Unrecognized request argument supplied: top_k", None, None),
+        ("Unsupported value: 'temperature' does not support 3.0 with this model.", "temperature", "temperature"),
+        ("Only one completion choice is allowed", None, "n"),
+        ("top_logprobs is not supported", None, "top_logprobs"),
+        ("Extra inputs are not permitted: n", None, "n"),
+    ]:
+        assert refused_field(Refused("m", said, parameter), body) == expected
+
+
+# --- the key ---------------------------------------------------------------------------------------------------------------
+
+
+SECRET = "sk-very-secret-0123456789"
+
+
+async def test_the_key_goes_to_the_server_and_nowhere_else(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    server = serve(key=SECRET)
+    with caplog.at_level("DEBUG"):
+        model = opened(server)
+        assert (await model.generate(PROMPTS[0], GREEDY)).text
+        assert server.requests[-1][2]["authorization"] == f"Bearer {SECRET}"
+        server.key = "another"
+        with pytest.raises(ModelUnavailable, match=r"does not let us in \(HTTP 401\).*Bearer \*\*\*") as caught:
+            await model.generate(PROMPTS[0], GREEDY)
+        assert SECRET not in str(caught.value)
+    assert SECRET not in caplog.text
+    assert SECRET not in repr(model.metadata) + repr(vars(FAST.located()) if hasattr(FAST, "__dict__") else FAST.located())
+    await model.aclose()
+
+
+@pytest.mark.parametrize("url", ["http://me:pass@host/v1", "https://host/v1?key=pass", "me:pass@host"])
+def test_an_address_holds_no_secret(url: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        RemoteSettings(base_url=url)
+    assert "pass@" not in str(caught.value)
+    assert "key=pass" not in str(caught.value)
+
+
+# --- a thousand requests ---------------------------------------------------------------------------------------------------
+
+
+def chance_of_faults(seed: int, share: float) -> Callable[[int], Fault | None]:
+    chance = random.Random(seed)
+    return lambda _: chance.choice(FAULTS) if chance.random() < share else None
+
+
+async def ask_a_thousand(model: LanguageModel, count: int = 1000) -> list[Any]:
+    decoding = Decoding(max_tokens=3)
+    asked = [Prompt(Task("answer"), f"who is w{number % 40} and w{number // 40} ?") for number in range(count)]
+    return await asyncio.gather(*(model.generate(prompt, decoding) for prompt in asked), return_exceptions=True)
+
+
+@pytest.mark.slow
+async def test_a_thousand_requests_with_a_third_of_faults(serve: Serve, direct: LanguageModel) -> None:
+    """All answered or reported, none lost, none doubled: each has the answer to its own prompt, or an error that says so."""
+    server = serve()
+    budget = Budget()
+    with spending(budget):
+        model = opened(server, timeout=2.0, concurrency=32)
+    server.fault = chance_of_faults(1, 0.3)
+    there = await ask_a_thousand(model)
+    here = await ask_a_thousand(direct)
+    failed = [result for result in there if isinstance(result, Exception)]
+    assert all(isinstance(error, ModelUnavailable) and "tried 7 times" in str(error) for error in failed)
+    assert len(failed) <= 3
+    for one, other in zip(there, here, strict=True):
+        assert isinstance(one, Exception) or (one.text, one.prompt_tokens) == (other.text, other.prompt_tokens)
+    faults = Counter(server.faults)
+    assert set(faults) == set(FAULTS)
+    assert 0.25 < len(server.faults) / len(server.posts) < 0.35
+    charged = sum(read + written for read, written in server.api.charged)
+    assert charged <= budget.tokens
+    assert budget.tokens - budget.estimated_tokens == charged - server.unbilled
+    await model.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["tokens", "cost"])
+async def test_a_budget_holds_under_faults(serve: Serve, limit: str) -> None:
+    server = serve()
+    budget = Budget(max_tokens=5000) if limit == "tokens" else Budget(max_cost=0.02)
+    with spending(budget):
+        model = opened(server, timeout=2.0, concurrency=32, price_in=1.0, price_out=20.0)
+    server.fault = chance_of_faults(2, 0.3)
+    there = await ask_a_thousand(model)
+    answered = [result for result in there if not isinstance(result, Exception)]
+    stopped = [result for result in there if isinstance(result, BudgetSpent)]
+    assert len(answered) > 50
+    assert len(answered) + len(stopped) >= 997
+    assert f"--max-{limit}" in str(stopped[0])
+    read, written = (sum(column) for column in zip(*server.api.charged, strict=True))
+    if limit == "tokens":
+        assert read + written <= budget.tokens <= 5000
+    else:
+        assert (read * 1.0 + written * 20.0) / 1e6 <= budget.cost <= 0.02
+    assert math.isclose(budget.cost, (budget.prompt_tokens * 1.0 + budget.generated_tokens * 20.0) / 1e6)
+    await model.aclose()
+
+
+def test_a_limit_of_cost_needs_prices(serve: Serve) -> None:
+    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match=r"model\.price_in"):
+        opened(serve())
