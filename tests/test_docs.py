@@ -64,7 +64,11 @@ def run(command: list[str], folder: Path) -> str:
     launcher.chmod(0o755)
     empty = folder / "here"
     empty.mkdir()
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": f"{launcher.parent}:{os.environ['PATH']}"}
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "src"),
+        "PATH": f"{launcher.parent}:{os.environ['PATH']}",
+        "GNOTHI_CACHE": str(folder / "cache"),  # an example clears it
+    }
     finished = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, timeout=280, check=False)
     assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
     return finished.stdout

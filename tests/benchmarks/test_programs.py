@@ -30,7 +30,7 @@ def document(*command: str) -> Any:
 
 def test_all_are_listed() -> None:
     listed = run("benchmarks").stdout
-    for name in ("uncertainty", "throughput", "memory", "scaling", "retrieval", "where_time_goes"):
+    for name in ("uncertainty", "throughput", "memory", "scaling", "retrieval", "where_time_goes", "keqa", "black_box"):
         assert f"{name} " in listed
     assert "_shared" not in listed
 
@@ -67,6 +67,27 @@ def test_scaling() -> None:
     found = document("benchmarks.scaling", *few, *SMALL)
     assert len(found["results"]) == 6
     assert all(result["fit"]["exponent"] is not None for result in found["results"].values())
+
+
+@pytest.mark.slow
+def test_keqa(tmp_path: Path) -> None:
+    parts = ["--part", "known", "--part", "accuracy", "--part", "topk"]
+    done = run("benchmarks.keqa", "--n", "6", *parts, "--plots", str(tmp_path), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found) == ["known", "accuracy", "topk"]
+    assert found["accuracy"]["rag"]["searches"] == 1
+    assert found["accuracy"]["cot"]["searches"] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["keqa-topk.png"]
+
+
+@pytest.mark.slow
+def test_black_box() -> None:
+    done = run("benchmarks.black_box", "--n", "6", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["seakr, gram"]["n"] == 6
+    assert found["seakr, consistency"]["em"] == found["seakr, consistency, text only"]["em"]
 
 
 @pytest.mark.slow
