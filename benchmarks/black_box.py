@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.keqa import Bench, row
 from gnothi import lab
 from gnothi.evaluation.statistics import paired_test
-from gnothi.models import load_model
+from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
@@ -55,7 +55,7 @@ class TextOnly(Wrapper):
 
 
 async def measure(spec: str, n: int, seed: int) -> dict[str, Any]:
-    model = load_model(spec)
+    model = load_model(spec, settings_class(spec)(cache="off"))
     try:
         bench = Bench(model, Traced(BM25Index.in_memory(lab.passages(), "lab")), n, seed)
         asked = lab.questions(lab.world(), None, n, seed)

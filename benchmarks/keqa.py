@@ -21,7 +21,7 @@ from gnothi import events, lab, methods
 from gnothi.concurrency import gather
 from gnothi.evaluation.metrics import score
 from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, paired_test
-from gnothi.models import load_model
+from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.bm25 import BM25Index
@@ -248,7 +248,7 @@ def _label(axes: Any, kind: str, xlabel: str, ticks: Sequence[float]) -> None:
 
 
 async def measure(spec: str, n: int, seed: int, parts: Sequence[str]) -> dict[str, Any]:
-    model = load_model(spec)
+    model = load_model(spec, settings_class(spec)(cache="off"))
     try:
         bench = Bench(model, Traced(BM25Index.in_memory(lab.passages(), "lab")), n, seed)
         return {part: await getattr(bench, part)() for part in parts}

@@ -53,3 +53,14 @@ def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
     document = gnothi_json("models")
     assert "lab" in {item["spec"] for item in document["models"]}
     assert all(setting["key"].startswith("model.") for setting in document["settings"])
+    kinds = {
+        key: [setting["models"] for setting in document["settings"] if setting["key"] == f"model.{key}"]
+        for key in ("cache", "device", "attention", "gpu_memory", "base_url")
+    }
+    assert kinds == {
+        "cache": ["in this process", "under vLLM", "behind an API"],
+        "device": ["in this process", "under vLLM"],
+        "attention": ["in this process"],
+        "gpu_memory": ["under vLLM"],
+        "base_url": ["behind an API"],
+    }
