@@ -188,8 +188,9 @@ def test_judges_behind_an_api_are_charged_kept_and_limited(
     serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     server = serve(Offer(chat=False))
-    question = lab.questions(lab.world(), "two_hop", 40)[7].text
-    arguments = ("ask", question, *KEQA)
+    asked = lab.questions(lab.world(), "two_hop", 40)
+    unknown = next(question for question in asked if question.metadata["familiarity"] == "never")
+    arguments = ("ask", unknown.text, *KEQA)
     found = gnothi_json(*arguments, "--trace")
     called = [event for event in found["events"] if event["event"] == "model_call"]
     there = [event for event in called if event["model"] == "openai:lab"]

@@ -127,7 +127,7 @@ def test_a_reference_is_made(tmp_path: Path) -> None:
         "format": 1, "encoder": "lexical", "model": "scripted", "questions": 12, "failures": 0, "passages": 60,
         "helpful": 12, "harmful": 12, "without_effect": 36,
         "retrievals": 0, "model_calls": 72,
-        "prompt_tokens": header["prompt_tokens"], "generated_tokens": header["generated_tokens"],
+        "prompt_tokens": header["prompt_tokens"], "generated_tokens": header["generated_tokens"], "cached_calls": 0,
     }  # fmt: skip
     found = open_reference(tmp_path).labelled
     assert [(item.question, item.passage, item.helpful) for item in found[:2]] == [
