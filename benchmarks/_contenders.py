@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import Any
 
-from benchmarks._shared import VOCABULARY, peak_mb, prompt_parts, prompt_text, reset_peak, resident_mb, small_model
+from benchmarks._shared import VOCABULARY, Peak, give_back, own_mb, prompt_parts, prompt_text, small_model
 
 TOP_K, TOP_P = 50, 0.9
 
@@ -202,13 +202,18 @@ def measure_memory(contender: Contender, number: int) -> dict[str, Any]:
 
         torch.cuda.reset_peak_memory_stats(device)
         base = torch.cuda.memory_allocated(device) / 2**20
-    else:
-        reset_peak()
-        base = resident_mb()
+        lengths = _first(contender, number)
+        return {"extra_mb": torch.cuda.max_memory_allocated(device) / 2**20 - base, "base_mb": base, "lengths": lengths}
+    give_back()
+    base = own_mb()
+    with Peak() as peak:
+        lengths = _first(contender, number)
+    return {"extra_mb": peak.mb - base, "base_mb": base, "lengths": lengths}
+
+
+def _first(contender: Contender, number: int) -> list[int]:
     contender.prepare(number)
-    lengths = contender.run(number)
-    peak = torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else peak_mb()
-    return {"extra_mb": peak - base, "base_mb": base, "lengths": lengths}
+    return contender.run(number)
 
 
 def _wait(contender: Contender) -> None:
