@@ -208,7 +208,7 @@ EXACT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65
 
 # --- a model made on the spot ------------------------------------------------------------------------------------------
 
-VOCABULARY = 6000
+VOCABULARY = 4_096
 _SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "Question:", "Answer:")
 
 
