@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks._shared import VOCABULARY, Peak, give_back, own_mb, prompt_parts, prompt_text, small_model
@@ -131,8 +132,8 @@ class Ours(Contender):
         from gnothi.models.transformers import TransformersBackend
         from gnothi.models.wrappers import Seeded, Traced
 
-        backend = TransformersBackend(self.model, self.tokenizer, Plain(), name="made")
-        self.speaker = Traced(Seeded(Batched(backend)))
+        batched = Batched.opened(lambda: TransformersBackend(self.model, self.tokenizer, Plain(), name="made"), "made")
+        self.speaker = Traced(Seeded(batched))
         self.runner = asyncio.Runner()
 
     def run(self, number: int) -> list[int]:
@@ -180,7 +181,9 @@ def make(name: str, settings: dict[str, Any]) -> Contender:
     import torch
 
     torch.set_num_threads(settings["threads"])
-    model, tokenizer = small_model(settings["layers"], settings["hidden"], settings["device"])
+    # As `load_model` does: what the engine's thread computes with is made there.
+    with ThreadPoolExecutor(1) as other:
+        model, tokenizer = other.submit(small_model, settings["layers"], settings["hidden"], settings["device"]).result()
     return CONTENDERS[name](model, tokenizer, *(settings[key] for key in ("total", "static", "tokens", "k")))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnothi.errors import UsageError
-from gnothi.models.batched import Batched
+from gnothi.models.batched import Backend, Batched
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
 from gnothi.models.wrappers import Calibrated, Seeded, Traced, Wrapper
@@ -41,9 +41,14 @@ def load_model(spec: str, settings: ModelSettings | None = None) -> Wrapper:
         return Traced(Seeded(Calibrated(Batched(served), declared.thresholds)))
     from gnothi.models.local.loading import load
 
-    model, tokenizer, declared = load(source, spec, settings)
-    from gnothi.models.transformers import TransformersBackend
+    thresholds: dict[str, float] = {}
 
-    renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
-    backend = TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
-    return Traced(Seeded(Calibrated(Batched(backend), declared.thresholds)))
+    def make() -> Backend:
+        model, tokenizer, declared = load(source, spec, settings)
+        from gnothi.models.transformers import TransformersBackend
+
+        thresholds.update(declared.thresholds)
+        renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
+        return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
+
+    return Traced(Seeded(Calibrated(Batched.opened(make, spec), thresholds)))
