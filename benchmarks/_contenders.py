@@ -13,9 +13,10 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from benchmarks._shared import VOCABULARY, peak_mb, prompt_parts, prompt_text, reset_peak, resident_mb, small_model
+from benchmarks._shared import VOCABULARY, Peak, give_back, own_mb, prompt_parts, prompt_text, small_model
 
 TOP_K, TOP_P = 50, 0.9
 
@@ -131,8 +132,8 @@ class Ours(Contender):
         from gnothi.models.transformers import TransformersBackend
         from gnothi.models.wrappers import Seeded, Traced
 
-        backend = TransformersBackend(self.model, self.tokenizer, Plain(), name="made")
-        self.speaker = Traced(Seeded(Batched(backend)))
+        batched = Batched.opened(lambda: TransformersBackend(self.model, self.tokenizer, Plain(), name="made"), "made")
+        self.speaker = Traced(Seeded(batched))
         self.runner = asyncio.Runner()
 
     def run(self, number: int) -> list[int]:
@@ -180,7 +181,9 @@ def make(name: str, settings: dict[str, Any]) -> Contender:
     import torch
 
     torch.set_num_threads(settings["threads"])
-    model, tokenizer = small_model(settings["layers"], settings["hidden"], settings["device"])
+    # As `load_model` does: what the engine's thread computes with is made there.
+    with ThreadPoolExecutor(1) as other:
+        model, tokenizer = other.submit(small_model, settings["layers"], settings["hidden"], settings["device"]).result()
     return CONTENDERS[name](model, tokenizer, *(settings[key] for key in ("total", "static", "tokens", "k")))
 
 
@@ -202,13 +205,18 @@ def measure_memory(contender: Contender, number: int) -> dict[str, Any]:
 
         torch.cuda.reset_peak_memory_stats(device)
         base = torch.cuda.memory_allocated(device) / 2**20
-    else:
-        reset_peak()
-        base = resident_mb()
+        lengths = _first(contender, number)
+        return {"extra_mb": torch.cuda.max_memory_allocated(device) / 2**20 - base, "base_mb": base, "lengths": lengths}
+    give_back()
+    base = own_mb()
+    with Peak() as peak:
+        lengths = _first(contender, number)
+    return {"extra_mb": peak.mb - base, "base_mb": base, "lengths": lengths}
+
+
+def _first(contender: Contender, number: int) -> list[int]:
     contender.prepare(number)
-    lengths = contender.run(number)
-    peak = torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else peak_mb()
-    return {"extra_mb": peak - base, "base_mb": base, "lengths": lengths}
+    return contender.run(number)
 
 
 def _wait(contender: Contender) -> None:

@@ -2,9 +2,9 @@
 
     python -m benchmarks.memory [--questions 2000] [--every 100] [--concurrency 256] [--set KEY=VALUE] [--json]
 
-After every hundred answers: the resident memory then, and its peak since the hundred before. The first figures fill what is
-kept on purpose (model, caches, arenas); from --settled answers on, a slope in MB per 1,000 questions is fitted with a 95 %
-interval.
+After every hundred answers: the process's own resident memory then (mapped files left out), and its peak since the hundred
+before. The first figures fill what is kept on purpose (model, caches, arenas); from --settled answers on, a slope in MB per
+1,000 questions is fitted with a 95 % interval.
 The run keeps each finished row, so that a slope of a few kB a question is its own. Needs Linux.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks._lab_runs import LabRun, lab_questions, seakr
-from benchmarks._shared import Spread, arguments, as_json, machine, peak_mb, publish, reset_peak, resident_mb, say, slope, table
+from benchmarks._shared import Peak, Spread, arguments, as_json, machine, own_mb, publish, say, slope, table
 
 
 def measure(given: argparse.Namespace) -> tuple[list[dict[str, float]], LabRun]:
@@ -27,12 +27,13 @@ def measure(given: argparse.Namespace) -> tuple[list[dict[str, float]], LabRun]:
     def note(answered: int) -> None:
         if answered % given.every and answered != given.questions:
             return
-        peak = peak_mb()
-        reset_peak()
-        figures.append({"answered": answered, "resident_mb": resident_mb(), "peak_mb": peak})
-        say(f"  {answered} of {given.questions}: {figures[-1]['resident_mb']:.0f} MB, peak {peak:.0f} MB")
+        now = own_mb()
+        figures.append({"answered": answered, "resident_mb": now, "peak_mb": max(peak.mb, now)})
+        peak.mb = now
+        say(f"  {answered} of {given.questions}: {now:.0f} MB, peak {figures[-1]['peak_mb']:.0f} MB")
 
-    run = seakr(lab_questions(given.questions), given.concurrency, given.overrides, note)
+    with Peak(pause=0.02) as peak:
+        run = seakr(lab_questions(given.questions), given.concurrency, given.overrides, note)
     return figures, run
 
 

@@ -11,14 +11,16 @@ continuation has the same length. Contenders are
   polygraph   LM-Polygraph's sampling calculator and EigenScore estimator, run by --polygraph PYTHON, an interpreter in whose
               environment `lm-polygraph` is installed; without it `procedure`, a reproduction of what they do in our own words
 Each runs in a process of its own; rounds are interleaved, each begun by another contender. In a round the quick ones (floor,
-ours) run --inner times and count with their median. Extra memory is the peak of resident memory of the first full prompt above
-what the process holds with the model loaded and used once on a few tokens; for `ours, warm` it spans both prompts.
+ours) run --inner times and count with their median. Extra memory is the peak of the process's own memory during the first full
+prompt above what it holds with the model loaded and used once on a few tokens (for `ours, warm` it spans both prompts). It is
+measured in further processes whose allocator keeps nothing for later: only what is in use at a time counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -27,7 +29,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks._shared import ROOT, Rounds, arguments, as_json, interleave, machine, publish, ratios, say, shown, table
+from benchmarks._shared import (
+    EXACT_MEMORY,
+    ROOT,
+    Rounds,
+    arguments,
+    as_json,
+    interleave,
+    machine,
+    publish,
+    ratios,
+    say,
+    shown,
+    table,
+)
 
 QUICK = ("floor", "ours, cold", "ours, warm")
 # What issue 3 asks for, for 40 new tokens and k = 20: prompt → what → limit.
@@ -43,9 +58,11 @@ class Worker:
     process: subprocess.Popen[str]
 
     @classmethod
-    def start(cls, name: str, settings: Mapping[str, Any], python: str) -> Worker:
+    def start(cls, name: str, settings: Mapping[str, Any], python: str, environment: Mapping[str, str] | None = None) -> Worker:
         command = [python, "-m", "benchmarks._contenders", name, json.dumps(settings)]
-        return cls(subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        inherited = os.environ | (environment or {})
+        pipe = subprocess.PIPE
+        return cls(subprocess.Popen(command, cwd=ROOT, env=inherited, stdin=pipe, stdout=pipe, text=True))
 
     def ask(self, do: str, number: int) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -67,6 +84,18 @@ class Worker:
         self.process.wait()
 
 
+def extra_memory(name: str, settings: Mapping[str, Any], python: str) -> float:
+    """MB that a contender takes for its first prompt, in a process of its own."""
+    worker = Worker.start(name, settings, python, EXACT_MEMORY)
+    try:
+        worker.answer()
+        extra = float(worker.ask("memory", 0)["extra_mb"])
+    finally:
+        worker.close()
+    say(f"prompt of {settings['total']} tokens: {name} takes {shown(extra)} MB")
+    return extra
+
+
 def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
     """Everything about one size of prompt."""
     settings = {key: getattr(given, key) for key in ("layers", "hidden", "device", "threads", "tokens", "k")}
@@ -74,6 +103,7 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
     pythons = dict.fromkeys((*QUICK, "library"), sys.executable)
     pythons |= {"polygraph": given.polygraph} if given.polygraph else {"procedure": sys.executable}
     expected = {name: 1 if name == "floor" else given.k + (name not in ("polygraph", "procedure")) for name in pythons}
+    memory = {name: extra_memory(name, settings, python) for name, python in pythons.items()}
     with ExitStack() as stack:
         say(f"prompt of {total} tokens: starting {', '.join(pythons)}")
         workers = {name: Worker.start(name, settings, python) for name, python in pythons.items()}
@@ -87,9 +117,8 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
                 raise SystemExit(f"{name} generated {answer['lengths']} tokens, expected {expected[name]} times {given.tokens}")
             return answer
 
-        # The first full prompt of each process, which warms it up too.
-        memory = {name: ask(name, "memory", 0)["extra_mb"] for name in workers}
-        say("  extra MB: " + ", ".join(f"{name} {shown(extra)}" for name, extra in memory.items()))
+        for name in workers:
+            ask(name, "time", 0)  # warms it up
         processors: Rounds = []
 
         def timed(name: str, number: int) -> float:

@@ -142,9 +142,30 @@ class Batcher(Generic[Request, Result]):
         with self._starting:
             job = self._inbox.put(request)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name=f"gnothi-{self._name}", daemon=True)
-                self._thread.start()
+                self._start(self._serve)
         return await asyncio.wrap_future(job.future)
+
+    def begin(self, function: Callable[[], T]) -> T:
+        """Call ``function`` on the worker thread before anything else runs there, and wait for what it returns or raises."""
+        outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                outcome.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - it belongs to the caller
+                outcome.set_exception(error)
+                return
+            self._serve()
+
+        with self._starting:
+            if self._thread is not None:
+                raise RuntimeError("the batcher runs already: begin comes before the first request")
+            self._start(run)
+        return outcome.result()
+
+    def _start(self, run: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=run, name=f"gnothi-{self._name}", daemon=True)
+        self._thread.start()
 
     async def aclose(self) -> None:
         """Cancel what waits, let what runs finish, end the thread. Idempotent."""

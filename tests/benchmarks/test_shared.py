@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks._shared import (
     Fit,
+    Peak,
     Spread,
     as_json,
     fit,
     interleave,
+    own_mb,
     prompt_parts,
     prompt_text,
     ratios,
@@ -81,6 +86,18 @@ def test_results_become_plain_json() -> None:
     assert plain["list"] == [1, 2.0, None, True]
     assert plain["fit"]["low"] is None  # JSON knows no infinity
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_peak_is_seen_though_it_passes() -> None:
+    before = own_mb()
+    with Peak() as peak:
+        held = np.ones(8 << 20)  # 64 MB
+        time.sleep(0.1)
+        del held
+        time.sleep(0.02)
+    assert 50 < peak.mb - before < 100
+    assert own_mb() - before < 50
 
 
 def test_tables_are_markdown() -> None:

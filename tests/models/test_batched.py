@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, PromptTooLong
+from gnothi.errors import InvalidSetting, ModelUnavailable, PromptTooLong
 from gnothi.models.batched import Batched, Continue, Request, Result, Score
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
 
@@ -68,3 +69,30 @@ async def test_meaningless_requests_never_reach_the_backend() -> None:
         await model.generate(PROMPT, Decoding(max_tokens=0))
     assert backend.batches == []
     await model.aclose()
+
+
+async def test_a_backend_is_made_on_the_thread_that_runs_it() -> None:
+    threads: list[int] = []
+
+    class Backend(Echo):
+        def __init__(self) -> None:
+            super().__init__()
+            threads.append(threading.get_ident())
+
+        def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
+            threads.append(threading.get_ident())
+            return super().run(batch)
+
+    model = Batched.opened(Backend, "echo")
+    await model.generate(Prompt(Task("answer"), "a"), Decoding())
+    assert len(set(threads)) == 1
+    assert threads[0] != threading.get_ident()
+    await model.aclose()
+
+
+async def test_a_backend_that_cannot_be_made_says_so_to_the_caller() -> None:
+    def fail() -> Echo:
+        raise ModelUnavailable("no weights")
+
+    with pytest.raises(ModelUnavailable, match="no weights"):
+        Batched.opened(fail, "echo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,16 +69,23 @@ def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
 
 
 def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) -> None:
+    process = start(source, tmp_path / "undisturbed")
     began = time.monotonic()
-    finish(start(source, tmp_path / "undisturbed"))
+    finish(process)
     duration = time.monotonic() - began
     expected = contents(tmp_path / "undisturbed")
 
     rng = random.Random()
     out = tmp_path / "killed"
     kills = partial = 0
-    for _ in range(KILLS):
-        kills += kill_after(start(source, out), rng.uniform(0, duration / 3))
+    for _ in range(10 * KILLS):
+        if kills >= KILLS and partial:
+            break
+        if not kill_after(start(source, out), rng.uniform(0, duration / 2)):
+            # Too late: there is nothing left to kill.
+            shutil.rmtree(out)
+            continue
+        kills += 1
         if (out / "meta.json").exists():
             assert set(contents(out)) <= set(expected)
             assert len(BM25Index.open(out)) == len(contents(out))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.models.batched import Batched
+from gnothi.models.batched import Backend, Batched
 from gnothi.models.remote.settings import RemoteSettings
-from gnothi.models.rendering import make_renderer
+from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.settings import CallCache, ModelSettings, VLLMSettings
 from gnothi.models.wrappers import Calibrated, Seeded, Traced, Wrapper
 
@@ -64,16 +64,23 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
 
 
 def _load_here(spec: str, source: str, settings: ModelSettings) -> Wrapper:
-    from gnothi.models.local.loading import load
-
-    model, tokenizer, declared = load(source, spec, settings)
     from gnothi.models.cache import keep_local
-    from gnothi.models.transformers import TransformersBackend
+    from gnothi.models.local.loading import Declaration, load
 
-    renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
-    backend = TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
-    opened = Calibrated(Batched(backend), declared.thresholds)
-    return Traced(Seeded(keep_local(opened, settings, source, getattr(model.config, "_commit_hash", None), renderer.render)))
+    loaded: list[tuple[Any, Declaration, Renderer]] = []
+
+    def make() -> Backend:
+        model, tokenizer, declared = load(source, spec, settings)
+        from gnothi.models.transformers import TransformersBackend
+
+        renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
+        loaded.append((model.config, declared, renderer))
+        return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
+
+    batched = Batched.opened(make, spec)
+    ((config, declared, renderer),) = loaded
+    commit = getattr(config, "_commit_hash", None)
+    return Traced(Seeded(keep_local(Calibrated(batched, declared.thresholds), settings, source, commit, renderer.render)))
 
 
 def _load_vllm(spec: str, source: str, settings: VLLMSettings) -> Wrapper:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
@@ -69,11 +69,26 @@ class Batched:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        work: Work[Request, Result] = in_batches(backend.run)
-        if isinstance(backend, ContinuousBackend):
-            work = backend.serve
-        self._batcher: Batcher[Request, Result] = Batcher(work, name=backend.name)
+        self._batcher: Batcher[Request, Result] = Batcher(self._work, name=backend.name)
         self._closed = False
+
+    @classmethod
+    def opened(cls, make: Callable[[], Backend], name: str) -> Batched:
+        """Over the backend that ``make`` returns, which is made on the thread that will run it.
+
+        Two threads of a process that both compute with OpenMP get a team of threads each; once there are more of these than
+        processors, they sleep between operations, and a CPU decodes a third slower.
+        """
+        batched = cls.__new__(cls)
+        batched._batcher = Batcher(batched._work, name=name)
+        batched._closed = False
+        batched._backend = batched._batcher.begin(make)
+        return batched
+
+    def _work(self, inbox: Inbox[Request, Result]) -> None:
+        backend = self._backend
+        work: Work[Request, Result] = backend.serve if isinstance(backend, ContinuousBackend) else in_batches(backend.run)
+        work(inbox)
 
     @property
     def name(self) -> str:

@@ -41,6 +41,10 @@ class TransformersBackend:
         self, model: Any, tokenizer: Any, renderer: Renderer, *, name: str, settings: ModelSettings | None = None
     ) -> None:
         settings = settings or ModelSettings()
+        for setting, least in (("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
+            given = getattr(settings, setting)
+            if given is not None and given < least:
+                raise InvalidSetting(f"setting 'model.{setting}': got {given}, expected at least {least}.")
         self.name = name
         self._model = model.eval()
         self._renderer = renderer

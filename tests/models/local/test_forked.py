@@ -109,3 +109,10 @@ def test_shelves() -> None:
     assert all(width <= max(64, 1.51 * length) for length, width in enumerate(widths, start=1))
     assert widths == sorted(widths)
     assert sorted(set(widths))[:6] == [64, 96, 128, 192, 256, 384]
+
+
+@pytest.mark.parametrize("setting", ["max_rows", "cache_mb", "prefix_cache_mb", "prefill_tokens"])
+def test_limits_that_leave_no_room_are_refused(setting: str, llama: Any, tokenizer: Any) -> None:
+    settings = ModelSettings(**{setting: -1})  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match=rf"model\.{setting}.*got -1, expected at least"):
+        TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings)

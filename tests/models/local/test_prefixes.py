@@ -12,14 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.models.batched import Batched, Continue, Request, Score
+from gnothi.concurrency import Inbox
+from gnothi.models.batched import Batched, Continue, Request, Result, Score
 from gnothi.models.local import forked
 from gnothi.models.local.prefixes import Prefixes, Segment
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
-from gnothi.types import Decoding, Passage, Prompt, Samples, StateSpec, Task
+from gnothi.types import Decoding, Passage, Position, Prompt, Samples, StateSpec, Task
 from tests.conformance.language_model import GREEDY, WARM, Network, NetworkConformance
 from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
 
@@ -201,3 +202,33 @@ def test_demonstrations_are_read_once(tokenizer: Any, llama: Any, monkeypatch: p
     read.clear()
     backend.run([Continue(prompt, 1, Decoding(max_tokens=1)) for prompt in prompts])
     assert sum(read) == 20
+
+
+@pytest.mark.parametrize(("position", "times"), [("fed_eos", 1), ("last", 1), ("predicting", 2)])
+def test_samples_that_come_after_the_greedy_answer_do_not_read_its_prompt_again(
+    position: Position, times: int, tokenizer: Any, llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the state of the prompt's own end, if that may be the answer's, takes another reading."""
+    backend = backend_of(llama, tokenizer)
+    read: list[int] = []
+    original = backend._network.prefill
+
+    def prefill(prompts: Any, **options: Any) -> Any:
+        read.append(len(prompts))
+        return original(prompts, **options)
+
+    monkeypatch.setattr(backend._network, "prefill", prefill)
+    inbox: Inbox[Request, Result] = Inbox()
+    prompt = Prompt(Task("answer"), "who is w1 ?")
+    with torch.inference_mode():
+        greedy = inbox.put(Continue(prompt, 1, Decoding(max_tokens=12)))
+        backend._receive(inbox.take())
+        backend._engine.advance()
+        assert not greedy.settled
+        samples = inbox.put(Continue(prompt, 5, WARM, StateSpec(position=position)))
+        backend._receive(inbox.take())
+        while backend._engine.busy:
+            backend._engine.advance()
+    assert read == [1] * times
+    (alone,) = backend_of(llama, tokenizer).run([samples.request])
+    close(samples.future.result(), alone)

@@ -107,5 +107,5 @@ def _widen(blocks: list[Tensor], rows: int) -> None:
     """Make room for ``rows`` rows."""
     capacity = len(blocks[0]) if blocks else rows
     if capacity < rows:
-        capacity = 1 << (rows - 1).bit_length()
+        capacity = max(rows, 2 * capacity)
         blocks[:] = [torch.cat([old, old.new_zeros((capacity - len(old), *old.shape[1:]))]) for old in blocks]

@@ -198,7 +198,9 @@ class Engine:
 
     def _admit(self, members: list[Member]) -> None:
         prompts = list(dict.fromkeys(task.prompt for task, _ in members))
-        self._network.wanted = self._taps([*self._rows.running, *(task for task, _ in members)])
+        # The state at a prompt's end is asked for only by what may end with its first token.
+        predicting = [task for task, _ in members if task.request.hidden and task.request.hidden.position == "predicting"]
+        self._network.wanted = self._taps(predicting)
         logits, states = self._path.admit(prompts)
         first, begun = self._branches, len(self._rows)
         places = {prompt: first + number for number, prompt in enumerate(prompts)}

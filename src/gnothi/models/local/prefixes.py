@@ -37,7 +37,13 @@ class Segment:
 
     @property
     def bytes(self) -> int:
+        """Memory of its tokens."""
         return sum(tensor.numel() * tensor.element_size() for tensor in (*self.keys, *self.values))
+
+    @property
+    def storage(self) -> int:
+        """Memory that lives as long as it does, in bytes."""
+        return sum(tensor.untyped_storage().nbytes() for tensor in (*self.keys, *self.values))
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +138,11 @@ class Prefixes:
         """Put a node for the first ``at`` tokens above; the rest stays below. The new node."""
         assert node.segment is not None
         assert node.parent is not None
-        above = _Node(node.tokens[:at].copy(), node.segment.part(0, at).clone(), node.parent, used=node.used)
+        beginning = node.segment.part(0, at)
+        # A view keeps all of the memory it was cut from: fine when it is most of it.
+        if 4 * beginning.bytes < 3 * beginning.storage:
+            beginning = beginning.clone()
+        above = _Node(node.tokens[:at].copy(), beginning, node.parent, used=node.used)
         node.parent.children[int(above.tokens[0])] = above
         node.segment = node.segment.part(at, node.segment.length).clone()
         node.tokens, node.parent = node.tokens[at:].copy(), above
