@@ -26,6 +26,7 @@ class Contender(ABC):
 
     def __init__(self, model: Any, tokenizer: Any, total: int, static: int, tokens: int, k: int) -> None:
         self.model, self.tokenizer, self.total, self.static, self.tokens, self.k = model, tokenizer, total, static, tokens, k
+        self.parameters = sum(weights.numel() for weights in model.parameters())
 
     about = ""
 
@@ -128,11 +129,17 @@ class Ours(Contender):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         from gnothi.models.batched import Batched
+        from gnothi.models.local.packed import pack
         from gnothi.models.rendering import Plain
         from gnothi.models.transformers import TransformersBackend
         from gnothi.models.wrappers import Seeded, Traced
 
-        batched = Batched.opened(lambda: TransformersBackend(self.model, self.tokenizer, Plain(), name="made"), "made")
+        def open_backend() -> TransformersBackend:
+            # As `load_model` does.
+            pack(self.model)
+            return TransformersBackend(self.model, self.tokenizer, Plain(), name="made")
+
+        batched = Batched.opened(open_backend, "made")
         self.speaker = Traced(Seeded(batched))
         self.runner = asyncio.Runner()
 
@@ -235,8 +242,7 @@ def main(name: str, settings: dict[str, Any]) -> None:
     contender.total, contender.static, contender.tokens = 16, 8, 2
     contender.run(VOCABULARY)
     contender.total, contender.static, contender.tokens = full
-    parameters = sum(weights.numel() for weights in contender.model.parameters())
-    answers.write(json.dumps({"about": contender.about, "parameters": parameters}) + "\n")
+    answers.write(json.dumps({"about": contender.about, "parameters": contender.parameters}) + "\n")
     for line in sys.stdin:
         order = json.loads(line)
         work = {"time": measure, "memory": measure_memory}[order["do"]]

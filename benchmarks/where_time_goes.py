@@ -26,6 +26,7 @@ ENGINE, METHODS = "engine", "methods"
 # (thread, module, attribute, what its own time is spent on). Inside "prefill" everything is counted as part of it.
 PLACES = (
     (ENGINE, "torch.nn", "Linear.forward", "linear layers"),
+    (ENGINE, "gnothi.models.local.packed", "Packed.forward", "linear layers"),
     (ENGINE, "gnothi.models.local.passes", "Network.prefill", "prefill"),
     (ENGINE, "gnothi.models.local.passes", "Network.forward", "the library's other layers and its Python"),
     (ENGINE, "gnothi.models.local.forked", "Forked._read_rest", "prefill"),

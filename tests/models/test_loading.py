@@ -10,6 +10,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models import ModelSettings, load_model
+from gnothi.models.local.packed import available
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
 
@@ -52,6 +53,16 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
     warm = Decoding(max_tokens=8, temperature=1.0)
     first, second = await model.sample(PROMPT, 3, warm, StateSpec()), await model.sample(PROMPT, 3, warm)
     assert first.generations == second.generations
+    await model.aclose()
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_large_layers_are_laid_out_once_unless_told_otherwise(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr("gnothi.models.local.packed._LEAST", 1)
+    model = load_model(str(saved), ModelSettings(device="cpu", pack_weights=asked))
+    assert ("linear" in model.metadata) == (asked and available())
     await model.aclose()
 
 

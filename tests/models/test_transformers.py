@@ -8,6 +8,7 @@ import pytest_asyncio
 import torch
 
 from gnothi.models.batched import Batched
+from gnothi.models.local import packed
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
@@ -47,6 +48,31 @@ class TestConformance(NetworkConformance):
     async def model(self, running: Any, tokenizer: Any, path: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         settings = ModelSettings(attention=path)
         model = Batched(TransformersBackend(running, tokenizer, Tagged(), name="tiny", settings=settings))
+        yield model
+        await model.aclose()
+
+
+@pytest.fixture(scope="module")
+def laid_out(architecture: str) -> Any:
+    model = build_model(architecture)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "_LEAST", 1)
+        if not packed.pack(model):
+            pytest.skip("this build of torch has no oneDNN, so weights stay as they are")
+    return model
+
+
+class TestPackedWeights(NetworkConformance):
+    """Weights laid out for the CPU's kernels, against a model that keeps the library's layers."""
+
+    @pytest.fixture
+    def network(self, reference: Any, tokenizer: Any) -> Network:
+        return Network(reference, tokenizer, Tagged(), CONTEXT)
+
+    @pytest_asyncio.fixture
+    async def model(self, laid_out: Any, tokenizer: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model = Batched(TransformersBackend(laid_out, tokenizer, Tagged(), name="tiny"))
+        assert model.metadata["linear"] == "packed"
         yield model
         await model.aclose()
 

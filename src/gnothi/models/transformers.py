@@ -20,6 +20,7 @@ from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.local.attention import Unsupported
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
 from gnothi.models.local.forked import Forked, check
+from gnothi.models.local.packed import is_packed
 from gnothi.models.local.passes import Network
 from gnothi.models.local.repeated import Repeated
 from gnothi.models.local.rows import Task
@@ -68,6 +69,7 @@ class TransformersBackend:
             "renderer": renderer.name,
             "attention": path.name,
             **({"attention_reason": reason} if reason else {}),
+            **({"linear": "packed"} if is_packed(model) else {}),
             "prefix_cache_mb": str(path.budget >> 20),
         }
 

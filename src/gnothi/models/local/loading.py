@@ -31,6 +31,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        from gnothi.models.local.packed import pack
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     source, folder = locate(spec, name)
@@ -44,6 +46,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             tokenizer = AutoTokenizer.from_pretrained(source)
             model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, precision))
         model = model.to(device).eval()
+        if settings.pack_weights:
+            pack(model)
     # The library raises many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise unloadable(name, error) from error
