@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gnothi.types import Question
@@ -72,7 +73,7 @@ async def _seakr(
     from gnothi.cli.resources import open_resources
     from gnothi.evaluation.rows import Row
     from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.runner import run
+    from gnothi.evaluation.runner import here, run
     from gnothi.models.wrappers import Wrapper
 
     async with open_resources("lab", None, options.read(None, overrides), ["seakr"]) as resources:
@@ -93,6 +94,37 @@ async def _seakr(
             if on_answer is not None:
                 on_answer(0)
             began, cpu = time.perf_counter(), time.process_time()
-            await run({"seakr": resources.method("seakr")}, questions, opened, concurrency=concurrency, on_row=note)
+            await run(
+                here({"seakr": resources.method("seakr")}, 0),
+                ["seakr"],
+                questions,
+                opened,
+                concurrency=concurrency,
+                on_row=note,
+            )
             counted.seconds, counted.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
     return counted
+
+
+def seakr_in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
+    """Seconds of the same run in ``count`` processes, as with `gnothi eval --workers`; opening them is not counted."""
+    return asyncio.run(_in_processes(questions, concurrency, overrides, count))
+
+
+async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
+    from gnothi.cli import options
+    from gnothi.cli.resources import open_methods
+    from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.evaluation.runner import run
+    from gnothi.evaluation.workers import workers
+
+    opened = partial(open_methods, "lab", None, options.read(None, overrides), ("seakr",))
+    async with workers(count, opened, 0) as answer:
+        with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as kept:
+            began = time.perf_counter()
+            rows = await run(answer, ["seakr"], questions, kept, concurrency=concurrency)
+            seconds = time.perf_counter() - began
+    for row in rows:
+        if row.error is not None:
+            raise SystemExit(f"question {row.question_id} failed: {row.error}")
+    return seconds

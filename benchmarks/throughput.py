@@ -1,9 +1,12 @@
 """How many questions a second does SeaKR answer when many are under way, against one at a time? Lab model, lab index.
 
-    python -m benchmarks.throughput [--questions 500] [--alone 100] [--concurrency 1,8,64,512] [--set KEY=VALUE] [--json]
+    python -m benchmarks.throughput [--questions 500] [--alone 100] [--concurrency 1,8,64,512] [--workers 2]
 
 Runs go through the evaluation runner, as `gnothi eval lab` does, each with a model opened anew. One question at a time is slow:
 --alone questions, spread evenly over the same list, stand for all (and at low concurrency at most --alone x concurrency).
+
+With --workers the greatest concurrency runs in that many processes, too, as `gnothi eval --workers` does; their decode loops
+are not counted.
 
 A slot is room for one row in a step of the decode loop; there are as many as --set model.max_rows says. A row is one
 continuation, or several of one prompt that have said the same so far where the engine computes those once ("samples a row").
@@ -18,7 +21,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks._lab_runs import LabRun, every, lab_questions, seakr
+from benchmarks._lab_runs import LabRun, every, lab_questions, seakr, seakr_in_processes
 from benchmarks._shared import arguments, as_json, interleave, machine, numbers, publish, ratios, say, shown, spread, table
 
 TIMES_FASTER, OCCUPANCY = 8.0, 0.85
@@ -40,8 +43,24 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         runs[int(name)].append(run)
         return run.seconds / run.questions
 
-    rounds = interleave([str(level) for level in levels], timed, given.repeats)
-    return {str(level): summary(runs[level]) | {"faster": ratios(rounds, "1", str(level))} for level in levels}
+    def timed_in_processes() -> float:
+        return seakr_in_processes(questions, max(levels), given.overrides, given.workers) / len(questions)
+
+    names = [str(level) for level in levels]
+    processes = [f"{max(levels)} in {given.workers} processes"] if given.workers > 1 else []
+    rounds = interleave(
+        [*names, *processes],
+        lambda name, number: timed_in_processes() if name in processes else timed(name, number),
+        given.repeats,
+    )
+    return {str(level): summary(runs[level]) | {"faster": ratios(rounds, "1", str(level))} for level in levels} | {
+        name: {
+            "questions": len(questions),
+            "per_second": spread(1 / one[name] for one in rounds),
+            "faster": ratios(rounds, "1", name),
+        }
+        for name in processes
+    }
 
 
 def summary(runs: Sequence[LabRun]) -> dict[str, Any]:
@@ -63,10 +82,12 @@ def targets(levels: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
     return {
         f"at least {TIMES_FASTER} x one question at a time": max(one["faster"].median for one in levels.values())
         >= TIMES_FASTER,
-        f"occupancy of the whole run at least {OCCUPANCY:.0%}": max(one["occupancy"].median for one in levels.values())
+        f"occupancy of the whole run at least {OCCUPANCY:.0%}": max(
+            one["occupancy"].median for one in levels.values() if "occupancy" in one
+        )
         >= OCCUPANCY,
         f"occupancy until 90 % are answered at least {OCCUPANCY:.0%}": max(
-            one["occupancy_until_90"].median for one in levels.values()
+            one["occupancy_until_90"].median for one in levels.values() if "occupancy" in one
         )
         >= OCCUPANCY,
     }
@@ -76,6 +97,9 @@ def lines(levels: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) ->
     header = ("at once", "asked", "questions/s", "x one at a time", "CPU s a question", "steps", "rows a step")
     rows = []
     for level, one in levels.items():
+        if "occupancy" not in one:
+            rows.append([level, str(one["questions"]), str(one["per_second"]), str(one["faster"]), *[""] * 7])
+            continue
         values = (one["per_second"], one["faster"], one["cpu_seconds_per_question"], one["steps"], one["rows_per_step"])
         shares = (
             shown(one["samples_per_row"].median),
@@ -97,6 +121,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--questions", type=int, default=500, help="of the lab's mixed questions [%(default)s]")
     parser.add_argument("--alone", type=int, default=100, help="questions for concurrency 1 [%(default)s]")
     parser.add_argument("--concurrency", type=numbers, default=[1, 8, 64, 512], help="questions under way [1,8,64,512]")
+    parser.add_argument("--workers", type=int, default=2, help="processes of the last run; 1 leaves it out [%(default)s]")
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
     )

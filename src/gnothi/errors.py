@@ -13,7 +13,8 @@ GnothiError
 │   └── ModelUnavailable    a model that cannot be loaded or reached
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
-    └── BudgetSpent         what a model behind an API may cost has been spent
+    ├── BudgetSpent         what a model behind an API may cost has been spent
+    └── WorkerDied          a process that answered questions was killed or crashed
 """
 
 from __future__ import annotations
@@ -95,4 +96,8 @@ class TooManyFailures(RunStopped):
 
 
 class BudgetSpent(RunStopped):
+    pass
+
+
+class WorkerDied(RunStopped):
     pass

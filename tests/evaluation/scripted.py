@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi import events, seeding
+from gnothi.errors import BudgetSpent, UsageError
 from gnothi.evaluation.run_folder import RunFolder
-from gnothi.evaluation.runner import run
+from gnothi.evaluation.runner import here, run
 from gnothi.types import Answer, Passage, Question, ScoredPassage
 
 
@@ -41,11 +45,41 @@ def questions(n: int) -> list[Question]:
     return [Question(f"q{i}", f"What is {i}?", (str(i),), kind="one_hop") for i in range(n)]
 
 
+class Refused(UsageError):
+    """An error whose constructor takes something else than a message."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(f"{name} was refused {number} times")
+
+
+def reply(question: Question) -> str:
+    if "raise" in question.text:
+        raise Refused(question.id, 3)
+    if "die" in question.text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "stop" in question.text:
+        raise BudgetSpent("nothing is left.")
+    return f"{question.answers[0]} by {os.getpid()}" if "who" in question.text else question.answers[0]
+
+
+@asynccontextmanager
+async def open_scripted(seconds: float = 0.0) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
+    """For workers, which open their methods by a function that they can import."""
+    yield {"scripted": ScriptedMethod(reply=reply, seconds=seconds), "other": ScriptedMethod("other", always=True)}
+
+
+@asynccontextmanager
+async def open_nothing(error: str) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
+    raise Refused(error, 1) if error else RuntimeError("a bug")
+    yield {}
+
+
 def slow_run(out: Path) -> None:
     """60 questions, two methods, each answer takes a moment: long enough to be killed in the middle."""
     methods = [ScriptedMethod("first", seconds=0.02), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.02)]
     with RunFolder(out, {"seed": 7}) as folder:
-        asyncio.run(run({method.name: method for method in methods}, questions(60), folder, seed=7, concurrency=3))
+        by_name = {method.name: method for method in methods}
+        asyncio.run(run(here(by_name, 7), list(by_name), questions(60), folder, concurrency=3))
 
 
 if __name__ == "__main__":

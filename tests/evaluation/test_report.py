@@ -18,7 +18,7 @@ from gnothi.evaluation import report
 from gnothi.evaluation.report import load_runs, render, write_report
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
-from gnothi.evaluation.runner import run
+from gnothi.evaluation.runner import here, run
 from gnothi.evaluation.trace import steps
 from gnothi.types import Passage, Question
 from tests.evaluation.rows import row
@@ -62,7 +62,7 @@ def make_run(path: Path, rows: Sequence[Row], **config: Any) -> Path:
     methods = list(dict.fromkeys(row.method for row in rows))
     with RunFolder(path, {"dataset.name": "lab", "dataset.fingerprint": "f", "methods": methods, **config}) as folder:
         for made in rows:
-            folder.append(made, trace)
+            folder.append(made, [event.as_dict() for event in trace])
     return path
 
 
@@ -186,7 +186,7 @@ def test_long_runs_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_real_run_with_its_events(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
-        asyncio.run(run({"scripted": ScriptedMethod()}, questions(8), folder))
+        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], questions(8), folder))
     page = self_contained(render(load_runs([tmp_path / "run"])))
     for said in ("generate (answer), 10 + 5 tokens", "retrieve: trust (gram", "searched “What is", "Title: text"):
         assert said in page.text, said
@@ -217,7 +217,7 @@ def test_questions_are_searchable_by_what_they_are(tmp_path: Path) -> None:
 def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
         asked = [Question("c", "Which?", ("x",), ("x", "y"), "choice")]
-        asyncio.run(run({"scripted": ScriptedMethod()}, asked, folder))
+        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], asked, folder))
     text = " ".join(Page(render(load_runs([tmp_path / "run"]))).text.split())
     assert "c, choice" in text
     assert "x / y" in text

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.evaluation.rows import Row
     from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.evaluation.runner import Answer
 
 INTERRUPTED = 130
 SOME_FAILED = 1
@@ -36,6 +39,7 @@ class Job:
     settings: Settings
     seed: int
     concurrency: int
+    workers: int
     max_failures: int | None
 
     @property
@@ -73,6 +77,13 @@ class Job:
     "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
 )
 @click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+)
+@click.option(
     "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
@@ -91,6 +102,7 @@ def evaluate(
     out: Path,
     format: str | None,
     concurrency: int,
+    workers: int,
     max_failures: int | None,
     as_json: bool,
 ) -> int:
@@ -114,9 +126,14 @@ def evaluate(
     settings = options.read(config, overrides, cache)
     models = model_specs(model, names, settings)
     budget = options.budget(models, max_cost, max_tokens)
+    if workers > 1 and any(map(is_remote, models)):
+        raise InvalidSetting(
+            f"--workers: got {workers} with a model behind an API, expected 1: such a run waits for the server rather than "
+            "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
+        )
     resolved = _method_settings(names, settings)
     questions = load_questions(dataset, format, limit)
-    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, max_failures)
+    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         try:
             with spending(budget):
@@ -155,23 +172,37 @@ def _complete(job: Job, folder: RunFolder) -> list[Row]:
 async def _run(job: Job, folder: RunFolder, missing: int) -> list[Row]:
     from gnothi.cli import terminal
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import open_resources
     from gnothi.evaluation.runner import run
 
-    with terminal.Waiting(f"opening model {job.model} ...") as waiting:
-        async with open_resources(job.model, job.index, job.settings, job.methods) as resources:
-            methods = {name: resources.method(name) for name in job.methods}
+    several = f" in {job.workers} processes" if job.workers > 1 else ""
+    with terminal.Waiting(f"opening model {job.model}{several} ...") as waiting:
+        async with _answering(job) as answer:
             waiting.stop()
             with RunProgress(len(job.keys), len(job.keys) - missing, job.dataset) as progress:
                 return await run(
-                    methods,
+                    answer,
+                    job.methods,
                     job.questions,
                     folder,
-                    seed=job.seed,
                     concurrency=job.concurrency,
                     max_failures=job.max_failures,
                     on_row=lambda row: progress.advance(row.failed),
                 )
+
+
+@asynccontextmanager
+async def _answering(job: Job) -> AsyncIterator[Answer]:
+    from gnothi.cli.resources import open_methods
+    from gnothi.evaluation.runner import here
+    from gnothi.evaluation.workers import workers
+
+    opened = partial(open_methods, job.model, job.index, job.settings, job.methods)
+    if job.workers == 1:
+        async with opened() as methods:
+            yield here(methods, job.seed)
+    else:
+        async with workers(job.workers, opened, job.seed) as several:
+            yield several
 
 
 def _names(methods: Sequence[str]) -> list[str]:
@@ -218,5 +249,6 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         **methods,
         f"{EXECUTION}gnothi": __version__,
         f"{EXECUTION}concurrency": job.concurrency,
+        f"{EXECUTION}workers": job.workers,
         f"{EXECUTION}max_failures": job.max_failures,
     }

@@ -89,6 +89,15 @@ async def open_resources(
         yield Resources(model, retriever, settings, tuple(methods), others)
 
 
+@contextlib.asynccontextmanager
+async def open_methods(
+    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str]
+) -> AsyncIterator[Mapping[str, Method]]:
+    """The methods by name, over resources of their own as ``open_resources`` opens them."""
+    async with open_resources(model_spec, index_spec, settings, methods) as resources:
+        yield {name: resources.method(name) for name in methods}
+
+
 def open_other(protocol: type, spec: str, built: Mapping[str, CallCache]) -> LanguageModel | Retriever | Reference:
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:

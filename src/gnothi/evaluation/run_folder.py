@@ -14,7 +14,6 @@ from typing import Any
 
 from gnothi.evaluation.journal import EXECUTION, Journal, claim, read_config, read_lines, replace_file
 from gnothi.evaluation.rows import Key, Row, from_dict, jsonable
-from gnothi.events import Event
 
 __all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", "replace_file"]
 
@@ -45,9 +44,9 @@ class RunFolder:
         self._events.close()
         self._lock.close()
 
-    def append(self, row: Row, events: Iterable[Event], trace: str | None = None) -> None:
+    def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
         """Keep a finished question. The events go first, so that a row on disk always has them."""
-        record = {"method": row.method, "question_id": row.question_id, "events": [event.as_dict() for event in events]}
+        record = {"method": row.method, "question_id": row.question_id, "events": list(events)}
         self._events.append(record if trace is None else {**record, "traceback": trace})
         self._rows.append(row.as_dict())
         self.rows[row.key] = row

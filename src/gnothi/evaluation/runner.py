@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import hashlib
-import time
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gnothi.concurrency import gather
-from gnothi.errors import GnothiError, RunStopped, TooManyFailures
-from gnothi.evaluation.rows import Row, answered, failure
+from gnothi.errors import TooManyFailures
+from gnothi.evaluation.outcomes import Answering, Outcome, outcome
+from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
-from gnothi.events import record
-from gnothi.seeding import question_scope
-from gnothi.types import Answer, Question
+from gnothi.types import Question
 
 CONCURRENCY = 256
 
-Answering = Callable[[Question], Awaitable[Answer]]
-"""A method, as far as a run is concerned."""
+Answer = Callable[[str, Question], Awaitable[Outcome]]
+"""Answers a question with the method of that name. Raises what stops the run."""
+
+
+def here(methods: Mapping[str, Answering], seed: int) -> Answer:
+    """Answers in this process."""
+    return lambda name, question: outcome(name, methods[name], question, seed)
 
 
 async def run(
-    methods: Mapping[str, Answering],
+    answer: Answer,
+    methods: Sequence[str],
     questions: Sequence[Question],
     folder: RunFolder,
     *,
-    seed: int = 0,
     concurrency: int = CONCURRENCY,
     max_failures: int | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Answer every question with every method but for what ``folder`` holds already; returns all rows, method by method.
+    """Have every question answered with every method but for what ``folder`` holds already; returns all rows, method by method.
 
     At most ``concurrency`` questions are under way at a time. A question that raises becomes a failure row; such rows are
-    tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed, and
-    BudgetSpent when a model would cost more than it may.
+    tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed,
+    BudgetSpent when a model would cost more than it may, and WorkerDied.
     Whatever ends the run early, finished rows are on disk and the same call completes the rest.
     """
     order = [(name, question.id) for name in methods for question in questions]
@@ -51,7 +53,9 @@ async def run(
     async def work() -> None:
         nonlocal failures
         for name, question in pending:
-            row = await _answer(name, methods[name], question, folder, seed)
+            one = await answer(name, question)
+            row = one.row
+            folder.append(row, one.events, one.trace)
             if on_row is not None:
                 on_row(row)
             failures += row.failed
@@ -60,21 +64,6 @@ async def run(
 
     await gather(*(work() for _ in range(min(concurrency, len(missing)))))
     return folder.finish(order)
-
-
-async def _answer(name: str, method: Answering, question: Question, folder: RunFolder, seed: int) -> Row:
-    start, trace = time.perf_counter(), None
-    with question_scope(seed, question.id), record() as events:
-        try:
-            answer = await method(question)
-            row = answered(name, question, answer, events, time.perf_counter() - start)
-        except RunStopped:
-            raise  # no fault of this question: it is asked when the run goes on
-        except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-            row = failure(name, question, error, events, time.perf_counter() - start)
-            trace = None if isinstance(error, GnothiError) else traceback.format_exc()
-    folder.append(row, events, trace)
-    return row
 
 
 def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:

@@ -139,7 +139,8 @@ class Prefixes:
         assert node.segment is not None
         assert node.parent is not None
         beginning, rest = node.segment.part(0, at), node.segment.part(at, node.segment.length)
-        # A view keeps all of the memory it was cut from: fine when it is most of it. Its rest then costs nothing, and goes first.
+        # A view keeps all of the memory it was cut from: fine when it is most of it. Its rest then costs nothing more, and is
+        # forgotten first.
         if 4 * beginning.bytes < 3 * beginning.storage:
             beginning, rest = beginning.clone(), rest.clone()
         above = _Node(node.tokens[:at].copy(), beginning, node.parent, used=node.used)
