@@ -48,6 +48,7 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "dtype": "float32",
         "renderer": "tagged",
         "attention": "forked",
+        **({"linear": "packed"} if available() else {}),
         "prefix_cache_mb": "8",
     }
     warm = Decoding(max_tokens=8, temperature=1.0)
@@ -57,10 +58,7 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
 
 
 @pytest.mark.parametrize("asked", [True, False])
-async def test_large_layers_are_laid_out_once_unless_told_otherwise(
-    saved: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
-) -> None:
-    monkeypatch.setattr("gnothi.models.local.packed._LEAST", 1)
+async def test_weights_are_laid_out_once_unless_told_otherwise(saved: Path, asked: bool) -> None:
     model = load_model(str(saved), ModelSettings(device="cpu", pack_weights=asked))
     assert ("linear" in model.metadata) == (asked and available())
     await model.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,9 +24,12 @@ def layer() -> nn.Linear:
     return nn.Linear(96, 160)
 
 
-@pytest.fixture(scope="module")
-def laid_out(layer: nn.Linear) -> Packed:
-    return Packed(layer)
+@pytest.fixture(scope="module", params=[True, False], ids=["as if large", "small"])
+def laid_out(request: pytest.FixtureRequest, layer: nn.Linear) -> Iterator[Packed]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            patch.setattr(packed, "_LARGE", 1)
+        yield Packed(layer)
 
 
 @given(rows=st.integers(0, 600), seed=st.integers(0, 9))
@@ -52,13 +56,15 @@ def test_the_weight_can_be_asked_for(layer: nn.Linear, laid_out: Packed) -> None
 
 
 class TestAModel:
-    @pytest.fixture
-    def model(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        monkeypatch.setattr(packed, "_LEAST", 1)
+    @pytest.fixture(params=[True, False], ids=["as if large", "small"])
+    def model(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+        if request.param:
+            monkeypatch.setattr(packed, "_LARGE", 1)
         return build_model("llama", torch.float32)
 
-    def test_logits_are_the_same(self, model: Any) -> None:
-        tokens = torch.tensor([[5, 7, 9, 11]])
+    @pytest.mark.parametrize("rows", [1, 3, 16, 90, 200])
+    def test_logits_are_the_same(self, model: Any, rows: int) -> None:
+        tokens = torch.arange(4 * rows).view(rows, 4) % 30
         with torch.inference_mode():
             expected = model(tokens).logits
             assert pack(model)
@@ -79,10 +85,6 @@ class TestAModel:
     def test_other_precisions_stay(self, model: Any, dtype: torch.dtype) -> None:
         assert not pack(model.to(dtype))
         assert not is_packed(model)
-
-    def test_small_layers_stay(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(packed, "_LEAST", 1 << 18)
-        assert not pack(model)
 
     def test_a_platform_without_the_operation_keeps_its_layers(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         class Missing(Packed):

@@ -13,29 +13,34 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# Below this many weights a call's fixed cost outweighs what the layout saves.
-_LEAST = 1 << 18
+# Below this many weights (a megabyte) a call's fixed cost outweighs what the layout saves, unless it has many rows.
+_LARGE = 1 << 18
+_MANY_ROWS = 64
 # The layout is chosen for about so many rows.
 _ROWS = 32
 
 
 class Packed(nn.Module):
-    """Computes what ``linear`` does. Inference only; ``weight`` is a copy, made when asked for."""
+    """Computes what ``linear`` does, without gradients. A small layer keeps its weight as it was, too, for few rows."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
+        self._plain = linear.weight.detach() if linear.weight.numel() < _LARGE else None
         self._packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach()
 
     @property
     def weight(self) -> Tensor:
-        return self._packed.to_dense()
+        """As the layer had it; of a large one a copy, made when asked for."""
+        return self._packed.to_dense() if self._plain is None else self._plain
 
     def forward(self, rows: Tensor) -> Tensor:
         """(..., in_features) to (..., out_features)."""
         count = rows.numel() // self.in_features
-        spare = _padded(count) - count
+        if self._plain is not None and count < _MANY_ROWS:
+            return functional.linear(rows, self._plain, self.bias)
+        spare = -count % _step(count, self._plain is None)
         if not spare:
             return self._product(rows)
         flat = functional.pad(rows.reshape(count, self.in_features), (0, 0, 0, spare))
@@ -47,7 +52,7 @@ class Packed(nn.Module):
 
 
 def pack(model: nn.Module) -> bool:
-    """Replace the model's larger linear layers in place, one after another, so that no weight is held twice (except one that
+    """Replace the model's linear layers in place, one after another, so that no large weight is held twice (except one that
     is shared with the embedding). False, and nothing is changed, where that cannot be done or gives other results."""
     places = [
         (parent, name)
@@ -76,12 +81,12 @@ def _fits(linear: nn.Linear) -> bool:
     plain = type(weight) is nn.Parameter and weight.dtype == torch.float32 and weight.device.type == "cpu"
     # A layer with hooks or a parametrisation is somebody else's.
     hooked = linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "parametrizations")
-    return plain and not hooked and weight.numel() >= _LEAST
+    return plain and not hooked and weight.numel() > 0
 
 
 def _agrees(linear: nn.Linear) -> bool:
     """The operations are torch's own for compiled models; a version or platform without them is found out here."""
-    rows = torch.linspace(-1, 1, 3 * linear.in_features).reshape(3, linear.in_features)
+    rows = torch.linspace(-1, 1, _MANY_ROWS * linear.in_features).reshape(_MANY_ROWS, linear.in_features)
     with torch.no_grad():
         expected = linear(rows)
         try:
@@ -91,7 +96,9 @@ def _agrees(linear: nn.Linear) -> bool:
     return torch.allclose(given, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
 
 
-def _padded(rows: int) -> int:
-    """Kernels are made, in a millisecond, and kept for each number of rows: a few hundred numbers must do."""
-    step = 1 if rows <= 32 else 8 if rows <= 256 else 64
-    return -(-rows // step) * step
+def _step(rows: int, large: bool) -> int:
+    """Rows are filled up to a multiple of this. Kernels are made, in a millisecond, and kept for each number of rows: a few
+    hundred numbers must do, and for the quick products of small layers fewer."""
+    if large:
+        return 1 if rows <= 32 else 8 if rows <= 256 else 64
+    return 32 if rows <= 512 else 256
