@@ -56,7 +56,7 @@ class ModelSettings(HereSettings):
 
     pack_weights: bool = field(
         default=True,
-        metadata={"help": "on a CPU in float32, lay the weights of large linear layers out once as its kernels read them"},
+        metadata={"help": "on a CPU in float32, lay the weights of linear layers out once, as its kernels read them"},
     )
     attention: Attention = field(
         default="auto", metadata={"help": "how samples share their prompt; auto forks where the architecture allows it"}

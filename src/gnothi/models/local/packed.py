@@ -16,6 +16,8 @@ from torch.nn import functional
 # Below this many weights (a megabyte) a call's fixed cost outweighs what the layout saves, unless it has many rows.
 _LARGE = 1 << 18
 _MANY_ROWS = 64
+# More rows are computed in pieces of that many.
+_MOST_ROWS = 512
 # The layout is chosen for about so many rows.
 _ROWS = 32
 
@@ -40,11 +42,16 @@ class Packed(nn.Module):
         count = rows.numel() // self.in_features
         if self._plain is not None and count < _MANY_ROWS:
             return functional.linear(rows, self._plain, self.bias)
-        spare = -count % _step(count, self._plain is None)
-        if not spare:
+        if count <= _MOST_ROWS and count == _padded(count):
             return self._product(rows)
-        flat = functional.pad(rows.reshape(count, self.in_features), (0, 0, 0, spare))
-        return self._product(flat)[:count].reshape(*rows.shape[:-1], self.out_features)
+        flat = rows.reshape(count, self.in_features)
+        pieces = [self._piece(piece) for piece in torch.split(flat, _MOST_ROWS)]
+        whole = pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        return whole.view(*rows.shape[:-1], self.out_features)
+
+    def _piece(self, rows: Tensor) -> Tensor:
+        spare = _padded(len(rows)) - len(rows)
+        return self._product(functional.pad(rows, (0, 0, 0, spare)))[: len(rows)] if spare else self._product(rows)
 
     def _product(self, rows: Tensor) -> Tensor:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._packed, self.bias, "none", [], "")
@@ -96,9 +103,7 @@ def _agrees(linear: nn.Linear) -> bool:
     return torch.allclose(given, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
 
 
-def _step(rows: int, large: bool) -> int:
-    """Rows are filled up to a multiple of this. Kernels are made, in a millisecond, and kept for each number of rows: a few
-    hundred numbers must do, and for the quick products of small layers fewer."""
-    if large:
-        return 1 if rows <= 32 else 8 if rows <= 256 else 64
-    return 32 if rows <= 512 else 256
+def _padded(rows: int) -> int:
+    """oneDNN makes a kernel for each number of rows and keeps it: a millisecond and half a megabyte. So few numbers must do."""
+    step = 1 if rows <= 8 else 8 if rows <= 64 else 32 if rows <= 256 else _MOST_ROWS // 2
+    return -(-rows // step) * step
