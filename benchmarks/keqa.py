@@ -134,33 +134,38 @@ class Bench:
     async def speed(self) -> dict[str, Any]:
         """Wall time one request at a time, tries one by one as published, against concurrent; on this machine's model, and
         on the same model behind a delay of 200 ms a request, which stands in for a remote endpoint without rate limit."""
-        asked = self.questions("two_hop", 12)
-        result: dict[str, Any] = {"questions": len(asked)}
-        for place, delay in (("in this process", 0.0), ("200 ms away", 0.2)):
-            remote = Delayed(self.model, delay)
-            sequential = await self._seconds(asked, OneAtATime(remote), {"schedule": "one_by_one"}, together=False)
-            single = await self._seconds(asked, remote, {}, together=False)
-            together = await self._seconds(asked, remote, {}, together=True)
-            result[place] = {
-                "sequential": sequential,
-                "concurrent within a question": single,
-                "concurrent within and across questions": together,
-                "times faster, one question": sequential / single,
-                "times faster, all questions": sequential / together,
-            }
+        result: dict[str, Any] = {}
+        for kind in ("two_hop", "comparison"):
+            asked = self.questions(kind, 12)
+            for place, delay, rounds in (("in this process", 0.0, 3), ("200 ms away", 0.2, 1)):
+                remote = Delayed(self.model, delay)
+                one_by_one = {"schedule": "one_by_one"}
+                sequential = await self._seconds(asked, OneAtATime(remote), one_by_one, together=False, rounds=rounds)
+                single = await self._seconds(asked, remote, {}, together=False, rounds=rounds)
+                at_once = await self._seconds(asked, remote, {"schedule": "at_once"}, together=False, rounds=rounds)
+                together = await self._seconds(asked, remote, {}, together=True, rounds=rounds)
+                result[f"{len(asked)} {kind}, {place}"] = {
+                    "sequential": sequential,
+                    "concurrent within a question": single,
+                    "concurrent within a question, schedule=at_once": at_once,
+                    "concurrent within and across questions": together,
+                    "times faster, one question": sequential / single,
+                    "times faster, one question, schedule=at_once": sequential / at_once,
+                    "times faster, all questions": sequential / together,
+                }
         return result
 
     async def _seconds(
-        self, asked: Sequence[Question], model: LanguageModel, settings: Mapping[str, object], together: bool
+        self, asked: Sequence[Question], model: LanguageModel, settings: Mapping[str, object], together: bool, rounds: int
     ) -> float:
-        """Per question, the median of three rounds over all of them."""
-        rounds = []
-        for _ in range(3):
+        """Per question, the median of the rounds over all of them."""
+        seconds = []
+        for _ in range(rounds):
             started = time.perf_counter()
             for batch in [asked] if together else [[question] for question in asked]:
                 await self.run("keqa", settings, batch, model)
-            rounds.append((time.perf_counter() - started) / len(asked))
-        return sorted(rounds)[1]
+            seconds.append((time.perf_counter() - started) / len(asked))
+        return sorted(seconds)[rounds // 2]
 
 
 class Delayed(Wrapper):
