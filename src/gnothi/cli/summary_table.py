@@ -27,6 +27,7 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
     )
     console.print(table)
     lines = [line for method in summary["methods"] for line in _beside(method)]
+    lines += [line for method in summary["methods"] for line in _honesty(method)]
     lines += [line for method in summary["methods"] if (line := _from_cache(method))]
     lines += [line for test in summary["comparisons"] if (line := _test(test))]
     for line in lines:
@@ -84,6 +85,24 @@ def _beside(method: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"{name}: right decisions {share(lab['right'])} ({between(lab['right_interval'])}), "
             f"of retrieving alone {share(lab['right_retrieval'])}"
+        )
+    return lines
+
+
+def _honesty(method: Mapping[str, Any]) -> list[str]:
+    """Refusing what cannot be answered, and not repeating falsehoods."""
+    lines = []
+    name, refusal, truth = method["method"], method["refusal"], method["truthfulness"]
+    if refusal:
+        lines.append(
+            f"{name}: {refusal['answerable']} answerable questions: accuracy {share(refusal['accuracy'])} "
+            f"({between(refusal['accuracy_interval'])}); {refusal['unanswerable']} unanswerable: "
+            f"refusal F1 {share(refusal['f1'])} (precision {share(refusal['precision'])}, recall {share(refusal['recall'])})"
+        )
+    if truth:
+        lines.append(
+            f"{name}: closer to a correct than to any incorrect answer {share(truth['closer'])} "
+            f"({between(truth['closer_interval'])}), refused {share(truth['refused'])} (by words shared; no judge model)"
         )
     return lines
 

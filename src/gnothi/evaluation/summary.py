@@ -10,8 +10,10 @@ from gnothi.evaluation.breakdown import by_kind, lab
 from gnothi.evaluation.comparison import beside, paired_tests, search_errors
 from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_scores, truth
 from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.refusal import refusal
 from gnothi.evaluation.rows import Row, significant
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
+from gnothi.evaluation.truthfulness import truthfulness
 
 COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
@@ -66,6 +68,8 @@ def _method(
         "beside": beside(name, by_method),
         "search": search_errors(name, by_method),
         "lab": lab(rows),
+        "refusal": refusal(rows),
+        "truthfulness": truthfulness(rows),
         "kinds": by_kind(rows),
         "warnings": [
             *([warning] if warning else []),
