@@ -14,7 +14,8 @@ def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:
     """None for questions that do not tell.
 
     ``accuracy`` is that of the answerable questions, ``refused_answerable`` the share of them that was refused. ``precision``,
-    ``recall`` and ``f1`` are those of refusing, unanswerable questions being the positive class (the measure of SelfAware, Yin et al. 2023).
+    ``recall`` and ``f1`` are those of refusing, unanswerable questions being the positive class: the measure of SelfAware
+    (Yin et al. 2023), which finds refusals by sentence similarity where we look for words (``metrics.refusal``).
     """
     told = [row for row in rows if not row.failed and isinstance(row.metadata.get("answerable"), bool)]
     if not told:
