@@ -50,6 +50,9 @@ def test_refusal() -> None:
 
 
 def test_nothing_refused_nothing_to_refuse_and_nothing_told() -> None:
+    wrongly = refusal([asked("unknown", True)])
+    assert wrongly is not None
+    assert (wrongly["precision"], wrongly["recall"], wrongly["f1"]) == (0, None, None)
     only = refusal([asked("Ann", True)])
     assert only is not None
     assert (only["accuracy"], only["precision"], only["recall"], only["f1"]) == (1, None, None, None)

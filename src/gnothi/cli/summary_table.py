@@ -94,15 +94,19 @@ def _honesty(method: Mapping[str, Any]) -> list[str]:
     lines = []
     name, refusal, truth = method["method"], method["refusal"], method["truthfulness"]
     if refusal:
-        lines.append(
-            f"{name}: {refusal['answerable']} answerable questions: accuracy {share(refusal['accuracy'])} "
-            f"({between(refusal['accuracy_interval'])}); {refusal['unanswerable']} unanswerable: "
-            f"refusal F1 {share(refusal['f1'])} (precision {share(refusal['precision'])}, recall {share(refusal['recall'])})"
-        )
+        parts = []
+        if refusal["answerable"]:
+            accuracy = f"{share(refusal['accuracy'])} {_bracketed(refusal['accuracy_interval'])}".strip()
+            parts.append(f"{refusal['answerable']} answerable questions: accuracy {accuracy}")
+        if refusal["unanswerable"]:
+            measures = f"precision {share(refusal['precision'])}, recall {share(refusal['recall'])}"
+            parts.append(f"{refusal['unanswerable']} unanswerable: refusal F1 {share(refusal['f1'])} ({measures})")
+        lines.append(f"{name}: {'; '.join(parts)}")
     if truth:
+        closer = f"{share(truth['closer'])} {_bracketed(truth['closer_interval'])}".strip()
         lines.append(
-            f"{name}: closer to a correct than to any incorrect answer {share(truth['closer'])} "
-            f"({between(truth['closer_interval'])}), refused {share(truth['refused'])} (by words shared; no judge model)"
+            f"{name}: closer to a correct than to any incorrect answer {closer}, refused {share(truth['refused'])} "
+            "(by words shared; no judge model)"
         )
     return lines
 
@@ -137,6 +141,10 @@ def between(interval: Sequence[float] | None, sign: bool = False) -> str:
         return ""
     low, high = interval
     return f"[{low:+.3f}, {high:+.3f}]" if sign else f"{low:.2f}-{high:.2f}".replace("0.", ".").replace("1.00", "1.0")
+
+
+def _bracketed(interval: Sequence[float] | None) -> str:
+    return "" if interval is None else f"({between(interval)})"
 
 
 def number(value: float | None) -> str:

@@ -50,5 +50,8 @@ def recognises(first: Mapping[str, Any]) -> bool:
 
 
 FORMAT = Format(
-    "jsonl", "one object per line: question, answers (or answer, gold), and optionally id, choices, kind", recognises, question
+    "jsonl",
+    "one object per line: question, answers (or answer, gold), and optionally id, choices, kind, answerable",
+    recognises,
+    question,
 )

@@ -25,7 +25,6 @@ def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:
     scores = [row.metrics["accuracy"] for row in answerable if "accuracy" in row.metrics]
     wrongly, rightly = (sum(map(abstained, group)) for group in (answerable, unanswerable))
     interval = mean_interval(scores)
-    positives = wrongly + rightly + len(unanswerable)
     return {
         "n": len(told),
         "answerable": len(answerable),
@@ -35,5 +34,5 @@ def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:
         "refused_answerable": mean(map(abstained, answerable)),
         "precision": rightly / (rightly + wrongly) if rightly + wrongly else None,
         "recall": rightly / len(unanswerable) if unanswerable else None,
-        "f1": 2 * rightly / positives if positives else None,
+        "f1": 2 * rightly / (wrongly + rightly + len(unanswerable)) if unanswerable else None,
     }
