@@ -137,6 +137,41 @@ def test_what_cannot_be_is_said_before_anything_is_made(
 
 
 @pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("commonsenseqa.dev.jsonl", {"choice"}),
+        ("openbookqa.test.jsonl", {"choice"}),
+        ("medqa.test.jsonl", {"choice"}),
+        ("selfaware.json", {"answerable"}),
+        ("truthfulqa.csv", {"adversarial", "non_adversarial"}),
+    ],
+)
+def test_official_files(gnothi: Run, tmp_path: Path, shared_data: Path, name: str, kinds: set[str]) -> None:
+    file, run = str(shared_data / name), tmp_path / "run"
+    code, out, _ = gnothi("eval", file, "--method", "direct", "--limit", "20", "--out", str(run))
+    assert code == 0
+    flat = " ".join(out.split())
+    if kinds == {"choice"}:
+        assert "warning: direct: 20 of 20 answers name none of the choices" in flat
+    elif name == "selfaware.json":
+        assert "direct: 20 answerable questions: accuracy .000" in flat
+    else:
+        assert "closer to a correct than to any incorrect answer .000" in flat
+    assert {row.kind for row in read_rows(run)} <= kinds
+
+
+def test_choices_are_shown_and_labels_are_answers(gnothi_json: Callable[..., Any], scripted: Scripted, tmp_path: Path) -> None:
+    file = tmp_path / "csqa.jsonl"
+    choices = {"label": ["A", "B", "C"], "text": ["bank", "nobody", "mall"]}
+    line = {"id": "1", "question": "Where?", "question_concept": "door", "choices": choices, "answerKey": "B"}
+    file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    (direct,) = gnothi_json("eval", str(file), "--method", "direct", "--out", str(tmp_path / "run"))
+    assert (direct["em"], direct["accuracy"], direct["warnings"]) == (1, 1, [])  # the script answers "nobody"
+    assert scripted.prompts[0].choices == ("bank", "nobody", "mall")
+
+
+@pytest.mark.usefixtures("scripted")
 def test_report(gnothi: Run, tmp_path: Path) -> None:
     gnothi("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
     code, out, err = gnothi("report", str(tmp_path / "run"), "--html", str(tmp_path / "pages" / "page.html"))

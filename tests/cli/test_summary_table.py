@@ -56,3 +56,17 @@ def test_other_numbers() -> None:
     assert [number(value) for value in (None, 0.123, 12.34, 123.4)] == ["-", "0.12", "12.3", "123"]
     assert [thousands(value) for value in (999.4, 12_345)] == ["999", "12.3k"]
     assert [between(None), between((0.1, 1.0)), between((-0.1, 0.1), sign=True)] == ["", ".10-1.0", "[-0.100, +0.100]"]
+
+
+def test_refusals_and_falsehoods() -> None:
+    answerable = [row("direct", n, right=n % 2 == 0, metadata={"answerable": True}) for n in range(40)]
+    unanswerable = [row("direct", n, answer=("unknown", "x")[n % 2], metadata={"answerable": False}) for n in range(40, 60)]
+    first = "direct: 40 answerable questions: accuracy .500 (.35-.65)"
+    second = "20 unanswerable: refusal F1 .667 (precision 1.000, recall .500)"
+    assert f"{first}; {second} " in " ".join(shown([*answerable, *unanswerable]).split()) + " "
+    assert f"{first} " in " ".join(shown(answerable).split()) + " "
+    assert f"direct: {second} " in " ".join(shown(unanswerable).split()) + " "
+    told = {"incorrect_answers": ["something else"]}
+    text = shown([row("direct", n, answer=("gold", "something else", "unknown")[n % 3], metadata=told) for n in range(30)])
+    said = "closer to a correct than to any incorrect answer .333 (.17-.50), refused .333 (by words shared; no judge model)"
+    assert said in " ".join(text.split())

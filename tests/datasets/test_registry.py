@@ -68,6 +68,7 @@ def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
         (b'{"question": "Who?", "answer": "x", "id": 1.5}', "text or a whole number"),
         (b'{"question": "Who?", "answer": "x", "id": "a"}', "again .first at .*line 1"),
         (b'{"question": "Who?", "answer": "x", "metadata": 3}', "an object"),
+        (b'{"question": "Who?", "answer": [], "answerable": "no"}', "true or false"),
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"[" * 100_000, "not JSON"),
     ],
@@ -112,16 +113,59 @@ def test_an_array_and_a_byte_order_mark(tmp_path: Path) -> None:
         load(str(path))
 
 
+def test_one_object_over_several_lines_must_list_questions(tmp_path: Path) -> None:
+    path = tmp_path / "questions.json"
+    path.write_text('{\n  "question": "Who?",\n  "answer": "x"\n}\n', encoding="utf-8")
+    with pytest.raises(
+        InvalidInput, match="one object with the keys 'question, answer', expected a list of questions under 'Data'"
+    ):
+        load(str(path))
+    path.write_text('{\n  "Data": [\n  {"Question": }]\n}\n', encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"questions.json, line 3: got invalid JSON"):
+        load(str(path))
+
+
+def test_lines_may_have_a_key_that_lists_records_elsewhere(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", *({"question": "Who?", "answer": "x", "example": [{"question": "y"}]} for _ in range(2)))
+    assert len(load(path)) == 2
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_give_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
-    path.write_bytes(content)
+    for name in ("any.jsonl", "any.csv", "any.txt"):
+        path = tmp_path_factory.getbasetemp() / name
+        path.write_bytes(content)
+        for format in [None, *FORMATS]:
+            with pytest.raises(InvalidInput, match=name):
+                load(str(path), format=format)
+
+
+KEYS = st.sampled_from(
+    "id question Question QuestionId Answer Value answer answers answerable options answer_idx choices label text stem "
+    "question_concept question_stem answerKey Data example".split()
+)
+LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "A", "B", "x", "Who?"])
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=7))
+def test_any_object_gives_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
+    path, said = write(tmp_path_factory.getbasetemp() / "object.jsonl", data), []
     for format in [None, *FORMATS]:
-        with pytest.raises(InvalidInput, match=r"any\.jsonl"):
-            load(str(path), format=format)
+        try:
+            questions = load(path, format=format)
+        except InvalidInput as error:
+            said.append(str(error))
+        else:
+            assert all(question.text.strip() for question in questions)
+            assert all(isinstance(text, str) for question in questions for text in (*question.answers, *question.choices))
+    assert all("object.jsonl" in message for message in said)
 
 
 TEXT = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
+ANSWER = TEXT.filter(lambda text: len(text) > 1 or not "A" <= text <= "Z")  # a letter may be the label of a choice
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=4
 )
@@ -133,10 +177,10 @@ JSON = st.recursive(
             Question,
             id=TEXT,
             text=TEXT,
-            answers=st.lists(TEXT, unique=True).map(tuple),
+            answers=st.lists(ANSWER, unique=True).map(tuple),
             choices=st.lists(TEXT).map(tuple),
             kind=st.just("") | TEXT,
-            metadata=st.dictionaries(TEXT, JSON),
+            metadata=st.dictionaries(TEXT.filter("answerable".__ne__), JSON),
         ),
         min_size=1,
         unique_by=lambda question: question.id,

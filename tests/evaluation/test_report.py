@@ -137,6 +137,16 @@ def test_a_full_run(tmp_path: Path) -> None:
         assert said in page.text, said
 
 
+def test_refusals_and_falsehoods(tmp_path: Path) -> None:
+    told = [{"answerable": True}, {"answerable": False, "incorrect_answers": ["gold leaf"]}]
+    rows = [row("direct", i, answer=("gold", "unknown")[i % 2], metadata=told[i % 2]) for i in range(6)]
+    html = render(load_runs([make_run(tmp_path / "run", rows)]))
+    page = self_contained(html)
+    assert "Refusing what cannot be answered" in page.text
+    assert "Correct and incorrect answers" in page.text
+    assert "Refusing" not in self_contained(render(load_runs([full(tmp_path / "other")]))).text
+
+
 def test_one_plain_method_and_one_question(tmp_path: Path) -> None:
     page = self_contained(render(load_runs([make_run(tmp_path / "run", [row("direct", 1)])])))
     assert "1 question, 1 method." in page.text

@@ -86,3 +86,35 @@ def test_as_choice() -> None:
     assert as_choice("the kestrel", ("Orvel", "Kestrel!")) == "Kestrel!"
     assert as_choice("Dunmere", ("Orvel", "Kestrel")) == "Dunmere"
     assert as_choice("Dunmere", ()) == "Dunmere"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("B", "mall"),
+        ("b", "mall"),
+        ("(B)", "mall"),
+        ("B.", "mall"),
+        ("b) Mall!", "mall"),
+        ("Option B", "mall"),
+        ("B: bank", "B: bank"),  # letter and text disagree
+        ("D", "D"),
+        ("A. Lincoln", "A. Lincoln"),
+        ("Wait", "Wait. Then ask"),
+        ("Look", "Look"),  # two choices begin with it
+    ],
+)
+def test_as_choice_by_label_or_first_sentence(answer: str, expected: str) -> None:
+    choices = ("bank", "mall", "Wait. Then ask")
+    assert as_choice(answer, (*choices, "Look. Go", "Look. Stay") if answer == "Look" else choices) == expected
+
+
+def test_a_choice_that_is_a_letter_or_has_no_letters_is_itself() -> None:
+    assert as_choice("a", ("C", "A", "B")) == "A"
+    assert as_choice("↓ ↑", ("↑ ↓", "↓ ↑")) == "↓ ↑"
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=5), st.data())
+def test_every_choice_names_itself(choices: list[str], data: st.DataObject) -> None:
+    choice = data.draw(st.sampled_from(choices))
+    assert as_choice(choice, choices) == choice

@@ -27,6 +27,7 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
     )
     console.print(table)
     lines = [line for method in summary["methods"] for line in _beside(method)]
+    lines += [line for method in summary["methods"] for line in _honesty(method)]
     lines += [line for method in summary["methods"] if (line := _from_cache(method))]
     lines += [line for test in summary["comparisons"] if (line := _test(test))]
     for line in lines:
@@ -88,6 +89,28 @@ def _beside(method: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _honesty(method: Mapping[str, Any]) -> list[str]:
+    """Refusing what cannot be answered, and not repeating falsehoods."""
+    lines = []
+    name, refusal, truth = method["method"], method["refusal"], method["truthfulness"]
+    if refusal:
+        parts = []
+        if refusal["answerable"]:
+            accuracy = f"{share(refusal['accuracy'])} {_bracketed(refusal['accuracy_interval'])}".strip()
+            parts.append(f"{refusal['answerable']} answerable questions: accuracy {accuracy}")
+        if refusal["unanswerable"]:
+            measures = f"precision {share(refusal['precision'])}, recall {share(refusal['recall'])}"
+            parts.append(f"{refusal['unanswerable']} unanswerable: refusal F1 {share(refusal['f1'])} ({measures})")
+        lines.append(f"{name}: {'; '.join(parts)}")
+    if truth:
+        closer = f"{share(truth['closer'])} {_bracketed(truth['closer_interval'])}".strip()
+        lines.append(
+            f"{name}: closer to a correct than to any incorrect answer {closer}, refused {share(truth['refused'])} "
+            "(by words shared; no judge model)"
+        )
+    return lines
+
+
 def _from_cache(method: Mapping[str, Any]) -> str | None:
     """How many model calls were answered from the cache, where any was."""
     answered = method["n"] - method["failures"]
@@ -118,6 +141,10 @@ def between(interval: Sequence[float] | None, sign: bool = False) -> str:
         return ""
     low, high = interval
     return f"[{low:+.3f}, {high:+.3f}]" if sign else f"{low:.2f}-{high:.2f}".replace("0.", ".").replace("1.00", "1.0")
+
+
+def _bracketed(interval: Sequence[float] | None) -> str:
+    return "" if interval is None else f"({between(interval)})"
 
 
 def number(value: float | None) -> str:

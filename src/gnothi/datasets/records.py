@@ -1,9 +1,13 @@
-"""Records of a file of JSON: one object per line, or one array of objects. Every complaint names file and line."""
+"""Records of a file of JSON: one object per line, one array of objects, or one object that holds the array among other things.
+
+Every complaint names file and line.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,31 +84,62 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the records of a file become questions. ``recognises`` is asked about the first record."""
+    """How the records of a file become questions. ``recognises`` is asked about the first record.
+
+    ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV.
+    """
 
     name: str
     summary: str
     recognises: Callable[[Mapping[str, Any]], bool]
     question: Callable[[Record], Question]
+    container: str = ""
+    table: bool = False
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:
     """Each record of the file, lazily for JSON Lines. Blank lines are skipped but counted.
 
+    ``containers`` are the keys under which an object that is the whole file may list the records.
     Raises InvalidInput for a file that cannot be read and for a line that is not UTF-8 or not a JSON object.
     """
     try:
         with path.open("rb") as file:
-            if file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+            first = next(filter(None, (_bare(line) for line in file)), b"")
+            if first.startswith(b"["):
                 yield from _array(path)
+                return
+            if _opens_container(first, containers):
+                yield from _container(path, containers)
                 return
             file.seek(0)
             for number, line in enumerate(file, start=1):
                 if record := _line(path, number, line):
                     yield record
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise InvalidInput(f"cannot read {path}: {reason}. Expected a file of questions, one JSON object per line.") from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> InvalidInput:
+    reason = error.strerror or str(error)
+    return InvalidInput(f"cannot read {path}: {reason}. Expected a file of questions, one JSON object per line.")
+
+
+def _bare(line: bytes) -> bytes:
+    return line.removeprefix(b"\xef\xbb\xbf").strip()
+
+
+def _opens_container(first: bytes, containers: Collection[str]) -> bool:
+    """Whether the first line begins an object that goes over several lines, or is a whole one that lists records."""
+    if not containers or first == b"{":
+        return first == b"{"
+    if not re.search(rb'"(?:%s)"\s*:\s*\[' % b"|".join(re.escape(key.encode()) for key in containers), first):
+        return False
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return True  # it goes on in the next line
+    return isinstance(value, dict) and "question" not in value and "query" not in value
 
 
 def _line(path: Path, number: int, line: bytes) -> Record | None:
@@ -122,16 +157,30 @@ def _line(path: Path, number: int, line: bytes) -> Record | None:
 
 
 def _array(path: Path) -> Iterator[Record]:
+    yield from _items(path, _whole(path, "an array of objects"))
+
+
+def _container(path: Path, containers: Collection[str]) -> Iterator[Record]:
+    listed = f"a list of questions under {_choice(sorted(containers))}, an array of objects, or one object per line"
+    document = _whole(path, listed)
+    lists = [document[key] for key in containers if isinstance(document.get(key), list)]
+    if not lists:
+        raise InvalidInput(f"{path}: got one object with the keys {_listing(document)}, expected {listed}.")
+    yield from _items(path, lists[0])
+
+
+def _whole(path: Path, expected: str) -> Any:
     try:
-        items = json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: got bytes that are not UTF-8 text, expected an array of JSON objects.") from error
+        raise InvalidInput(f"{path}: got bytes that are not UTF-8 text, expected {expected}.") from error
     except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"{path}, line {error.lineno}: got invalid JSON ({error.msg}), expected an array of objects."
-        ) from error
-    except RecursionError as error:
-        raise InvalidInput(f"{path}: got JSON nested too deeply, expected an array of objects.") from error
+        raise InvalidInput(f"{path}, line {error.lineno}: got invalid JSON ({error.msg}), expected {expected}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path}: got JSON that cannot be read ({error}), expected {expected}.") from error
+
+
+def _items(path: Path, items: Sequence[Any]) -> Iterator[Record]:
     for number, item in enumerate(items, start=1):
         yield _record(item, f"{path}, item {number}", number)
 

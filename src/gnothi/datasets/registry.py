@@ -11,8 +11,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from gnothi.datasets import generic, hotpotqa, nq_open, strategyqa, two_wiki
+from gnothi.datasets import (
+    commonsenseqa,
+    generic,
+    hotpotqa,
+    medqa,
+    nq_open,
+    openbookqa,
+    selfaware,
+    strategyqa,
+    triviaqa,
+    truthfulqa,
+    two_wiki,
+)
 from gnothi.datasets.records import Format, Record, read_records
+from gnothi.datasets.tables import read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.types import Question
 
@@ -20,8 +33,23 @@ Loader = Callable[[], Iterable[Question]]
 
 # In the order in which they are asked whether they recognise a file: the most particular first.
 FORMATS: Mapping[str, Format] = {
-    format.name: format for format in (two_wiki.FORMAT, hotpotqa.FORMAT, strategyqa.FORMAT, nq_open.FORMAT, generic.FORMAT)
+    format.name: format
+    for format in (
+        two_wiki.FORMAT,
+        hotpotqa.FORMAT,
+        strategyqa.FORMAT,
+        nq_open.FORMAT,
+        triviaqa.FORMAT,
+        selfaware.FORMAT,
+        truthfulqa.FORMAT,
+        commonsenseqa.FORMAT,
+        openbookqa.FORMAT,
+        medqa.FORMAT,
+        generic.FORMAT,
+    )
 }
+
+_JSON = (".json", ".jsonl")
 
 
 def load(
@@ -66,7 +94,7 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
         raise UnknownName("data set format", format, FORMATS)
     chosen = FORMATS[format] if format is not None else None
     seen: dict[str, str] = {}
-    for record in read_records(path):
+    for record in _records(path, chosen):
         chosen = chosen or _recognised(record)
         question = chosen.question(record)
         if question.id in seen:
@@ -75,6 +103,14 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
             )
         seen[question.id] = record.place
         yield question
+
+
+def _records(path: Path, chosen: Format | None) -> Iterator[Record]:
+    """A table where the file's name or the format that was named says so, else JSON."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv" or (chosen is not None and chosen.table and suffix not in _JSON):
+        return read_table(path)
+    return read_records(path, [format.container for format in FORMATS.values() if format.container])
 
 
 def _recognised(first: Record) -> Format:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.metrics import METRICS, refuses
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import mean, mean_interval
-from gnothi.signals.replies import says_nothing
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
@@ -16,7 +15,7 @@ COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
 
 def abstained(row: Row) -> bool:
     """Whether the answer says that there is none."""
-    return says_nothing(row.answer or "")
+    return refuses(row.answer or "")
 
 
 def action(row: Row) -> str:

@@ -87,12 +87,13 @@ def _agree(one: Any, other: Any, tolerance: float) -> bool:
 
 
 def answered(method: str, question: Question, answer: Answer, events: Iterable[Event], seconds: float) -> Row:
+    scores = score(answer.text, question.answers, question.choices, question.metadata.get("answerable") is not False)
     return Row(
         answer=answer.text,
         rationale=answer.rationale,
         evidence=tuple(passage.id for passage in answer.evidence),
         uncertainty=_rounded(answer.uncertainty),
-        metrics={name: significant(value) for name, value in score(answer.text, question.answers).items()},
+        metrics={name: significant(value) for name, value in scores.items()},
         **_shared(method, question, list(events), seconds),
     )
 

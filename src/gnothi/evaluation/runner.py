@@ -79,5 +79,8 @@ def fingerprint(questions: Sequence[Question]) -> str:
     """A digest of everything that a run takes from its questions, so that a changed file is noticed when it goes on."""
     digest = hashlib.blake2b(digest_size=8)
     for question in questions:
-        digest.update(repr((question.id, question.text, question.answers, question.choices, question.kind)).encode())
+        taken = (question.id, question.text, question.answers, question.choices, question.kind)
+        digest.update(repr(taken).encode())
+        if question.metadata.get("answerable") is False:
+            digest.update(b"unanswerable")
     return digest.hexdigest()

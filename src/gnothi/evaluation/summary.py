@@ -9,9 +9,11 @@ from typing import Any
 from gnothi.evaluation.breakdown import by_kind, lab
 from gnothi.evaluation.comparison import beside, paired_tests, search_errors
 from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_scores, truth
-from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.metrics import METRICS, chosen
+from gnothi.evaluation.refusal import refusal
 from gnothi.evaluation.rows import Row, significant
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
+from gnothi.evaluation.truthfulness import truthfulness
 
 COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
@@ -66,10 +68,13 @@ def _method(
         "beside": beside(name, by_method),
         "search": search_errors(name, by_method),
         "lab": lab(rows),
+        "refusal": refusal(rows),
+        "truthfulness": truthfulness(rows),
         "kinds": by_kind(rows),
         "warnings": [
             *([warning] if warning else []),
             *([_failed(rows)] if failures else []),
+            *([aside] if (aside := _beside_the_choices(answered)) else []),
             *([f"{unscored} questions have no gold answer and no score"] if unscored else []),
         ],
     }
@@ -82,6 +87,19 @@ def _failed(rows: Sequence[Row]) -> str:
     example = next(error["message"] for error in errors if error["type"] == reason)
     most = f"{count} with " if count < len(errors) else ""
     return f"{len(errors)} of {len(rows)} questions failed, {most}{reason}: {example} (The same command tries them again.)"
+
+
+def _beside_the_choices(answered: Sequence[Row]) -> str | None:
+    """Where most answers to multiple-choice questions name none of the choices: such a score says little about knowledge."""
+    offered = [row for row in answered if row.choices]
+    beside = sum(not chosen(row.answer or "", row.choices) for row in offered)
+    if 2 * beside <= len(offered):
+        return None
+    guessing = mean(1 / len(row.choices) for row in offered)
+    return (
+        f"{beside} of {len(offered)} answers name none of the choices, or several, and count as wrong; guessing one would be "
+        f"right in {guessing:.0%}"
+    )
 
 
 def _by_accuracy(rows: Sequence[Row], contained: Truth | None) -> float | None:

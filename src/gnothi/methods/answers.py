@@ -14,6 +14,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"'])(?:[A-Z]|(?:[A-Z]\.)+[A-Z]?|Dr|Mr|Mrs|Ms|St|Mt|Ft|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|vs|ca)\.$"
 )
+_LABEL = re.compile(r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Z])(?:[).:]+(?:\s+(?P<rest>.+))?)?", re.IGNORECASE)
 _QUOTES = "\"'“”‘’«»"
 
 
@@ -68,5 +69,21 @@ def concluding(*chain: str) -> str:
 
 
 def as_choice(answer: str, choices: Sequence[str]) -> str:
-    """The choice that ``answer`` names, whatever its case and punctuation; ``answer`` itself where it names none."""
-    return next((choice for choice in choices if normalized(choice) == normalized(answer)), answer)
+    """The choice that ``answer`` names; ``answer`` itself where it names none.
+
+    By its text, whatever its case and punctuation; by its label ("B", "(b)", "option B", "B) mall"; A is the first); or by its
+    first sentence, where ``short_answer`` has left no more of it and no other choice begins alike.
+    """
+    if not choices or answer in choices:
+        return answer
+    form = normalized(answer)
+    equal = next((choice for choice in choices if form and normalized(choice) == form), None)
+    if equal is not None:
+        return equal
+    labelled = _LABEL.fullmatch(answer.strip())
+    if labelled and (position := ord(labelled["label"].upper()) - ord("A")) < len(choices):
+        named, rest = choices[position], normalized(labelled["rest"] or "")
+        if not rest or rest == normalized(named):
+            return named
+    begun = {choice for choice in choices if form and normalized(short_answer(choice)) == form}
+    return begun.pop() if len(begun) == 1 else answer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
-from gnothi.evaluation.metrics import METRICS, accuracy, exact_match, f1, normalise, score
+from gnothi.evaluation.metrics import METRICS, accuracy, chosen, exact_match, f1, normalise, refuses, score
 from gnothi.evaluation.metrics.yes_no import verdict
 from tests.evaluation.metrics import official
 
@@ -141,3 +141,50 @@ def test_accuracy_on_recorded_outcomes(name: str, shared_data: Path) -> None:
     always = [accuracy(row["one_retrieval"], row["answers"]) for row in rows]
     oracle = [max(pair) for pair in zip(never, always, strict=True)]
     assert tuple(round(sum(values) / len(rows), 3) for values in (never, always, oracle)) == RECORDED[name]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("the Mall", "mall"),
+        ("B", "bank"),
+        ("It is the bank, of course", "bank"),
+        ("the strip mall", "strip mall"),
+        ("bank or mall", ""),
+        ("smallish", ""),
+        ("embankment", ""),
+        ("", ""),
+    ],
+)
+def test_which_choice_an_answer_names(answer: str, expected: str) -> None:
+    assert chosen(answer, ("mall", "bank", "strip mall")) == expected
+
+
+def test_accuracy_among_choices() -> None:
+    choices = ("work", "homework")
+    assert score("homework", ("work",))["accuracy"] == 1  # contained
+    assert score("homework", ("work",), choices) == {"em": 0, "f1": 0, "accuracy": 0}
+    assert score("I say homework", ("homework",), choices) == {"em": 0, "f1": pytest.approx(0.5), "accuracy": 1}
+    assert score("labour", ("work", "labour"), choices)["accuracy"] == 1  # an alias that is no choice
+    assert score("work", (), choices) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ("", True),
+        ("Unknown.", True),
+        ("I don't know", True),
+        ("I don’t know who that was.", True),
+        ("It is impossible to know.", True),
+        ("The question cannot be answered", True),
+        ("I have no comment", True),
+        ("Unknown Pleasures", False),
+        ("Paris", False),
+        ("She said: I don't know", False),
+        ("no", False),
+    ],
+)
+def test_refusals(answer: str, refused: bool) -> None:
+    assert refuses(answer) == refused
+    assert score(answer, (), answerable=False) == dict.fromkeys(METRICS, float(refused))

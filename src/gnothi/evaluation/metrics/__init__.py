@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gnothi.evaluation.metrics.accuracy import accuracy
+from gnothi.evaluation.metrics.choice import chosen
 from gnothi.evaluation.metrics.exact_match import exact_match
 from gnothi.evaluation.metrics.f1 import f1
 from gnothi.evaluation.metrics.normalise import normalise
+from gnothi.evaluation.metrics.refusal import refuses
 
 Metric = Callable[[str, Sequence[str]], float]
 
@@ -15,9 +17,18 @@ METRICS: Mapping[str, Metric] = {"em": exact_match, "f1": f1, "accuracy": accura
 """Name in rows and summaries -> function of (answer, gold answers) with a value in [0, 1]."""
 
 
-def score(answer: str, golds: Sequence[str]) -> dict[str, float]:
-    """Every metric of one answer; empty where there is no gold answer to hold it against."""
-    return {name: metric(answer, golds) for name, metric in METRICS.items()} if golds else {}
+def score(answer: str, golds: Sequence[str], choices: Sequence[str] = (), answerable: bool = True) -> dict[str, float]:
+    """Every metric of one answer; empty where there is no gold answer to hold it against.
+
+    With ``choices``, accuracy asks which of them the answer names. Where a question cannot be answered, to abstain is right and
+    everything else wrong, in every metric (as in SQuAD 2.0).
+    """
+    if not answerable:
+        return dict.fromkeys(METRICS, float(refuses(answer)))
+    scores = {name: metric(answer, golds) for name, metric in METRICS.items()} if golds else {}
+    if golds and choices:
+        scores["accuracy"] = max(scores["em"], exact_match(chosen(answer, choices) or answer, golds))
+    return scores
 
 
-__all__ = ["METRICS", "Metric", "accuracy", "exact_match", "f1", "normalise", "score"]
+__all__ = ["METRICS", "Metric", "accuracy", "chosen", "exact_match", "f1", "normalise", "refuses", "score"]
