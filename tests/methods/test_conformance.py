@@ -10,7 +10,7 @@ from gnothi import methods
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
 from gnothi.models.fake import Scripted
 from gnothi.signals import registry
-from tests.conformance.method import MethodConformance, WordRetriever
+from tests.conformance.method import FILMS, PASSAGES, MethodConformance, WordRetriever
 
 ABLATIONS: dict[str, dict[str, object]] = {
     **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
@@ -139,7 +139,10 @@ class TestFilcoByInformation(TestFilco):
 
 class TestCorrectiveRAG(MethodConformance):
     name = "crag"
-    settings: ClassVar = {"k": 14, "upper": 0.4, "strip_threshold": 0.0, "strips": 60}
+    settings: ClassVar = {"k": 30, "upper": 0.4, "strip_threshold": 0.0, "strips": 60}
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or WordRetriever(PASSAGES[: 2 * FILMS]))
 
 
 class TestSelfKnowledgeGuided(MethodConformance):

@@ -16,7 +16,7 @@ from gnothi.evaluation.run_folder import read_rows
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder, encoder_name
 from gnothi.filtering.knowledge import Experience, write_knowledge
 
-METRIC = "exact_match"
+METRIC = "em"
 
 
 class Counts(NamedTuple):
