@@ -28,7 +28,8 @@ class Informative:
     then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
     ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
     its passage's title. ``in_order``: as they stood, else the best first. At least ``at_least`` sentences are kept, of one
-    passage at most ``per_passage``; a passage of which nothing is kept is dropped. Emits Filtered with kind ``pmi`` or the task's name.
+    passage at most ``per_passage``; a passage of which nothing is kept is dropped. Emits Filtered with kind ``pmi`` or the
+    task's name.
     """
 
     judge: LanguageModel

@@ -88,12 +88,14 @@ def choose(
 
 
 def _split(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """(white space before it, sentence); a block's first sentence stands on a line of its own."""
+    """(white space before it, sentence): a row or item stands on a line of its own, a paragraph after a blank one."""
+    first = True
     for block, whole in _blocks(text):
-        gap = "\n"
+        gap = " " if first else "\n" if whole else "\n\n"
         for piece in [block] if whole else _with_words(sentences([block], language)):
             if _WORD.search(piece):
                 yield gap, collapse(piece)
+                first = False
                 gap = " " if piece[-1].isspace() else ""
 
 
