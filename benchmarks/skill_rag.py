@@ -45,13 +45,8 @@ def answer_sentence(question: Any, title: str, sentence: str) -> bool:
     (hop,) = question.metadata["hops"]
     if title != hop["subject"]:
         return False
-    forms = [re.escape(form).replace(r"\{s\}", re.escape(title)).replace(r"\{o\}", ".+") for form in _forms(BY_NAME, hop)]
-    return any(re.fullmatch(form, sentence) for form in forms)
-
-
-def _forms(by_name: Any, hop: Any) -> Sequence[str]:
-    forms: Sequence[str] = by_name[hop["relation"]].statements
-    return forms
+    forms = BY_NAME[hop["relation"]].statements
+    return any(re.fullmatch(re.escape(form.format(s=title, o="@")).replace("@", ".+"), sentence) for form in forms)
 
 
 async def scored(model: Any, retriever: Any, questions: Sequence[Any], task: str, k: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -91,6 +86,13 @@ def greatest(scores: Floats, answers: NDArray[np.bool_], keep: float = KEEP) -> 
     return float(np.nextafter(ranked[int((1 - keep) * len(ranked))], -np.inf))
 
 
+async def within(model: Any, retriever: Any, questions: Sequence[Any], task: str, k: int) -> float | None:
+    """AUROC of the scores over the sentences found for these questions."""
+    from gnothi.evaluation.statistics import auroc
+
+    return auroc(*await scored(model, retriever, questions, task, k))
+
+
 async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab
     from gnothi.evaluation.statistics import auroc, auroc_interval
@@ -102,13 +104,18 @@ async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> 
     for task in given.task:
         chosen = greatest(*await scored(model, retriever, train, task, given.k))
         scores, answers = await scored(model, retriever, held, task, given.k)
-        curve = np.unique(np.quantile(scores, np.linspace(0, 1, 201)))
+        shares = np.linspace(0, 1, 201)
+        curve = np.unique(np.concatenate([np.quantile(scores, shares), np.quantile(scores[answers], shares)]))[:-1]
         results[task] = {
             "questions": len(held),
             "sentences": len(scores),
             "answer_sentences": int(answers.sum()),
             "auroc": auroc(scores, answers),
             "auroc_interval": auroc_interval(scores, answers),
+            "auroc_by_familiarity": {
+                level: await within(model, retriever, [q for q in held if q.metadata["familiarity"] == level], task, given.k)
+                for level in ("often", "seldom", "never")
+            },
             "at_zero": rates(scores, answers, 0.0),
             "at_chosen": rates(scores, answers, chosen),
             "curve": [rates(scores, answers, float(threshold)) for threshold in curve],
@@ -130,6 +137,8 @@ async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -
     for task, threshold in chosen.items():
         runs[f"skill_rag, {task} > 0"] = ("skill_rag", {"k": given.k, "task": task})
         runs[f"skill_rag, {task} > {threshold:.2f}"] = ("skill_rag", {"k": given.k, "task": task, "threshold": threshold})
+    gated: dict[str, object] = {"k": given.k, "task": "useful", "gate": "self_report"}
+    runs["skill_rag, useful > 0, gate=self_report"] = ("skill_rag", gated)
     runs |= {f"filco, {one}": ("filco", {"k": given.k, "measure": one}) for one in ("strinc", "lexical", "cxmi")}
     runs["filco, strinc, oracle"] = ("filco", {"k": given.k, "oracle": True})
     runs["crag"] = ("crag", {"k": given.k})
@@ -279,7 +288,7 @@ def plot(results: dict[str, Any], folder: Path) -> None:
         panel.set(
             xlabel=f"{score} of “{task}” (nats); dotted: chosen", ylim=(0, 1.02), title=f"{task}, AUROC {result['auroc']:.3f}"
         )
-        panel.legend(loc="lower left", fontsize=8)
+        panel.legend(loc="center left", fontsize=8)
     figure.tight_layout()
     figure.savefig(folder / "skill-rag-filter.png", dpi=110)
     pyplot.close(figure)
@@ -293,8 +302,11 @@ def lines(document: dict[str, Any]) -> list[str]:
             for where in ("at_zero", "at_chosen"):
                 one = result[where]
                 figures = [f"{one[key]:.3f}" for key in ("threshold", "answers_kept", "distractors_dropped", "precision")]
-                rows.append([task, f"{result['auroc']:.3f}", *figures])
-        out += table(["task", "AUROC", "threshold", "answers kept", "distractors dropped", "precision"], rows)
+                by_level = [f"{area:.3f}" for area in result["auroc_by_familiarity"].values()]
+                rows.append([task, f"{result['auroc']:.3f}", *by_level, *figures])
+        out += table(
+            ["task", "AUROC", "often", "seldom", "never", "threshold", "answers kept", "distractors dropped", "precision"], rows
+        )
     for kind, runs in document.get("accuracy", {}).items():
         header = ["", "exact match", "interval", "reader's tokens", "of rag's", "passages", "ahead of rag", "p"]
         rows = []
