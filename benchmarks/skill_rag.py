@@ -7,7 +7,8 @@ Parts
             fact asked for (whether right or outdated), which is a distractor (another fact, another entity); share kept over
             the threshold, by each task ("know": PMI, "useful": log-odds)
   accuracy  exact match and the reader's prompt tokens of rag and skill_rag over the same passages, and of the baselines
-  speed     1,000 sentences scored at once and one at a time
+  speed     1,000 sentences scored at once, one at a time, and one at a time by the library's forward pass; with the model's own
+            prompts and with a general model's (renderer "plain")
   report    P("Yes, I know") against answers from memory: AUROC, calibration error before and after Platt and isotonic fits
 The chosen threshold is the greatest one that keeps 97 % of the answer sentences of 300 training questions, none of whose facts
 the test questions ask for.
@@ -210,23 +211,69 @@ def compared(outcome: Sequence[tuple[float, int, int]], rag: Sequence[tuple[floa
 # --- speed and report ------------------------------------------------------------------------------------------------
 
 
-async def speed_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
+async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
+    """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
+    from gnothi.cli import options
+    from gnothi.cli.resources import open_resources
+
+    found = {}
+    for renderer in ("auto", "plain"):
+        settings = options.read(None, [f"model.renderer={renderer}"])
+        async with open_resources(given.model, "lab", settings, ["rag"]) as resources:
+            found[renderer] = await timed(resources.model, given, renderer)
+            say(f"speed, {renderer}: {found[renderer]}")
+    return found
+
+
+async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[str, float]:
     from gnothi import lab
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
+    from gnothi.signals.self_report import KNOW
+    from gnothi.types import Prompt
 
     judge = Informative(model)
     sentences = sentences_of(lab.passages())[: given.sentences]
-    first, second, warm = lab.questions(lab.world(), "one_hop", 3)
+    first, second, third, warm = lab.questions(lab.world(), "one_hop", 4)
     await judge.scores(warm, sentences[:50])
     began = time.perf_counter()
-    together = await judge.scores(first, sentences)
-    seconds = time.perf_counter() - began
+    await judge.scores(first, sentences)
+    together = time.perf_counter() - began
     began = time.perf_counter()
-    for sentence in sentences:  # the question alone is read again for each, as it would be without a batch
-        await judge.scores(second, [sentence])
+    for sentence in sentences:
+        await model.score(Prompt(KNOW, second.text, (sentence.passage,)), ("Yes",))
     alone = time.perf_counter() - began
-    return {"sentences": len(together), "together_s": seconds, "alone_s": alone, "ratio": alone / seconds}
+    prompts = [Prompt(KNOW, third.text, (sentence.passage,)) for sentence in sentences]
+    library = by_library(given.model, renderer, prompts)
+    return {
+        "sentences": len(sentences),
+        "together_s": together,
+        "alone_s": alone,
+        "library_alone_s": library,
+        "faster_than_alone": alone / together,
+        "faster_than_library_alone": library / together,
+    }
+
+
+def by_library(spec: str, renderer: str, prompts: Sequence[Any]) -> float:
+    """Seconds that the library's own forward pass takes for the prompts, one after the other, each read whole."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from gnothi.models import rendering
+
+    folder = Path(rendering.__file__).parents[1] / "lab" / "model" if spec == "lab" else spec
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    network.eval()
+    render = rendering.Plain() if renderer == "plain" else rendering.Tagged()
+    began = time.perf_counter()
+    with torch.inference_mode():
+        for prompt in prompts:
+            ids = tokenizer(rendering.join(render.render(prompt), "Yes"), return_tensors="pt")["input_ids"]
+            logits = network(input_ids=ids[:, :-1], use_cache=False).logits
+            float(torch.log_softmax(logits[0, -1], dim=-1)[ids[0, -1]])
+    return time.perf_counter() - began
 
 
 async def report_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
@@ -321,9 +368,9 @@ def lines(document: dict[str, Any]) -> list[str]:
             ]
             rows.append([name, *cells])
         out += ["", kind, "", *table(header, rows)]
-    for part in ("speed", "report"):
-        if part in document:
-            out += ["", f"{part}: " + ", ".join(f"{key} {shown(value)}" for key, value in document[part].items())]
+    for name, figures in [*document.get("speed", {}).items(), ("report", document.get("report", {}))]:
+        if figures:
+            out += ["", f"{name}: " + ", ".join(f"{key} {shown(value)}" for key, value in figures.items())]
     return out
 
 
@@ -340,7 +387,7 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
             elif part == "accuracy":
                 document[part] = await accuracy_part(model, retriever, given)
             elif part == "speed":
-                document[part] = await speed_part(model, given)
+                document[part] = await speed_part(given)
             else:
                 document[part] = await report_part(model, given)
     return document
