@@ -84,7 +84,8 @@ def choose(
             if left is None or left > 0:
                 taken.append(place)
                 room |= {} if left is None else {source: left - 1}
-    return tuple(sorted(taken, key=ranked.index))
+    rank = {place: number for number, place in enumerate(ranked)}
+    return tuple(sorted(taken, key=rank.__getitem__))
 
 
 def _split(text: str, language: str) -> Iterator[tuple[str, str]]:
