@@ -148,7 +148,7 @@ async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -
     for kind in given.kind:
         questions = lab.questions(lab.world(), None if kind == "mix" else kind, given.n)
         reference = await knowledge(model, retriever, None if kind == "mix" else kind)
-        outcomes: dict[str, list[tuple[float, int, int]]] = {}
+        outcomes: dict[str, list[tuple[float, int, int, int]]] = {}
         for name, (method, settings) in runs.items():
             resources = {"model": model, "retriever": retriever, "reference": reference}
             outcomes[name] = await answered(methods.create(method, resources, settings), questions)
@@ -175,26 +175,26 @@ async def knowledge(model: Any, retriever: Any, kind: Any) -> Any:
     )
 
 
-async def answered(method: Any, questions: Sequence[Any]) -> list[tuple[float, int, int]]:
-    """(exact match, prompt tokens of the reader, passages read) of each question."""
+async def answered(method: Any, questions: Sequence[Any]) -> list[tuple[float, int, int, int]]:
+    """(exact match, prompt tokens of the reader, passages read, prompt tokens of all calls) of each question."""
     from gnothi.concurrency import gather
     from gnothi.evaluation.metrics import score
-    from gnothi.events import ModelCall, record
+    from gnothi.events import ModelCall, Usage, record
 
-    async def one(question: Any) -> tuple[float, int, int]:
+    async def one(question: Any) -> tuple[float, int, int, int]:
         with record() as happened:
             answer = await method(question)
         calls = [event for event in happened if isinstance(event, ModelCall) and event.operation != "score"]
-        first = next((call for call in calls if call.task == "reason"), calls[-1])
-        return score(answer.text, question.answers)["em"], first.prompt_tokens, len(answer.evidence)
+        reader = max([call.prompt_tokens for call in calls if call.task == "reason"] or [calls[-1].prompt_tokens])
+        return score(answer.text, question.answers)["em"], reader, len(answer.evidence), Usage.of(happened).prompt_tokens
 
     return await gather(*(one(question) for question in questions))
 
 
-def compared(outcome: Sequence[tuple[float, int, int]], rag: Sequence[tuple[float, int, int]]) -> dict[str, Any]:
+def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple[float, int, int, int]]) -> dict[str, Any]:
     from gnothi.evaluation.statistics import mean_interval, paired_test
 
-    matches, tokens, passages = (np.array(column, float) for column in zip(*outcome, strict=True))
+    matches, tokens, passages, everything = (np.array(column, float) for column in zip(*outcome, strict=True))
     base = np.array([one[0] for one in rag])
     test = paired_test(matches, base)
     return {
@@ -203,6 +203,7 @@ def compared(outcome: Sequence[tuple[float, int, int]], rag: Sequence[tuple[floa
         "reader_tokens": float(tokens.mean()),
         "reader_tokens_of_rag": float(tokens.sum() / sum(one[1] for one in rag)),
         "passages": float(passages.mean()),
+        "all_tokens": float(everything.mean()),
         "ahead_of_rag": test.difference,
         "p": test.p,
     }
@@ -325,7 +326,7 @@ def plot(results: dict[str, Any], folder: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(results), figsize=(5.2 * len(results), 3.8), squeeze=False)
+    figure, panels = pyplot.subplots(1, len(results), figsize=(5.2 * len(results), 3.8), squeeze=False, layout="constrained")
     for panel, (task, result) in zip(panels[0], results.items(), strict=True):
         curve = result["curve"]
         x = [one["threshold"] for one in curve]
@@ -342,8 +343,7 @@ def plot(results: dict[str, Any], folder: Path) -> None:
         panel.set(
             xlabel=f"{score} of “{task}” (nats); dotted: chosen", ylim=(0, 1.02), title=f"{task}, AUROC {result['auroc']:.3f}"
         )
-        panel.legend(loc="center left", fontsize=8)
-    figure.tight_layout()
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncol=3, fontsize=9, frameon=False)
     figure.savefig(folder / "skill-rag-filter.png", dpi=110)
     pyplot.close(figure)
 
@@ -362,13 +362,14 @@ def lines(document: dict[str, Any]) -> list[str]:
             ["task", "AUROC", "often", "seldom", "never", "threshold", "answers kept", "distractors dropped", "precision"], rows
         )
     for kind, runs in document.get("accuracy", {}).items():
-        header = ["", "exact match", "interval", "reader's tokens", "of rag's", "passages", "ahead of rag", "p"]
+        header = ["", "exact match", "interval", "reader's tokens", "of rag's", "all tokens", "passages", "ahead of rag", "p"]
         rows = []
         for name, one in runs.items():
             low, high = one["interval"]
             cells = [f"{one['exact_match']:.3f}", f"{low:.3f}-{high:.3f}", shown(one["reader_tokens"])]
             cells += [
                 f"{one['reader_tokens_of_rag']:.0%}",
+                shown(one["all_tokens"]),
                 shown(one["passages"]),
                 f"{one['ahead_of_rag']:+.3f}",
                 f"{one['p']:.2g}",
