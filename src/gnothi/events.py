@@ -134,6 +134,18 @@ class Picked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Filtered(Event):
+    """Which sentences of the passages found for a question were kept. ``kind`` names the score (pmi, ...), ``threshold`` what
+    it is held against. Each sentence is (passage id, text, score, whether it was kept); a score that is not finite is None."""
+
+    tag: ClassVar[str] = "filtered"
+    kind: str
+    question: str
+    sentences: tuple[tuple[str, str, float | None, bool], ...]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
 class QuizAnswered(Event):
     """A smaller question (``number`` from 1, references replaced) and its answer.
 

@@ -30,7 +30,17 @@ def document(*command: str) -> Any:
 
 def test_all_are_listed() -> None:
     listed = run("benchmarks").stdout
-    for name in ("uncertainty", "throughput", "memory", "scaling", "retrieval", "where_time_goes", "keqa", "black_box"):
+    for name in (
+        "uncertainty",
+        "throughput",
+        "memory",
+        "scaling",
+        "retrieval",
+        "where_time_goes",
+        "keqa",
+        "black_box",
+        "skill_rag",
+    ):
         assert f"{name} " in listed
     assert "_shared" not in listed
 
@@ -88,6 +98,18 @@ def test_black_box() -> None:
     found = json.loads(done.stdout)
     assert found["seakr, gram"]["n"] == 6
     assert found["rag, text only"]["calls"] == 1
+
+
+@pytest.mark.slow
+def test_skill_rag(tmp_path: Path) -> None:
+    done = run("benchmarks.skill_rag", "--n", "24", "--k", "3", "--sentences", "10", "--plots", str(tmp_path), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["accuracy"]["one_hop"]["rag"]["reader_tokens_of_rag"] == 1.0
+    assert found["filter"]["useful"]["auroc"] > 0.9
+    assert found["speed"]["plain"]["sentences"] == 10
+    assert 0 < found["report"]["ece_platt"] < 1
+    assert [path.name for path in tmp_path.iterdir()] == ["skill-rag-filter.png"]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gnothi.cli.steps import Steps, show_answer
-from gnothi.events import Decided, Decomposed, Drafted, Event, QuizAnswered, Ranked, Searched, Usage
+from gnothi.events import Decided, Decomposed, Drafted, Event, Filtered, QuizAnswered, Ranked, Searched, Usage
 from gnothi.types import Answer, Passage, ScoredPassage
 from tests.cli.recorded import ANSWER, EVENTS, QUIZZES
 
@@ -154,3 +154,28 @@ def test_an_answer_from_memory_says_so() -> None:
     output = shown(Drafted("Corda.", -6.5), answer=replace(ANSWER, evidence=(), rationale=""))
     assert "none: nothing was retrieved" in output
     assert "(no answer)" in shown(answer=Answer(""))
+
+
+FILTERED = Filtered(
+    "pmi",
+    "Where was Ada born?",
+    (("p1", "Ada was born in Corda.", 3.214, True), ("p1", "She paints.", -0.5, False), ("p2", "It rains.", None, False)),
+    0.0,
+)
+
+
+def test_sentences_that_were_kept() -> None:
+    found = Searched("q", (ScoredPassage(Passage("p1", "...", "Ada Bram"), 1.0),), 0.0)
+    lines = shown(found, FILTERED).splitlines()[-2:]
+    assert [line.strip() for line in lines] == [
+        "filter   1 of 3 sentences kept (pmi, above 0.00)",
+        "*   3.21  Ada Bram: Ada was born in Corda.",
+    ]
+    traced = shown(found, FILTERED, trace=True)
+    assert "-0.50  Ada Bram: She paints." in traced
+    assert "-  p2: It rains." in traced
+
+
+def test_it_says_when_nothing_was_kept() -> None:
+    nothing = replace(FILTERED, sentences=tuple((*one[:3], False) for one in FILTERED.sentences))
+    assert "0 of 3 sentences kept (pmi, above 0.00): nothing to read, answer from memory" in shown(nothing, width=120)

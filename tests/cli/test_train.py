@@ -1,4 +1,4 @@
-"""``gnothi train utility-reference`` with a scripted model in place of the laboratory's."""
+"""``gnothi train`` with a scripted model in place of the laboratory's."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gnothi import lab
 from gnothi.filtering.reference import HEADER, LABELS, open_reference
 from gnothi.lab.questions import facts_needed
 from gnothi.models.fake import Scripted
+from tests.cli.conftest import KNOWN, covered_fact
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -119,3 +120,27 @@ def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path)
     undisturbed = gnothi_json(*arguments, "--out", str(tmp_path / "undisturbed"))
     assert resumed == undisturbed
     assert (out / LABELS).read_bytes() == (tmp_path / "undisturbed" / LABELS).read_bytes()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    run, known = str(tmp_path / "run"), str(tmp_path / "known")
+    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known)
+    assert (code, said) == (2, "")
+    assert "gnothi eval" in err
+    questions = tmp_path / "questions.jsonl"
+    _, true, asked = covered_fact()
+    lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}]
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
+    code, said, _ = gnothi("train", "knowledge-reference", run, "--out", known)
+    assert code == 0
+    assert "1 known, 1 unknown, 0 left out" in said
+    counts = gnothi_json("train", "knowledge-reference", run, "--out", known)
+    assert counts == {"known": 1, "unknown": 1, "undecided": 0}
+    settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
+    code, said, _ = gnothi("ask", asked, *settings)
+    assert code == 0
+    assert "neighbours 1.00 > 0.50: unsure, retrieve" in said
+    assert true in said
+    assert "holds no knowledge reference" in gnothi("ask", asked, "--method", "skr", "--set", f"reference={tmp_path}")[2]

@@ -171,9 +171,11 @@ class MethodConformance:
     silence: ClassVar[str] = ""
     choosing: ClassVar[tuple[str, ...]] = ("reason", "answer", "know")
 
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}
+
     def make(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> Method:
-        resources = {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}
-        return methods.create(self.name, resources, self.settings)
+        return methods.create(self.name, self.resources(model, retriever), self.settings)
 
     def test_is_a_frozen_dataclass_that_describes_itself(self) -> None:
         method = self.make()
@@ -193,7 +195,7 @@ class MethodConformance:
     def test_its_settings_survive_being_written_and_read(self) -> None:
         method = self.make()
         texts = {key: config.as_text(value) for key, value in config.resolved(method).items()}
-        again = methods.create(self.name, {"model": Scripted(reader), "retriever": WordRetriever()}, texts)
+        again = methods.create(self.name, self.resources(), texts)
         assert config.resolved(again) == config.resolved(method)
 
     async def test_answers(self) -> None:

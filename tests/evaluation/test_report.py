@@ -240,6 +240,8 @@ def test_quizzes_can_be_followed() -> None:
         events.Decomposed("Where?", ("Where?",), used=False),
         events.Grouped("Who?", (("Mira", 2), ("Ann", 1)), 1, 5),
         events.Picked("useful", "Who?", (film,), (dish,)),
+        events.Filtered("pmi", "Who?", (("f", "Mira made it.", 3.2, True), ("f", "It rains.", None, False)), 0.0),
+        events.Filtered("pmi", "Who?", (("f", "It rains.", -1.0, False),), 0.0),
         events.QuizAnswered(1, "Who?", "Mira", "passages"),
         events.Summarised("Where?", ("Mira made it.",), "So the answer is Kestrel.", "Kestrel"),
     ]
@@ -248,6 +250,8 @@ def test_quizzes_can_be_followed() -> None:
         ("not split: no list that could be used", ("1. Where?",)),
         ("tried “Who?” 4 times of 5", ("2 × Mira", "1 × Ann", "1 × unknown")),
         ("useful for “Who?”: 1 of 2", ("Velkarra: Velkarra was made by Mira.",)),
+        ("kept 1 of 2 sentences (pmi, threshold 0.000)", ("3.200 Mira made it.",)),
+        ("kept none of 1 sentences (pmi, threshold 0.000)", ()),
         ("quiz 1 answered (passages): Mira", ("Who?",)),
         ("summarised: Kestrel", ("Mira made it.", "So the answer is Kestrel.")),
     ]

@@ -7,8 +7,10 @@ from typing import ClassVar
 import pytest
 
 from gnothi import methods
+from gnothi.filtering.knowledge import Experience, KnowledgeReference
+from gnothi.models.fake import Scripted
 from gnothi.signals import registry
-from tests.conformance.method import MethodConformance
+from tests.conformance.method import FILMS, PASSAGES, MethodConformance, WordRetriever
 
 ABLATIONS: dict[str, dict[str, object]] = {
     **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
@@ -108,6 +110,48 @@ class TestKEQAWithoutAssessment(TestKEQA):
 
 class TestKEQAWithoutPicking(TestKEQA):
     settings: ClassVar = {"pick": False, "schedule": "at_once", "k": 1}
+
+
+class TestSkillRAG(MethodConformance):
+    """With enough passages for both hops. Its judge knows the answer only from both facts at once, so that the sentences
+    are judged by their use."""
+
+    name = "skill_rag"
+    settings: ClassVar = {"k": 30, "task": "useful", "at_least": 60}
+
+
+class TestSkillRAGShort(TestSkillRAG):
+    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "in_order": False, "titles": False}
+
+
+class TestSkillRAGGated(TestSkillRAG):
+    settings: ClassVar = {"k": 30, "at_least": 60, "gate": "self_report"}
+
+
+class TestFilco(MethodConformance):
+    name = "filco"
+    settings: ClassVar = {"k": 30, "spans": None, "measure": "lexical", "threshold": -1.0}
+
+
+class TestFilcoByInformation(TestFilco):
+    settings: ClassVar = {"k": 30, "spans": None, "measure": "cxmi", "threshold": -1.0, "reason": False}
+
+
+class TestCorrectiveRAG(MethodConformance):
+    name = "crag"
+    settings: ClassVar = {"k": 30, "upper": 0.4, "strip_threshold": 0.0, "strips": 60}
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or WordRetriever(PASSAGES[: 2 * FILMS]))
+
+
+class TestSelfKnowledgeGuided(MethodConformance):
+    name = "skr"
+    settings: ClassVar = {"k": 30}
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        known = [Experience("Who wrote Emma?", True), Experience("Where was the director of the film Ulm born?", False)]
+        return {**super().resources(model, retriever), "reference": KnowledgeReference([known[0]] * 3 + [known[1]] * 20)}
 
 
 def test_every_method_is_in_this_file() -> None:

@@ -12,8 +12,10 @@ from typing import Any, cast
 import pytest
 
 from gnothi import methods
+from gnothi.methods.reader import ReaderSettings
 
 ROOT = Path(__file__).parents[2]
+READER = {item.name for item in fields(ReaderSettings)}  # shared; they stand beside those of skill_rag
 
 
 def test_the_guide_runs() -> None:
@@ -37,7 +39,17 @@ def test_every_method_is_in_guide_and_papers(name: str) -> None:
         assert f"`{name}`" in (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "left_out"), [("seakr", {"reason", "query"}), ("keqa", set())])
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        ("seakr", {"reason", "query"}),
+        ("keqa", set()),
+        ("skill_rag", set()),
+        ("filco", READER),
+        ("crag", READER),
+        ("skr", READER),
+    ],
+)
 def test_every_setting_stands_beside_the_papers_number(name: str, left_out: set[str]) -> None:
     text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     ours = {item.name for item in fields(cast("Any", methods.find(name)))} - {"model", "retriever"} - left_out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.queries import query_from_draft
+from gnothi.methods.queries import keywords, query_from_draft
 from gnothi.types import Generation, Token
 
 SURE, UNSURE = math.log(0.95), math.log(0.5)
@@ -72,3 +72,15 @@ def test_a_query_is_made_of_the_drafts_words_and_grows_as_certainty_falls(
         assert all(word in generation.text for word in strict.split())
         assert len(strict.split()) <= len(loose.split()) or loose == question
     assert strict or not question
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Where was the painter Mira Tolven born?", "painter Mira Tolven born"),
+        ("Who founded The Who?", "founded The Who"),
+        ("What is it?", "What is it?"),
+    ],
+)
+def test_keywords(question: str, expected: str) -> None:
+    assert keywords(question) == expected

@@ -19,6 +19,12 @@ Of a question that is split into several (KEQA):
       solved   2 Corda (from passages)
       notes    Ada Bram directed The Paper Kite.
 
+Of passages whose sentences are filtered (SKILL-RAG):
+
+      search   Where was Ada Bram born? (3 passages, 2 ms)
+      filter   1 of 9 sentences kept (pmi, above 0.00)
+               *   3.21  Ada Bram: Ada Bram was born in Corda.
+
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
 
@@ -33,6 +39,7 @@ from gnothi.events import (
     Decomposed,
     Drafted,
     Event,
+    Filtered,
     Grouped,
     ModelCall,
     Picked,
@@ -89,6 +96,8 @@ class Steps:
                 self._grouped(event)
             case Picked():
                 self._picked(event)
+            case Filtered():
+                self._filtered(event)
             case QuizAnswered():
                 source = _SOURCES.get(event.source, event.source)
                 self._line("solved", f"{event.number} {event.answer} ({source})", style="bold")
@@ -130,6 +139,18 @@ class Steps:
         for mark, style, passages in (("*", "green", event.kept), (" ", "dim", event.dropped if self._trace else ())):
             for passage in passages:
                 self._cut("", _entry(passage.title, passage.text), style, f"  {mark} ")
+
+    def _filtered(self, event: Filtered) -> None:
+        kept = sum(stays for *_, stays in event.sentences)
+        outcome = (
+            f"{kept} of {_counted(len(event.sentences), 'sentence')} kept ({event.kind}, above {_number(event.threshold)})"
+        )
+        self._line("filter", outcome if kept else f"{outcome}: nothing to read, answer from memory")
+        for source, text, score, stays in event.sentences:
+            if stays or self._trace:
+                entry = _entry(self._titles.get(source, source), text)
+                mark, style = ("*", "green") if stays else (" ", "dim")
+                self._cut("", entry, style, f"{mark} {_number(score):>6}  ")
 
     def _searched(self, event: Searched) -> None:
         self._titles |= {found.passage.id: found.passage.title for found in event.passages}

@@ -139,6 +139,45 @@ def utility_reference(
     return SOME_FAILED if header["failures"] else 0
 
 
+@train.command("knowledge-reference")
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="Folder of the reference.")
+@click.option("--memory", default="direct", show_default=True, help="The run's method that answers from memory.")
+@click.option("--retrieval", default="rag", show_default=True, help="The run's method that retrieves.")
+@click.option(
+    "--encoder",
+    default="lexical",
+    show_default=True,
+    metavar="lexical|PATH|HUB-ID",
+    help="What the reference is searched with: words, or a sentence-transformers model.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: how many questions of each kind.")
+def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encoder: str, as_json: bool) -> int:
+    """Tell known from unknown training questions, for the method skr (SKR, section 3), by a RUN over them.
+
+    \b
+    gnothi eval lab-train --method direct,rag --out runs/train
+    gnothi train knowledge-reference runs/train --out known
+    gnothi eval lab --method skr --set reference=known --out runs/skr
+
+    A question is known where the model answered it rightly from memory, unknown where only retrieval led to the right answer;
+    one that neither did says nothing and is left out.
+    """
+    from gnothi.training.knowledge_reference import build
+
+    counts = build(run, out, memory, retrieval, encoder)
+    if as_json:
+        terminal.print_json(counts._asdict())
+        return 0
+    rows = [
+        ("questions", f"{counts.known:,} known, {counts.unknown:,} unknown, {counts.undecided:,} left out (neither was right)"),
+        ("encoder", encoder),
+        ("reference", str(out)),
+    ]
+    click.echo("\n".join(terminal.definitions(rows, indent=0)))
+    return 0
+
+
 def _refuse_test_questions(dataset: str) -> None:
     from gnothi.cli.resources import LAB, LAB_TRAINING
 

@@ -87,6 +87,13 @@ def _picked(event: Mapping[str, Any]) -> Step:
     return Step("picked", f"{event['kind']} for “{_cut(event['question'], 120)}”: {len(kept)} of {found}", tuple(kept))
 
 
+def _filtered(event: Mapping[str, Any]) -> Step:
+    sentences = event["sentences"]
+    kept = [f"{_number(score)} {_cut(text, 160)}" for _, text, score, stays in sentences if stays]
+    outcome = f"kept {len(kept)} of {len(sentences)} sentences" if kept else f"kept none of {len(sentences)} sentences"
+    return Step("filtered", f"{outcome} ({event['kind']}, threshold {_number(event['threshold'])})", tuple(kept))
+
+
 def _quiz_answered(event: Mapping[str, Any]) -> Step:
     title = f"quiz {event['number']} answered ({event['source']}): {_cut(event['answer'], 160)}"
     return Step("quiz_answered", title, (_cut(event["question"]),))
@@ -107,6 +114,7 @@ _READERS = {
     "decomposed": _decomposed,
     "grouped": _grouped,
     "picked": _picked,
+    "filtered": _filtered,
     "quiz_answered": _quiz_answered,
     "summarised": _summarised,
 }

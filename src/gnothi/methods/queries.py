@@ -43,6 +43,13 @@ def query_from_draft(draft: Generation, question: str, previous: str = "", certa
     return " ".join(kept) or question
 
 
+def keywords(question: str) -> str:
+    """The question without its function words; the question where nothing is left."""
+    shown = [_EDGES.sub("", word) for word in question.split()]
+    kept = [word for number, word in enumerate(shown) if word and not _is_function_word(word, first=number == 0)]
+    return " ".join(kept) or question
+
+
 def _is_function_word(word: str, first: bool) -> bool:
     """A capital within a sentence makes a name of it: the band The Who, the month May, the US."""
     return word.casefold().replace("’", "'") in _FUNCTION_WORDS and (first or word[0].islower() or word in ("I", "A"))

@@ -13,6 +13,7 @@ from typing import Any, cast
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.demonstrations import DemonstrationSource
+from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.signals import registry as signals
 from gnothi.types import Capabilities
@@ -24,12 +25,17 @@ _METHODS: Mapping[str, str] = {
     "ircot": "gnothi.methods.ircot:IRCoT",
     "seakr": "gnothi.methods.seakr:SeaKR",
     "keqa": "gnothi.methods.keqa:KEQA",
+    "skill_rag": "gnothi.methods.skill_rag:SkillRAG",
+    "filco": "gnothi.methods.filco:Filco",
+    "crag": "gnothi.methods.crag:CorrectiveRAG",
+    "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
     DemonstrationSource: "a utility reference",
+    KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
 }
 """What a method's field may hold, and what a user names in its place."""
 
@@ -133,6 +139,10 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
         if given.get(field_name) is None:
             flag = _FLAGS.get(field_name, f"--{field_name}")
             raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
+    for item in fields(cast("Any", find(name))):
+        if item.metadata.get("required") and given.get(item.name) is None:
+            what = _PROTOCOLS[resources_of(name)[item.name]]
+            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with --set {item.name}=PATH.")
     return {field_name: given[field_name] for field_name in resources_of(name) if given.get(field_name) is not None}
 
 

@@ -28,9 +28,11 @@ def setting(default: T, help: str, at_least: float | None = None, at_most: float
     return field(default=default, metadata=metadata)
 
 
-def resource(help: str) -> Any:
-    """A field for a model (or another resource) that a method can do without; ``help`` says what it would be for."""
-    return field(default=None, metadata={"help": help})
+def resource(help: str, required: bool = False) -> Any:
+    """A field for a model (or another resource) that a user names like a setting; ``help`` says what it is for.
+
+    A method can do without it, unless it is ``required``: then it is not made without one, though it can be described."""
+    return field(default=None, metadata={"help": help, "required": required})
 
 
 def check_ranges(method: Any) -> None:

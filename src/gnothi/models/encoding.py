@@ -32,14 +32,23 @@ class Encoder:
 
     def continuations(self, text: str, ids: Sequence[int], continuations: Sequence[str]) -> list[list[int]]:
         """Tokens of each continuation as they follow those of the prompt ``text``, which are ``ids``."""
-        if not continuations:
-            return []
-        joint = self.encode([join(text, continuation) for continuation in continuations])
-        alone = self._tokenizer(list(continuations), add_special_tokens=False)["input_ids"]
-        return [
-            whole[len(ids) :] if whole[: len(ids)] == list(ids) else list(part)
-            for whole, part in zip(joint, alone, strict=True)
-        ]
+        return self.continuations_of([text], [ids], [continuations])[0]
+
+    def continuations_of(
+        self, texts: Sequence[str], ids: Sequence[Sequence[int]], continuations: Sequence[Sequence[str]]
+    ) -> list[list[list[int]]]:
+        """``continuations`` of many prompts at a time: the tokenizer is quicker over one long list than over short ones."""
+        given = [(number, one) for number, several in enumerate(continuations) for one in several]
+        found: list[list[list[int]]] = [[] for _ in texts]
+        if not given:
+            return found
+        joint = self.encode([join(texts[number], one) for number, one in given])
+        distinct = list(dict.fromkeys(one for _, one in given))
+        alone = dict(zip(distinct, self._tokenizer(distinct, add_special_tokens=False)["input_ids"], strict=True))
+        for (number, one), whole in zip(given, joint, strict=True):
+            start = list(ids[number])
+            found[number].append(whole[len(start) :] if whole[: len(start)] == start else list(alone[one]))
+        return found
 
 
 def end_tokens(*sources: Any) -> tuple[int, ...]:

@@ -125,13 +125,18 @@ class TransformersBackend:
                 rendered.append((job, self._renderer.render(job.request.prompt)))
             except Exception as error:  # noqa: BLE001 - a prompt that a template refuses is that request's failure alone
                 job.finish(error)
-        scores: list[tuple[Job[Request, Result], Score, list[int], list[list[int]]]] = []
-        for (job, text), ids in zip(rendered, self._encoder.encode([text for _, text in rendered]), strict=True):
+        texts = [text for _, text in rendered]
+        encoded = self._encoder.encode(texts)
+        asked = [() if isinstance(job.request, Continue) else job.request.continuations for job, _ in rendered]
+        continuations = self._encoder.continuations_of(texts, encoded, asked)
+        scores: list[Scored] = []
+        for (job, _), ids, tokens in zip(rendered, encoded, continuations, strict=True):
             try:
                 if isinstance(job.request, Continue):
                     self._engine.submit(self._task(job, job.request, ids))
                 else:
-                    scores.append((job, job.request, ids, self._continuations(job.request, text, ids)))
+                    self._check_length(len(ids) + max(map(len, tokens), default=0))
+                    scores.append((job, job.request, ids, tokens))
             except UsageError as error:
                 job.finish(error)
         if scores:
@@ -154,11 +159,6 @@ class TransformersBackend:
     def _check_length(self, tokens: int) -> None:
         if self._context is not None and tokens > self._context:
             raise PromptTooLong(self.name, tokens, self._context)
-
-    def _continuations(self, request: Score, text: str, ids: list[int]) -> list[list[int]]:
-        tokens = self._encoder.continuations(text, ids, request.continuations)
-        self._check_length(len(ids) + max(map(len, tokens), default=0))
-        return tokens
 
     def _score(self, items: Sequence[Scored]) -> None:
         waiting = deque(_by_length(items, self._engine.limits.prefill))

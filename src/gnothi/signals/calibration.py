@@ -1,11 +1,15 @@
-"""Choosing a threshold from scores with known outcomes."""
+"""From scores with known outcomes to a threshold, or to probabilities."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gnothi.errors import InvalidInput
+
+Floats = NDArray[np.float64]
 
 
 def balanced_threshold(scores: ArrayLike, wrong: ArrayLike) -> float:
@@ -35,3 +39,76 @@ def balanced_threshold(scores: ArrayLike, wrong: ArrayLike) -> float:
     balance = caught + spared
     best = np.flatnonzero(balance >= balance.max() - 1e-12)
     return float(cuts[best[np.argmax(np.diff(distinct)[best])]])
+
+
+@dataclass(frozen=True, slots=True)
+class Platt:
+    """P(right) = 1 / (1 + exp(-(slope x score + intercept))) (Platt 1999)."""
+
+    slope: float
+    intercept: float
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """Probabilities in [0, 1], of the shape of ``scores``."""
+        z = self.slope * np.asarray(scores, dtype=np.float64) + self.intercept
+        return np.asarray(0.5 * (1.0 + np.tanh(z / 2)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic:
+    """A step function that never falls: at each of ``knots`` (rising, shape (m,)) it takes the value of ``heights``
+    (Zadrozny and Elkan 2002)."""
+
+    knots: Floats
+    heights: Floats
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """Probabilities in [0, 1], of the shape of ``scores``: that of the last knot at or below each, else of the first."""
+        place = np.searchsorted(self.knots, np.asarray(scores, dtype=np.float64), side="right") - 1
+        return np.asarray(self.heights[np.maximum(place, 0)], dtype=np.float64)
+
+
+def fit_platt(scores: ArrayLike, right: ArrayLike) -> Platt:
+    """The logistic curve of scores (higher: surer; for P("Yes") its log-odds) with known outcomes, both of shape (n,).
+
+    Outcomes count as (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2) instead of 1 and 0, as Platt proposes, so that clean separation gives
+    a finite slope. Raises InvalidInput unless both outcomes occur and all scores are finite.
+    """
+    from scipy import optimize
+
+    x, y = _outcomes(scores, right)
+    centre, scale = x.mean(), x.std() or 1.0
+    z = (x - centre) / scale
+    target = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / ((~y).sum() + 2))
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        slope, intercept = parameters
+        logits = slope * z + intercept
+        wrong = 0.5 * (1.0 + np.tanh(logits / 2)) - target
+        value = (np.logaddexp(0, logits) - target * logits).mean()
+        return float(value), np.array([(wrong * z).mean(), wrong.mean()])
+
+    slope, intercept = optimize.minimize(loss, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-7}).x
+    return Platt(float(slope / scale), float(intercept - slope * centre / scale))
+
+
+def fit_isotonic(scores: ArrayLike, right: ArrayLike) -> Isotonic:
+    """The least-squares step function of scores (higher: surer) with known outcomes, both of shape (n,).
+
+    Raises InvalidInput unless both outcomes occur and all scores are finite."""
+    from scipy import optimize
+
+    x, y = _outcomes(scores, right)
+    knots, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    shares = np.bincount(inverse, weights=y) / counts
+    return Isotonic(knots, np.asarray(optimize.isotonic_regression(shares, weights=counts).x))
+
+
+def _outcomes(scores: ArrayLike, right: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=bool)
+    if x.shape != y.shape or x.ndim != 1 or not y.any() or y.all() or not np.isfinite(x).all():
+        raise InvalidInput(
+            f"cannot calibrate: got {x.shape} scores ({int((~np.isfinite(x)).sum())} not finite) with {y.shape} outcomes "
+            f"({int(y.sum())} right), expected one finite score per outcome, and right and wrong ones."
+        )
+    return x, y

@@ -29,7 +29,7 @@ def split(blocks: Iterable[str], words: int) -> Iterator[str]:
     previous: list[Piece] = []
     current: list[Piece] = []
     length = 0
-    for piece, size in _pieces(_sentences(blocks), words):
+    for piece, size in _pieces(sentences(blocks), words):
         if length + size > words and length:
             if previous:
                 yield _text(previous)
@@ -50,11 +50,13 @@ def count_words(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
-def _sentences(blocks: Iterable[str]) -> Iterator[str]:
-    """Sentences with their white space; joined they are the text. The last one of a slice may go on in the next."""
+def sentences(blocks: Iterable[str], language: str = _LANGUAGE) -> Iterator[str]:
+    """Sentences with their white space; joined they are the text. The last one of a slice may go on in the next.
+
+    ``language`` is a code like "en" or "de": which abbreviations and ordinal numbers do not end a sentence."""
     held = ""
     for text in _slices(blocks):
-        *whole, held = _segments(held, text)
+        *whole, held = _segments(held, text, language)
         yield from whole
     yield held
 
@@ -70,16 +72,16 @@ def _slices(blocks: Iterable[str]) -> Iterator[str]:
     yield held
 
 
-def _segments(held: str, more: str) -> list[str]:
+def _segments(held: str, more: str, language: str) -> list[str]:
     """The segmenter's sentences. It loses line ends in texts over about 8,000 bytes (sentencex 1.0.32), so it gets no such
     text, and is held to giving back what it got."""
     from sentencex import segment
 
     text = held + more
     if len(text.encode("utf-8", "replace")) > _SEGMENTER_BYTES:
-        return [held, *_segments("", more)]
-    sentences: list[str] = segment(_LANGUAGE, text)
-    return sentences if sentences and "".join(sentences) == text else [text]
+        return [held, *_segments("", more, language)]
+    found: list[str] = segment(language, text)
+    return found if found and "".join(found) == text else [text]
 
 
 def _pieces(sentences: Iterable[str], words: int) -> Iterator[Piece]:

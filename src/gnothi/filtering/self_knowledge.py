@@ -1,0 +1,99 @@
+"""Self-knowledge as a filter: keep the sentences that make the model surer that it knows (SKILL-RAG, section 4.3).
+
+PMI(s) = log P("Yes" | s, question) - log P("Yes" | question), where "Yes" begins the reply to the question whether the model
+knows the answer. A sentence above the threshold stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
+from gnothi.protocols import LanguageModel
+from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE
+from gnothi.types import Passage, Prompt, Question, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Informative:
+    """Scores every sentence of every passage, all at a time, and keeps those whose score exceeds ``threshold`` (in nats).
+
+    With the task ``know`` the score is the PMI. Any other ``task`` is one about a passage, which has no answer without one:
+    then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
+    ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
+    its passage's title. ``in_order``: as they stood, else the best first. At least ``at_least`` sentences are kept, of one
+    passage at most ``per_passage``; a passage of which nothing is kept is dropped. Emits Filtered with kind ``pmi`` or the
+    task's name.
+    """
+
+    judge: LanguageModel
+    task: Task = KNOW
+    threshold: float = 0.0
+    normalise: bool = False
+    titles: bool = True
+    in_order: bool = True
+    at_least: int = 0
+    per_passage: int | None = None
+    language: str = LANGUAGE
+
+    async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        sentences = sentences_of(passages, self.language)
+        scores = await self.scores(question, sentences)
+        best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)
+        kind = "pmi" if self.task.name == KNOW.name else self.task.name
+        events.emit(filtered(kind, question, sentences, scores, set(best), self.threshold))
+        return rejoined(sentences[place] for place in (sorted(best) if self.in_order else best))
+
+    async def scores(self, question: Question, sentences: Sequence[Sentence]) -> list[float]:
+        """The score of each sentence, in order."""
+        if not sentences:
+            return []
+        alone = Prompt(self.task, question.text, choices=question.choices)
+        shown = [replace(alone, passages=(self._shown(sentence),)) for sentence in sentences]
+        if self.task.name != KNOW.name:
+            return await gather(*(self._log_odds(prompt) for prompt in shown))
+        before, *after = await gather(*(self._log_yes(prompt) for prompt in (alone, *shown)))
+        return [pmi(one, before) for one in after]
+
+    def _shown(self, sentence: Sentence) -> Passage:
+        return sentence.passage if self.titles else replace(sentence.passage, title="")
+
+    async def _log_yes(self, prompt: Prompt) -> float:
+        if not self.normalise:
+            return (await self.judge.score(prompt, (AFFIRMATIVE,)))[0].logprob
+        yes, no = await self._replies(prompt)
+        return log_share(yes, no)
+
+    async def _log_odds(self, prompt: Prompt) -> float:
+        return pmi(*await self._replies(prompt))
+
+    async def _replies(self, prompt: Prompt) -> tuple[float, float]:
+        yes, no = await self.judge.score(prompt, (AFFIRMATIVE, NEGATIVE))
+        return yes.logprob, no.logprob
+
+
+def pmi(informed: float, uninformed: float) -> float:
+    """The difference of two log-probabilities; 0 where both are impossible."""
+    return 0.0 if informed == uninformed else informed - uninformed
+
+
+def log_share(one: float, other: float) -> float:
+    """The log-probability of ``one`` among the two; log 1/2 where both are impossible."""
+    return math.log(0.5) if one == other == -math.inf else one - float(np.logaddexp(one, other))
+
+
+def filtered(
+    kind: str, question: Question, sentences: Sequence[Sentence], scores: Sequence[float], kept: set[int], threshold: float
+) -> events.Filtered:
+    """The event of a filter of sentences; ``kept`` are places."""
+    judged = tuple(
+        (one.source.id, one.text, score if math.isfinite(score) else None, place in kept)
+        for place, (one, score) in enumerate(zip(sentences, scores, strict=True))
+    )
+    return events.Filtered(kind, question.text, judged, threshold)

@@ -1,0 +1,95 @@
+"""CRAG: corrective retrieval-augmented generation (Yan et al. 2024, arXiv 2401.15884).
+
+An evaluator grades what was found: correct, it is refined; incorrect, it gives way to a search elsewhere; ambiguous, both.
+The paper searches the web there; here it is a second search of an index, with keywords. Its evaluator is a fine-tuned T5; here
+it is a model's P("Yes") when asked whether a passage is useful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi import events
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.filtering.evaluator import relevance
+from gnothi.filtering.self_knowledge import filtered
+from gnothi.filtering.sentences import choose, rejoined, sentences_of
+from gnothi.methods.prompts import USEFUL, require_text
+from gnothi.methods.queries import keywords
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.types import Answer, Capabilities, Passage, Question
+
+SCORING = Capabilities(scoring=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectiveRAG(ReaderSettings):
+    """Grades what was found: refines it, looks elsewhere, or does both."""
+
+    model: LanguageModel
+    retriever: Retriever
+    evaluator: LanguageModel | None = resource("Model that grades passages.")
+    elsewhere: Retriever | None = resource("Index searched in place of the web.")
+    k: int = setting(5, "Passages to retrieve, and again to retrieve elsewhere.", at_least=1)
+    upper: float = setting(0.5, "Correct: a passage is graded above this.", at_least=0.0, at_most=1.0)
+    lower: float = setting(0.1, "Incorrect: no passage is graded above this.", at_least=0.0, at_most=1.0)
+    strip_threshold: float = setting(0.1, "Refining keeps sentences graded above this.", at_least=0.0, at_most=1.0)
+    strips: int = setting(5, "Refining keeps at most so many sentences.", at_least=1)
+    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
+
+    name: ClassVar[str] = "crag"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.lower > self.upper:
+            raise InvalidSetting(f"settings 'lower' and 'upper': got {self.lower} and {self.upper}, expected lower <= upper.")
+        if self.evaluator is not None and (lacking := self.evaluator.capabilities.lacking(SCORING)):
+            raise MissingCapability(
+                self.name, self.evaluator.name, lacking, "Give another evaluator with --set evaluator=MODEL."
+            )
+
+    @property
+    def needs(self) -> Capabilities:
+        return needs_of(self.signal) | (SCORING if self.evaluator is None else Capabilities())
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
+        verdict = await self._evaluate(question, found)
+        kept: tuple[Passage, ...] = ()
+        if verdict != "incorrect":
+            kept = await self._refine(question, found)
+        if verdict != "correct":
+            kept += await self._refine(question, await self._look_elsewhere(question, found))
+        return await self.read(self.model, question, kept)
+
+    async def _evaluate(self, question: Question, found: Sequence[Passage]) -> str:
+        """Correct, ambiguous or incorrect: by the best grade."""
+        grades = await self._grades(question, found)
+        best = max(grades, default=0.0)
+        verdict = "correct" if best > self.upper else "ambiguous" if best > self.lower else "incorrect"
+        threshold = self.upper if verdict == "correct" else self.lower
+        events.emit(events.Decided("evaluate", "useful", best if grades else None, threshold, verdict))
+        return verdict
+
+    async def _refine(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        """The best sentences ("strips"), in their order."""
+        sentences = sentences_of(passages, self.language)
+        grades = await self._grades(question, [sentence.passage for sentence in sentences])
+        best = choose(sentences, grades, lambda grade: grade > self.strip_threshold)
+        kept = sorted(best[: self.strips])
+        events.emit(filtered("useful", question, sentences, grades, set(kept), self.strip_threshold))
+        return rejoined(sentences[place] for place in kept)
+
+    async def _look_elsewhere(self, question: Question, found: Sequence[Passage]) -> tuple[Passage, ...]:
+        """The best passages for the question's keywords; in the same index, those not found before."""
+        known = set() if self.elsewhere else {passage.id for passage in found}
+        scored = await (self.elsewhere or self.retriever).search(keywords(question.text), self.k + len(known))
+        return tuple(one.passage for one in scored if one.passage.id not in known)[: self.k]
+
+    async def _grades(self, question: Question, passages: Sequence[Passage]) -> list[float]:
+        return await relevance(self.evaluator or self.model, USEFUL, question.text, passages)

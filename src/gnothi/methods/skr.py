@@ -1,0 +1,50 @@
+"""SKR: self-knowledge guided retrieval (Wang et al. 2023, arXiv 2310.05002), in its nearest-neighbour form.
+
+Whether the model knows is told by the training questions most like this one: could it answer those from memory?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi import events
+from gnothi.filtering.knowledge import KnowledgeSource, Neighbours
+from gnothi.methods.prompts import require_text
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.settings import needs_of, resource, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.types import Answer, Capabilities, Question
+
+
+@dataclass(frozen=True, slots=True)
+class SelfKnowledgeGuided(ReaderSettings):
+    """Retrieves when the model could not answer the training questions most like this one."""
+
+    model: LanguageModel
+    retriever: Retriever
+    reference: KnowledgeSource | None = resource("Training questions that the model knew or not.", required=True)
+    k: int = setting(3, "Passages to retrieve.", at_least=1)
+    neighbours: int = setting(10, "Training questions to compare with.", at_least=1)
+
+    name: ClassVar[str] = "skr"
+
+    @property
+    def needs(self) -> Capabilities:
+        return needs_of(self.signal)
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        assert self.reference is not None
+        if self._knows(await self.reference.neighbours(question.text, self.neighbours)):
+            return await self.read(self.model, question)
+        passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        return await self.read(self.model, question, passages)
+
+    @staticmethod
+    def _knows(near: Neighbours) -> bool:
+        """Known questions are at least as common among the neighbours as among all training questions."""
+        unknown, usual = near.unknown / (near.known + near.unknown), 1.0 - near.known_share
+        fired = unknown > usual + 1e-12
+        events.emit(events.Decided("retrieve", "neighbours", unknown, usual, "retrieve" if fired else "trust"))
+        return not fired

@@ -1,0 +1,68 @@
+"""What makes CRAG: three verdicts, and what is read after each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from gnothi import events, methods
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.models.fake import Scripted
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.types import Capabilities, Passage, Prompt, Question
+
+QUESTION = Question("q", "Where was the painter Mira Tolven born?")
+KEYWORDS = "painter Mira Tolven born"
+FOUND = Passage("found", "Of use. Of none.", "Mira")
+ELSEWHERE = Passage("elsewhere", "Good. Bad.", "Web")
+
+
+def make(grade: float, elsewhere: bool = True, **settings: object) -> tuple[Scripted, Mapping[str, ScriptedRetriever], object]:
+    """``grade`` is P("Yes") of the passage that is found."""
+    grades = {FOUND.text: grade, "Of use.": 0.8, "Of none.": 0.01, "Good.": 0.9, "Bad.": 0.02}
+
+    def scorer(prompt: Prompt, continuation: str) -> float:
+        yes = grades[prompt.passages[0].text]
+        return math.log(yes if continuation == "Yes" else 1 - yes)
+
+    model = Scripted(lambda _: "So the answer is Kestrel.", scorer=scorer)
+    first = ScriptedRetriever({QUESTION.text: [FOUND], KEYWORDS: [FOUND, ELSEWHERE]})
+    second = ScriptedRetriever({KEYWORDS: [ELSEWHERE]})
+    resources = {"model": model, "retriever": first, **({"elsewhere": second} if elsewhere else {})}
+    return model, {"first": first, "second": second}, methods.create("crag", resources, settings)
+
+
+@pytest.mark.parametrize(
+    ("grade", "verdict", "texts"),
+    [(0.9, "correct", ["Of use."]), (0.3, "ambiguous", ["Of use.", "Good."]), (0.05, "incorrect", ["Good."])],
+)
+@pytest.mark.parametrize("elsewhere", [True, False], ids=["another index", "the same index"])
+async def test_verdicts(grade: float, verdict: str, texts: list[str], elsewhere: bool) -> None:
+    model, retrievers, method = make(grade, elsewhere)
+    with events.record() as recorded:
+        answer = await method(QUESTION)  # type: ignore[operator]
+    assert [one.text for one in answer.evidence] == texts
+    assert model.prompts[-1].passages == answer.evidence
+    decided = next(event for event in recorded if isinstance(event, events.Decided))
+    assert (decided.kind, decided.verdict) == ("evaluate", verdict)
+    assert decided.score == pytest.approx(grade)
+    again = [KEYWORDS] if verdict != "correct" else []
+    expected = ([QUESTION.text], again) if elsewhere else ([QUESTION.text, *again], [])
+    assert (retrievers["first"].queries, retrievers["second"].queries) == expected
+
+
+async def test_so_many_strips() -> None:
+    _, _, method = make(0.3, strip_threshold=0.0, strips=1)
+    answer = await method(QUESTION)  # type: ignore[operator]
+    assert [one.text for one in answer.evidence] == ["Of use.", "Good."]
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match=r"'lower' and 'upper': got 0.6 and 0.5"):
+        make(0.5, lower=0.6)
+    blind = Scripted(lambda _: "", name="blind", capabilities=Capabilities())
+    resources = {"model": blind, "retriever": ScriptedRetriever([]), "evaluator": blind}
+    with pytest.raises(MissingCapability, match=r"'blind'.*--set evaluator="):
+        methods.create("crag", resources, {})
