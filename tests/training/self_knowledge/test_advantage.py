@@ -44,7 +44,7 @@ def test_entropy_by_hand() -> None:
         AdvantageRule(1.0, "positive")(rewards)
 
 
-@given(GROUPS, st.floats(0, 1))
+@given(GROUPS, st.floats(0, 0.9))
 def test_every_group(rewards: list[list[float]], mix: float) -> None:
     rule = AdvantageRule(mix, "none")
     advantages = rule(rewards)
@@ -54,7 +54,7 @@ def test_every_group(rewards: list[list[float]], mix: float) -> None:
         for i, j in np.ndindex(len(given_), len(given_)):
             if given_[i] == given_[j]:
                 assert got[i] == got[j]
-            elif given_[i] > given_[j] and mix < 1:
+            elif given_[i] > given_[j]:
                 assert got[i] > got[j]
         if len(set(given_)) == 1:
             assert (got == 0).all()

@@ -1,7 +1,7 @@
 """Advantages of the replies to one question (SKILL-RAG, section 4.2), in plain numpy.
 
-Two things are ours. The paper prints "lambda A + (1 - lambda)" and no second factor, which would add a constant: we take it to be the
-rank advantage, which is defined beside it and used nowhere else. And the formula of the entropy-weighted advantage is
+Two things are ours. The paper prints "lambda A + (1 - lambda)" and no second factor, which would add a constant: we take it
+to be the rank advantage, which is defined beside it and used nowhere else. And the formula of the entropy-weighted advantage is
 missing from every copy we found: A exp(-beta H) is a reconstruction from its motivation, that a reply of high reward and
 low probability makes learning unstable.
 """
@@ -20,7 +20,7 @@ EntropyWeighting = Literal["none", "positive", "symmetric"]
 
 
 def normalised(rewards: ArrayLike) -> Floats:
-    """(r - mean) / std within each group; rewards of shape (groups, replies). Standard deviation of the population; 0 gives 0."""
+    """(r - mean) / std within each group; rewards of shape (groups, replies). The population's std; where it is 0, 0."""
     r = np.asarray(rewards, dtype=np.float64)
     spread = r.std(axis=1, keepdims=True)
     # The mean of equal numbers may differ from them by rounding, which dividing by their spread would blow up.
@@ -29,7 +29,7 @@ def normalised(rewards: ArrayLike) -> Floats:
 
 
 def ranked(rewards: ArrayLike) -> Floats:
-    """(rank - (G + 1) / 2) / (G / 2) within each group of G, the lowest reward ranking 1; ties share the mean of their ranks."""
+    """(rank - (G + 1) / 2) / (G / 2) within each group of G; the lowest reward ranks 1, ties share their mean rank."""
     r = np.asarray(rewards, dtype=np.float64)
     size = r.shape[1]
     return np.asarray((rankdata(r, axis=1) - (size + 1) / 2) / (size / 2))
