@@ -39,8 +39,9 @@ def order(asked: Sequence[Familiar], count: int, random_: random.Random) -> list
 
 def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
-    from datasets import Dataset
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, ProgressCallback, Trainer, TrainingArguments
+
+    from datasets import Dataset
 
     random_ = random.Random(f"{settings.seed}/warm start")
     chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, random_)
