@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from trl import GRPOTrainer
 from trl.models.utils import disable_gradient_checkpointing
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from gnothi.training.self_knowledge.advantage import AdvantageRule
 from gnothi.training.self_knowledge.policy import Prompts
@@ -20,7 +20,9 @@ Validation = Callable[[Any], Mapping[str, float | None]]
 """From the model to the figures of ``policy.assess``."""
 
 
-class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
+class SkillTrainer(GRPOTrainer):
+    model: Any
+
     def __init__(self, *args: Any, rule: AdvantageRule, prompts: Prompts, validate: Validation, **kwargs: Any) -> None:
         self._rule, self._prompts, self._validate = rule, prompts, validate
         super().__init__(*args, **kwargs)
@@ -29,12 +31,13 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         return self._prompts.encode(prompts), None, {}  # special tokens as the renderer wants them
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        self._rewards: torch.Tensor = super()._calculate_rewards(*args, **kwargs)  # of all processes
-        return self._rewards
+        rewards: torch.Tensor = super()._calculate_rewards(*args, **kwargs)
+        self._rewards = rewards  # of all processes
+        return rewards
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         out: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        group = self.num_generations
+        group = int(self.num_generations or 1)
         rewards = self._rewards[:, 0]
         entropies = None
         if self._rule.needs_entropies:
@@ -48,8 +51,9 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _entropies(self, out: Mapping[str, Any]) -> torch.Tensor:
         """Mean token entropy (nats) of each reply under the policy that sampled it, shape (replies,)."""
-        mask = out["completion_mask"]
-        with torch.no_grad(), disable_gradient_checkpointing(self.model, self.args.gradient_checkpointing_kwargs):
+        mask: torch.Tensor = out["completion_mask"]
+        checkpointing: Any = self.args.gradient_checkpointing_kwargs
+        with torch.no_grad(), disable_gradient_checkpointing(self.model, checkpointing):
             _, entropies, _ = self._get_per_token_logps_and_entropies(
                 self.model,
                 torch.cat([out["prompt_ids"], out["completion_ids"]], dim=1),
@@ -58,10 +62,14 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 batch_size=self.args.per_device_train_batch_size,
                 compute_entropy=True,
             )
-        return (entropies * mask).sum(1) / mask.sum(1).clamp(min=1)
+        if entropies is None:
+            raise RuntimeError("TRL gave no entropies")
+        return torch.as_tensor((entropies * mask).sum(1) / mask.sum(1).clamp(min=1))
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
-        figures = {f"eval_{name}": value for name, value in self._validate(self.accelerator.unwrap_model(self.model)).items()}
+        figures: dict[str, Any] = {
+            f"eval_{name}": value for name, value in self._validate(self.accelerator.unwrap_model(self.model)).items()
+        }
         self.model.eval()  # so that the library files the figures under evaluation; a training step switches back
         self.log(dict(figures))
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, figures)

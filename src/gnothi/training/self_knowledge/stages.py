@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, MissingDependency, TrainingCollapsed
 from gnothi.evaluation.journal import Journal, read_lines, replace_file
-from gnothi.models.local.loading import DECLARATION, Declaration, load
+from gnothi.models.local.loading import DECLARATION, Declaration, load, no_progress_bars
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
 from gnothi.signals.calibration import balanced_threshold
@@ -124,14 +124,21 @@ def _adapted(base: Any, settings: TrainingSettings) -> Any:
 
 def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar], settings: TrainingSettings) -> None:
     """The supervised stage, which is done once."""
-    done = out / WARM_START
-    if not done.is_dir():
-        temporary = out / f".{WARM_START}"
-        shutil.rmtree(temporary, ignore_errors=True)
+    from accelerate import PartialState
+
+    state = PartialState(cpu=model.device.type == "cpu")
+    done, temporary = out / WARM_START, out / f".{WARM_START}"
+    ready = done.is_dir()
+    state.wait_for_everyone()
+    if not ready:
         if settings.warm_start != "none":
             warm_start.run(model, prompts, training, settings, temporary, model.device.type == "cpu")
-        model.save_pretrained(temporary)
-        temporary.rename(done)
+        if state.is_main_process:
+            shutil.rmtree(temporary, ignore_errors=True)
+            with no_progress_bars():
+                model.save_pretrained(temporary)
+            temporary.rename(done)
+        state.wait_for_everyone()
     # From the disk even now: what goes on is what a killed training would go on with.
     _restore(model, done, settings)
 
@@ -227,13 +234,13 @@ class _Reinforcement:
     def _trainer(self, folder: Path) -> Any:
         from accelerate import PartialState
         from transformers import PrinterCallback, ProgressCallback, TrainerCallback
-        from trl import GRPOConfig
+        from trl.trainer.grpo_config import GRPOConfig
 
         from datasets import Dataset
         from gnothi.training.self_knowledge.grpo import SkillTrainer
 
         settings, cpu = self.settings, self.model.device.type == "cpu"
-        processes = 1 if cpu and not PartialState().use_distributed else PartialState().num_processes
+        processes = PartialState().num_processes
         rows = min(settings.rows or math.inf, settings.questions * settings.replies // processes)
         args = GRPOConfig(
             output_dir=str(folder),
@@ -310,7 +317,7 @@ class _Reinforcement:
         kept = {
             name: value for name, value in logs.items() if name in _TRAINING_FIGURES or name.removeprefix("eval_") in _FIGURES
         }
-        if not kept or not state.is_world_process_zero:
+        if not kept:
             return
         line = {"step": state.global_step} | {name.removeprefix("eval_"): value for name, value in kept.items()}
         self.lines.append(line)
@@ -356,6 +363,8 @@ def _finish(
     history: Sequence[Figures],
 ) -> dict[str, Any]:
     """Put the model into the folder, file by file, ``config.json`` last; then the header."""
+    from accelerate import PartialState
+
     from gnothi.training.self_knowledge.policy import assess, reply_to
 
     replies = reply_to(final, prompts, [one.question for one in validation], settings.reply_tokens)
@@ -364,21 +373,10 @@ def _finish(
         if "ref" in final.peft_config:  # with kl, what training started from
             final.delete_adapter("ref")
         final = final.merge_and_unload()
-    temporary = out / ".model"
-    shutil.rmtree(temporary, ignore_errors=True)
-    final.save_pretrained(temporary)
-    prompts.tokenizer.save_pretrained(temporary)
-    # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.
     thresholds = dict(declared.thresholds)
-    thresholds[SelfReport.name] = round(
-        balanced_threshold([1 - p for p in replies.yes], [not one.known for one in validation]), 3
-    )
-    declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
-    replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
-    for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
-        path.replace(out / path.name)
-    temporary.rmdir()
-    draw_curves(out, history)
+    uncertainties, missed = [1 - p for p in replies.yes], [not one.known for one in validation]
+    # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.
+    thresholds[SelfReport.name] = round(balanced_threshold(uncertainties, missed), 3)
     header = {
         "model": origin.name,
         "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
@@ -388,5 +386,18 @@ def _finish(
         "after": {key: figures[key] for key in sorted(_FIGURES)},
         "threshold": thresholds[SelfReport.name],
     }
+    if not PartialState().is_main_process:
+        return header
+    temporary = out / ".model"
+    shutil.rmtree(temporary, ignore_errors=True)
+    with no_progress_bars():
+        final.save_pretrained(temporary)
+    prompts.tokenizer.save_pretrained(temporary)
+    declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
+    replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
+    for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
+        path.replace(out / path.name)
+    temporary.rmdir()
+    draw_curves(out, history)
     replace_file(out / HEADER, json.dumps(header, indent=2) + "\n")
     return header
