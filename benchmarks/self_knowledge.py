@@ -40,15 +40,16 @@ from gnothi.training.self_knowledge.stages import METRICS, Origin, train
 from gnothi.types import Decoding, Question
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "rank + entropy, positive": {},
-    "normalised alone": {"mix": 1.0, "entropy": "none"},
-    "rank, no entropy": {"entropy": "none"},
-    "rank + entropy, symmetric": {"entropy": "symmetric"},
+    "ranks, entropy of positive": {},
+    "no ranks, no entropy": {"mix": 1.0, "entropy": "none"},
+    "ranks, no entropy": {"entropy": "none"},
+    "ranks, entropy of all": {"entropy": "symmetric"},
 }
 """The first is the default."""
 ABILITIES = ("recall often", "recall often, short", "recall seldom", "read 1 passage", "read 3 passages")
 ANSWERS = AnswerSettings()
 PLAIN = ModelSettings(pack_weights=False)
+TRAINING = TrainingSettings(warm_start_steps=30, warm_start_rate=1e-3, learning_rate=5e-4)
 WEAKENING = TrainingSettings(warm_start="format", warm_start_steps=200, warm_start_rate=1e-3)
 Measured = dict[str, Any]
 
@@ -92,7 +93,7 @@ def measure(folder: Path, asked: Sequence[Question], probes: Probes) -> Measured
 
 
 def sampled(out: Path, folder: Path, asked: Sequence[Question]) -> list[Familiar]:
-    with Collecting(out, asked, {"model": str(folder)}) as collecting:
+    with Collecting(out, asked, {"model": folder.name}) as collecting:
         if collecting.missing:
             model = load_model(str(folder))
 
@@ -131,8 +132,8 @@ def one_run(work: Path, seed: int, variant: str, given: argparse.Namespace, prob
     weaken(weak, sampled(work / "shipped-answers", LAB_FOLDER, training), replace(WEAKENING, seed=seed))
     before = cached(work / f"weak-{seed}.json", lambda: measure(weak, held_out, probes))
     familiar = sampled(work / f"weak-{seed}-answers", weak, training)
-    settings = TrainingSettings(seed=seed, warm_start="none", steps=given.steps, **VARIANTS[variant])
-    out = work / f"{variant.replace(' ', '-').replace(',', '')}-{seed}"
+    settings = replace(TRAINING, seed=seed, steps=given.steps, **VARIANTS[variant])
+    out = work / folder_of(variant, seed)
     out.mkdir(parents=True, exist_ok=True)
 
     def trained() -> Measured:
@@ -145,11 +146,16 @@ def one_run(work: Path, seed: int, variant: str, given: argparse.Namespace, prob
             "minutes": seconds / 60,
             "steps": header["steps"],
             "best": header["best_step"],
+            "validation": {when: header[when] for when in ("before", "after")},
         }
 
     summary = cached(work / f"{out.name}-summary.json", trained)
     after = cached(work / f"{out.name}-after.json", lambda: measure(out, held_out, probes))
     return summary | {"before": before, "after": after}
+
+
+def folder_of(variant: str, seed: int) -> str:
+    return f"{variant.replace(' ', '-').replace(',', '')}-{seed}"
 
 
 def cached(path: Path, compute: Any) -> Measured:
@@ -172,8 +178,8 @@ def draw(work: Path, runs: Sequence[Measured], out: Path) -> None:
     )
     beside = {"yes_known": "yes_unknown", "hallucination": "refusal"}
     for run in runs:
-        name = f"{run['variant'].replace(' ', '-').replace(',', '')}-{run['seed']}"
-        lines = [json.loads(line) for line in (work / name / METRICS).read_text("utf-8").splitlines()]
+        file = work / folder_of(run["variant"], run["seed"]) / METRICS
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
         validated = [line for line in lines if "validation_reward" in line]
         for axis, (key, title) in zip(axes, panels, strict=True):
             for shown, style in ((key, "-"), (beside.get(key), "--")):
@@ -215,7 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2", help="[%(default)s]")
     parser.add_argument("--variants", default="default", choices=["default", "all"], help="[%(default)s]")
-    parser.add_argument("--steps", type=int, default=150, help="of reinforcement learning, at most [%(default)s]")
+    parser.add_argument("--steps", type=int, default=100, help="of reinforcement learning, at most [%(default)s]")
     parser.add_argument("--questions", type=int, default=500, help="to train on [%(default)s]")
     parser.add_argument("--held-out", type=int, default=500, help="to test on [%(default)s]")
     parser.add_argument("--work", type=Path, default=Path("self-knowledge-runs"), help="folder of the runs [%(default)s]")

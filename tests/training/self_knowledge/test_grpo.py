@@ -52,7 +52,7 @@ def test_the_loss_sees_our_advantages(tmp_path: Path, rule: AdvantageRule) -> No
         args=GRPOConfig(
             output_dir=str(tmp_path), max_steps=1, per_device_train_batch_size=12, num_generations=4, max_completion_length=8,
             use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", disable_tqdm=True, loss_type="grpo",
-            shuffle_dataset=False, temperature=3.0,
+            shuffle_dataset=False, temperature=1.5,
         ),
         train_dataset=Dataset.from_dict({"prompt": [f"<question> Who leads {name}? <know>" for name in "abc"]}),
         processing_class=tokenizer,
@@ -66,12 +66,12 @@ def test_the_loss_sees_our_advantages(tmp_path: Path, rule: AdvantageRule) -> No
     ids = torch.cat([made["prompt_ids"], made["completion_ids"]], dim=1)
     mask = torch.cat([made["prompt_mask"], made["completion_mask"]], dim=1)
     with torch.no_grad():
-        logits = untrained(input_ids=ids, attention_mask=mask).logits[:, made["prompt_ids"].shape[1] - 1 : -1] / 3.0
+        logits = untrained(input_ids=ids, attention_mask=mask).logits[:, made["prompt_ids"].shape[1] - 1 : -1] / 1.5
     entropy = torch.distributions.Categorical(logits=logits).entropy()
     counted = made["completion_mask"]
     means = (entropy * counted).sum(1) / counted.sum(1)
     expected = rule(np.reshape(given, (3, 4)), means.numpy().reshape(3, 4)).reshape(-1)
-    assert np.abs(expected).max() > 0.1
+    assert np.abs(expected).max() > 0.05
     assert made["advantages"].numpy() == pytest.approx(expected, abs=1e-4)
     # TRL shuffles the replies of a step before the loss.
     assert sorted(reached["advantages"].tolist()) == pytest.approx(sorted(expected), abs=1e-4)
