@@ -6,7 +6,8 @@ The paper has no such stage; a model that already replies in either form does wi
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,19 @@ def replies(asked: Sequence[Familiar], kind: WarmStart, random_: random.Random) 
     return shown
 
 
-def order(asked: Sequence[Familiar], count: int, random_: random.Random) -> list[Familiar]:
-    """``count`` questions: one shuffled epoch after the other."""
-    chosen: list[Familiar] = []
-    while len(chosen) < count:
-        chosen += random_.sample(asked, len(asked))
-    return chosen[:count]
+def order(asked: Sequence[Familiar], count: int, balance: bool, random_: random.Random) -> list[Familiar]:
+    """``count`` questions: one shuffled epoch after the other. Balanced, every second one is known, and the rarer kind comes
+    again sooner."""
+    if not balance:
+        return list(islice(_epochs(asked, random_), count))
+    kinds = [[one for one in asked if one.known is known] for known in (True, False)]
+    streams = [_epochs(kind, random_) for kind in kinds if kind]
+    return list(islice(chain.from_iterable(zip(*streams, strict=True)), count))
+
+
+def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Familiar]:
+    while True:
+        yield from random_.sample(asked, len(asked))
 
 
 def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
@@ -44,7 +52,7 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
     from datasets import Dataset
 
     random_ = random.Random(f"{settings.seed}/warm start")
-    chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, random_)
+    chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
     rows = [prompts.with_reply(one.question, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
     arguments: Any = TrainingArguments
     trainer: Any = Trainer(
