@@ -72,14 +72,15 @@ def test_patience() -> None:
 
 
 def test_collapse() -> None:
-    def line(no: float, neither: float = 0.0) -> dict[str, float]:
-        return {"no": no, "neither": neither}
+    def line(yes: float, neither: float = 0.0) -> dict[str, float]:
+        return {"no": float(yes < 0.5), "neither": neither, "yes_known": yes, "yes_unknown": yes - 0.01}
 
-    assert collapsed([line(0.5), line(1.0), line(0.995)], 2) == "No"
-    assert collapsed([line(0.0), line(0.01)], 2) == "Yes"
-    assert collapsed([line(0.0, 1.0)], 1) == "neither Yes nor No"
-    assert collapsed([line(1.0), line(0.0)], 2) is None
-    assert collapsed([line(1.0)], 2) is None
+    assert collapsed([line(0.5), line(0.01), line(0.0)], 2) == "No"
+    assert collapsed([line(0.992), line(0.999)], 2) == "Yes"
+    assert collapsed([line(0.6, 1.0)], 1) == "neither Yes nor No"
+    assert collapsed([line(0.9), line(0.95)], 2) is None  # all Yes, but No is still sampled
+    assert collapsed([line(0.0), line(1.0)], 2) is None
+    assert collapsed([line(0.0)], 2) is None
 
 
 def test_a_torn_checkpoint_does_not_count(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import NO
@@ -26,6 +27,14 @@ def test_format_knows_nothing() -> None:
 
 
 def test_every_question_comes_once_before_any_comes_again() -> None:
-    chosen = order([KNOWN, UNKNOWN], 5, random.Random(0))
+    chosen = order([KNOWN, UNKNOWN], 5, False, random.Random(0))
     assert [sorted(one.question.id for one in chosen[start : start + 2]) for start in (0, 2)] == [["known", "unknown"]] * 2
     assert len(chosen) == 5
+
+
+def test_balance() -> None:
+    many = [replace(KNOWN, question=Question(f"k{number}", "Who?")) for number in range(5)]
+    names = [one.question.id for one in order([*many, UNKNOWN], 12, True, random.Random(0))]
+    assert names[1::2] == ["unknown"] * 6
+    assert sorted(names[0:10:2]) == [f"k{number}" for number in range(5)]
+    assert len(order(many, 7, True, random.Random(0))) == 7

@@ -59,6 +59,7 @@ class TrainingSettings:
     steps: int = setting(200, "Steps of reinforcement learning, at most.", at_least=1)
     questions: int = setting(16, "Questions per step.", at_least=1)
     replies: int = setting(8, "G: replies sampled per question.", at_least=2)
+    balance: bool = setting(True, "Known and unknown questions are drawn equally often, however many there are of each.")
     rows: int | None = setting(None, "Replies that one device learns from in one pass (none: all of a step).", at_least=1)
     reply_tokens: int = setting(24, "Tokens a reply may have.", at_least=4)
     temperature: float = setting(1.0, "Temperature of the replies.", at_least=0.01)

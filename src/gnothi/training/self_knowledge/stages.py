@@ -175,16 +175,19 @@ def out_of_patience(history: Sequence[float], patience: int) -> bool:
 
 
 def collapsed(history: Sequence[Mapping[str, Any]], after: int) -> str | None:
-    """ "No", "Yes" or "neither" where each of the last ``after`` validations got this one reply to (almost) everything."""
+    """The one reply that each of the last ``after`` validations got to everything, where sampling hardly ever gives another one
+    (P("Yes") of the known at most .02, of the unknown at least .98): nothing is left to learn from.
+
+    One reply to everything alone is no collapse: on the way there the more frequent reply often comes first.
+    """
     last = history[-after:]
     if len(last) < after:
         return None
-    shares = {
-        "No": [line["no"] for line in last],
-        "neither Yes nor No": [line["neither"] for line in last],
-        "Yes": [1 - line["no"] - line["neither"] for line in last],
-    }
-    return next((reply for reply, values in shares.items() if min(values) >= 0.99), None)
+    if all(line["no"] == 1 and line["yes_known"] <= 0.02 for line in last):
+        return "No"
+    if all(line["no"] == line["neither"] == 0 and line["yes_unknown"] >= 0.98 for line in last):
+        return "Yes"
+    return "neither Yes nor No" if all(line["neither"] == 1 for line in last) else None
 
 
 class _Reinforcement:
@@ -271,7 +274,8 @@ class _Reinforcement:
             report_to="none",
             disable_tqdm=True,
         )
-        chosen = warm_start.order(self.training, settings.steps * settings.questions, random.Random(f"{settings.seed}/order"))
+        random_ = random.Random(f"{settings.seed}/order")
+        chosen = warm_start.order(self.training, settings.steps * settings.questions, settings.balance, random_)
         listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
         trainer = SkillTrainer(
             model=self.model,
