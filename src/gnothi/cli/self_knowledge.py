@@ -291,7 +291,7 @@ def _show(job: Job, result: dict[str, Any], failed: int) -> None:
             rows.append((label, f"{_number(before, key)} -> {_number(after, key)}"))
         rows += [
             ("validated on", f"{training['questions']['validation']} questions; best after {training['best_step']} steps"),
-            ("model", f"{job.out}: use it with --model {job.out}"),
+            ("model", f"use it with --model {job.out}"),
         ]
     click.echo("\n".join(terminal.definitions(rows, indent=0)))
 

@@ -39,7 +39,8 @@ def test_the_loss_sees_our_advantages(tmp_path: Path, rule: AdvantageRule) -> No
     class Watched(SkillTrainer):
         def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
             seen.append(inputs)
-            return super()._compute_loss(model, inputs)
+            parent: Any = super()
+            return parent._compute_loss(model, inputs)
 
         def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
             out = super()._generate_and_score_completions(inputs)
@@ -67,7 +68,8 @@ def test_the_loss_sees_our_advantages(tmp_path: Path, rule: AdvantageRule) -> No
     mask = torch.cat([made["prompt_mask"], made["completion_mask"]], dim=1)
     with torch.no_grad():
         logits = untrained(input_ids=ids, attention_mask=mask).logits[:, made["prompt_ids"].shape[1] - 1 : -1] / 1.5
-    entropy = torch.distributions.Categorical(logits=logits).entropy()
+    said: Any = torch.distributions.Categorical(logits=logits)
+    entropy = said.entropy()
     counted = made["completion_mask"]
     means = (entropy * counted).sum(1) / counted.sum(1)
     expected = rule(np.reshape(given, (3, 4)), means.numpy().reshape(3, 4)).reshape(-1)

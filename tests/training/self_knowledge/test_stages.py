@@ -137,10 +137,10 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
 @pytest.mark.slow
 def test_collapse_ends_it(tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    hopeless = replace(QUICK, warm_start_rate=0.0, learning_rate=0.0, collapse_after=1, reply_tokens=4)
-    never = [replace(one, question=replace(one.question, choices=())) for one in asked()]
-    with pytest.raises(TrainingCollapsed, match=r"the reply to every question was Yes.*lower learning rate") as raised:
-        train(tmp_path, ORIGIN, never, replace(hopeless, learning_rate=0.05, steps=40, entropy="none"), Correctness())
+    hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
+    hasty = replace(hasty, entropy="none", balance=False)
+    with pytest.raises(TrainingCollapsed, match=r"2 validations in a row the reply to every question was No.*lower") as raised:
+        train(tmp_path, ORIGIN, asked(), hasty, Correctness())
     assert raised.value.exit_code == 1
 
 

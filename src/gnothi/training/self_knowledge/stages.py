@@ -150,7 +150,8 @@ def _restore(model: Any, folder: Path, settings: TrainingSettings) -> None:
 
         set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
     else:
-        model.load_state_dict(type(model).from_pretrained(folder, dtype=model.dtype).state_dict())
+        with no_progress_bars():
+            model.load_state_dict(type(model).from_pretrained(folder, dtype=model.dtype).state_dict())
 
 
 # --- reinforcement learning ----------------------------------------------------------------------------------------
