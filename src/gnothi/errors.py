@@ -14,7 +14,8 @@ GnothiError
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
-    └── WorkerDied          a process that answered questions was killed or crashed
+    ├── WorkerDied          a process that answered questions was killed or crashed
+    └── TrainingCollapsed   a model in training gives one and the same reply to everything
 """
 
 from __future__ import annotations
@@ -100,4 +101,8 @@ class BudgetSpent(RunStopped):
 
 
 class WorkerDied(RunStopped):
+    pass
+
+
+class TrainingCollapsed(RunStopped):
     pass

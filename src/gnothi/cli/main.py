@@ -23,7 +23,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
-    "train": ("gnothi.cli.train:train", "Learn from training questions: references for KEQA and SKR."),
+    "train": (
+        "gnothi.cli.train:train",
+        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows.",
+    ),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),

@@ -46,6 +46,13 @@ class RunProgress:
         if self._bar:
             self._bar.stop()
 
+    def reach(self, done: int, note: str = "") -> None:
+        """So many are done; where work goes on from an earlier one, the first call may jump."""
+        if self.done == self._started_with and done > self.done + 1:
+            self._started_with = done - 1
+        self.done = done - 1
+        self.advance(False, note)
+
     def advance(self, failed: bool, note: str = "") -> None:
         """``note`` is shown behind the rate: what it cost so far, say."""
         self.done += 1

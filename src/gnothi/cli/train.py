@@ -13,6 +13,7 @@ import click
 
 from gnothi import __version__
 from gnothi.cli import options, terminal
+from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting
 from gnothi.types import Question
@@ -27,6 +28,9 @@ SOME_FAILED = 1
 @click.group()
 def train() -> None:
     """Learn from training questions: what a method or a model is better with."""
+
+
+train.add_command(self_knowledge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def utility_reference(
     from gnothi.models.remote.budget import spending
     from gnothi.training.utility_reference import require_answers
 
-    _refuse_test_questions(dataset)
+    refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
     budget = options.budget([model], max_cost, max_tokens)
     spec = index or (LAB if model in LAB_MODELS else None)
@@ -178,7 +182,8 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     return 0
 
 
-def _refuse_test_questions(dataset: str) -> None:
+def refuse_test_questions(dataset: str) -> None:
+    """Raise InvalidSetting for the laboratory's test questions."""
     from gnothi.cli.resources import LAB, LAB_TRAINING
 
     name, _, kind = dataset.partition(":")

@@ -19,14 +19,14 @@ KNOW = Task(
     name="know",
     instruction=(
         "Say whether you can answer the question correctly, from memory or from the passages where there are any. "
-        'Reply "Yes, I know." or "No, I don\'t know."'
+        'If you can, reply "Yes, I know: " and the shortest possible answer. If not, reply "No, I don\'t know."'
     ),
     demonstrations=(
-        Demonstration("What is the capital of Japan?", "Yes, I know."),
+        Demonstration("What is the capital of Japan?", "Yes, I know: Tokyo."),
         Demonstration("What did the baker Ilse Marn of Oldreach name her second shop?", "No, I don't know."),
         Demonstration(
             "In which year was the mill at Tarn Hollow rebuilt?",
-            "Yes, I know.",
+            "Yes, I know: 1874.",
             (Passage("demonstration", "The mill burnt down in 1871 and stood rebuilt by 1874.", "Tarn Hollow"),),
         ),
         Demonstration("Which seat did the tallest passenger of the first tram in Lodz choose?", "No, I don't know."),

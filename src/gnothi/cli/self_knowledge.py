@@ -1,0 +1,301 @@
+"""``gnothi train self-knowledge``: a model learns to say whether it knows (SKILL-RAG)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi import __version__
+from gnothi.cli import options, terminal
+from gnothi.config import Settings
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.models import ModelSettings
+    from gnothi.training.self_knowledge.answers import Familiar
+    from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
+
+INTERRUPTED = 130
+SOME_FAILED = 1
+ANSWERS_FOLDER = "answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one command is to do."""
+
+    dataset: str
+    questions: Sequence[Question]
+    model: str
+    model_settings: ModelSettings
+    settings: SelfKnowledgeSettings
+    out: Path
+    answers: Path
+    about_answers: dict[str, Any]
+    about_training: dict[str, Any]
+    concurrency: int
+    max_failures: int | None
+
+
+@click.command("self-knowledge")
+@click.argument("dataset", metavar="QUESTIONS")
+@click.option(
+    "--model",
+    default="lab",
+    show_default=True,
+    metavar="lab|PATH|HUB-ID",
+    help="The model to train, which runs in this process.",
+)
+@options.settings
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Folder of the trained model; an unfinished one goes on.",
+)
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Folder of the sampled answers, to share them between trainings. [default: answers in --out]",
+)
+@click.option("--answers-only", is_flag=True, help="Sample answers and stop.")
+@click.option(
+    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+)
+@click.option(
+    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
+def self_knowledge(
+    dataset: str,
+    model: str,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    limit: int | None,
+    out: Path,
+    answers: Path | None,
+    answers_only: bool,
+    format: str | None,
+    concurrency: int,
+    max_failures: int | None,
+    as_json: bool,
+) -> int:
+    """Train a model to say whether it knows the answer (SKILL-RAG, sections 4.1 and 4.2; needs the extra `training`).
+
+    \b
+    gnothi train self-knowledge lab-train:one_hop --out knowing
+    gnothi train self-knowledge train.jsonl --model PATH --out knowing --set answers.n=10
+    gnothi eval lab --model knowing --method skill_rag
+
+    First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
+    and for No where it is not. --out is then a model folder. docs/training.md lists the settings (--set) and what is written.
+
+    The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
+    """
+    from gnothi.cli.resources import load_questions
+    from gnothi.cli.train import refuse_test_questions
+    from gnothi.training.self_knowledge.answers import require_usable
+
+    refuse_test_questions(dataset)
+    settings = options.read(config, overrides)
+    chosen = _settings(settings)
+    model_settings = _model_settings(model, settings)
+    questions = load_questions(dataset, format, limit)
+    require_usable(questions)
+    about_answers, about_training = _configs(dataset, format, limit, questions, model, settings, chosen)
+    folder = answers or out / ANSWERS_FOLDER
+    job = Job(
+        dataset, questions, model, model_settings, chosen, out, folder, about_answers, about_training, concurrency, max_failures
+    )
+    try:
+        failed, result = _run(job, answers_only)
+    except KeyboardInterrupt:
+        click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
+        return INTERRUPTED
+    if as_json:
+        if _leads():
+            terminal.print_json(result)
+    elif _leads():
+        _show(job, result, failed)
+    return SOME_FAILED if failed else 0
+
+
+def _settings(settings: Settings) -> SelfKnowledgeSettings:
+    from gnothi import config, methods
+    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
+
+    return config.build(SelfKnowledgeSettings, settings.plain({MODEL_SECTION, *methods.names()}), "self-knowledge")
+
+
+def _model_settings(model: str, settings: Settings) -> ModelSettings:
+    from gnothi.cli.resources import model_settings
+    from gnothi.models import ModelSettings
+
+    built = model_settings([model], settings)[model]
+    if not isinstance(built, ModelSettings):
+        raise InvalidSetting(
+            f"--model: got {model!r}, expected 'lab', a folder or a hub id: a model is trained in this process, by its weights."
+        )
+    return built
+
+
+def _configs(
+    dataset: str,
+    format: str | None,
+    limit: int | None,
+    questions: Sequence[Question],
+    model: str,
+    settings: Settings,
+    chosen: SelfKnowledgeSettings,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the sampled answers depend on, and what the training does."""
+    from gnothi.cli.resources import recorded_settings
+    from gnothi.config import resolved
+    from gnothi.evaluation.journal import EXECUTION
+    from gnothi.evaluation.runner import fingerprint
+
+    answers = {
+        "dataset.name": dataset,
+        "dataset.format": format,
+        "dataset.limit": limit,
+        "dataset.questions": len(questions),
+        "dataset.fingerprint": fingerprint(questions),
+        "model.name": model,
+        **recorded_settings([model], settings),
+        **{f"answers.{key}": value for key, value in resolved(chosen.answers).items()},
+        f"{EXECUTION}gnothi": __version__,
+    }
+    return answers, answers | {f"training.{key}": value for key, value in resolved(chosen.training).items()}
+
+
+def _leads() -> bool:
+    """Whether this is the only process, or the first of those that a launcher started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
+    """How many questions failed, and what was reached."""
+    from contextlib import ExitStack
+
+    from gnothi.evaluation.journal import claim
+    from gnothi.training.self_knowledge.answers import read_answers
+
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    with ExitStack() as stack:
+        if _leads():
+            stack.enter_context(claim(job.out, job.about_training, "training"))
+        # A launcher's processes would wait for each other too long.
+        asked = read_answers(job.answers, job.questions) if several else asyncio.run(_collect(job))
+        failed = len(job.questions) - len(asked)
+        if not asked:
+            raise InvalidInput(f"all {failed} questions failed; {job.answers} says why. Remove the cause and try again.")
+        if answers_only:
+            return failed, _familiarity(asked)
+        return failed, _familiarity(asked) | {"training": _train(job, asked)}
+
+
+async def _collect(job: Job) -> list[Familiar]:
+    from gnothi.cli.progress import RunProgress
+    from gnothi.cli.resources import open_model
+    from gnothi.training.self_knowledge.answers import Collecting
+    from gnothi.training.self_knowledge.figures import draw_familiarity
+
+    with Collecting(job.answers, job.questions, job.about_answers) as collecting:
+        if collecting.missing:
+            with terminal.Waiting(f"opening model {job.model} ..."):
+                model = open_model(job.model, job.model_settings)
+            try:
+                total = len(job.questions)
+                with RunProgress(total, total - len(collecting.missing), f"{job.dataset}: answers") as progress:
+                    await collecting.run(
+                        model,
+                        job.settings.answers,
+                        job.concurrency,
+                        job.max_failures,
+                        lambda line: progress.advance("error" in line, f"{collecting.spent['generated_tokens']:,} tokens"),
+                    )
+            finally:
+                await model.aclose()
+        asked = collecting.finish()
+        if asked:
+            draw_familiarity(job.answers, [one.acc_rate for one in asked], job.settings.answers.n)
+        return asked
+
+
+def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:
+    from gnothi.cli.progress import RunProgress
+    from gnothi.models import LAB, LAB_FOLDER
+    from gnothi.training.self_knowledge.stages import Origin, train
+
+    settings = job.settings.training
+    source = str(LAB_FOLDER) if job.model == LAB else job.model
+    latest: dict[str, Any] = {}
+    with RunProgress(settings.steps, 0, f"{job.dataset}: training") as progress:
+
+        def listen(line: dict[str, Any]) -> None:
+            latest.update(line)
+            if "reward" in line and _leads():
+                progress.reach(line["step"], _note(latest))
+
+        origin = Origin(job.model, source, job.model_settings)
+        return train(job.out, origin, asked, settings, job.settings.answers.correct, listen)
+
+
+def _note(line: dict[str, Any]) -> str:
+    shown = [("reward", "reward"), ("yes_known", "P(Yes) known"), ("yes_unknown", "unknown")]
+    return ", ".join(f"{label} {line[key]:.2f}" for key, label in shown if line.get(key) is not None)
+
+
+def _familiarity(asked: Sequence[Familiar]) -> dict[str, Any]:
+    rates = Counter(one.acc_rate for one in asked)
+    return {
+        "questions": len(asked),
+        "known": sum(one.known for one in asked),
+        "always_right": rates[1.0],
+        "never_right": rates[0.0],
+    }
+
+
+def _show(job: Job, result: dict[str, Any], failed: int) -> None:
+    known, total = result["known"], result["questions"]
+    rows = [
+        ("questions", f"{total:,}{f', {failed} failed' if failed else ''}"),
+        ("known", f"{known:,}: {result['always_right']:,} always right, {result['never_right']:,} never right"),
+        ("answers", str(job.answers)),
+    ]
+    if training := result.get("training"):
+        before, after = training["before"], training["after"]
+        for label, key in (
+            ("reward", "validation_reward"),
+            ("AUROC", "auroc"),
+            ("P(Yes) known", "yes_known"),
+            ("P(Yes) unknown", "yes_unknown"),
+            ("refusal", "refusal"),
+            ("hallucination", "hallucination"),
+        ):
+            rows.append((label, f"{_number(before, key)} -> {_number(after, key)}"))
+        rows += [
+            ("validated on", f"{training['questions']['validation']} questions; best after {training['best_step']} steps"),
+            ("model", f"use it with --model {job.out}"),
+        ]
+    click.echo("\n".join(terminal.definitions(rows, indent=0)))
+
+
+def _number(figures: dict[str, Any] | None, key: str) -> str:
+    value = (figures or {}).get(key)
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,95 @@
+"""What self-knowledge training can be told. The paper prints neither lambda nor learning rates: such defaults are ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from gnothi.errors import UnknownName
+from gnothi.evaluation.metrics import METRICS
+from gnothi.methods.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.training.self_knowledge.advantage import AdvantageRule, EntropyWeighting
+from gnothi.training.self_knowledge.reward import Correctness
+from gnothi.types import Decoding
+
+Adapter = Literal["lora", "full"]
+WarmStart = Literal["labels", "format", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSettings:
+    """How familiarity is measured: sampled answers per question, and when one is right (SKILL-RAG, section 4.1)."""
+
+    n: int = setting(10, "Answers sampled per question.", at_least=1)
+    temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
+    top_k: int = setting(0, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
+    top_p: float = setting(1.0, "Samples draw from the likeliest tokens of this probability.", at_least=0.01, at_most=1.0)
+    max_tokens: int = setting(32, "Tokens an answer may have.", at_least=1)
+    metric: str = setting("accuracy", f"What an answer is judged by: {', '.join(METRICS)}. accuracy: it holds a gold answer.")
+    above: float = setting(0.5, "An answer is right above this value of the metric.", at_least=0.0, at_most=1.0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.metric not in METRICS:
+            raise UnknownName("metric", self.metric, METRICS)
+
+    @property
+    def correct(self) -> Correctness:
+        return Correctness(self.metric, self.above)
+
+    @property
+    def decoding(self) -> Decoding:
+        return Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, SHORT_STOPS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How the model is trained (SKILL-RAG, section 4.2)."""
+
+    seed: int = setting(0, "Order of questions, split and sampled replies.", at_least=0)
+    adapter: Adapter = setting("lora", "Train a low-rank adapter, which is merged at the end, or all weights.")
+    rank: int = setting(16, "Rank of the adapter; its scale is twice that.", at_least=1)
+    warm_start: WarmStart = setting(
+        "labels",
+        "Supervised stage before: replies right by familiarity, replies at random that teach the format alone, or no stage.",
+    )
+    warm_start_steps: int = setting(20, "Steps of the supervised stage.", at_least=1)
+    warm_start_rate: float = setting(3e-4, "Learning rate of the supervised stage.", at_least=0.0)
+    warm_start_batch: int = setting(32, "Questions per step of the supervised stage.", at_least=1)
+    steps: int = setting(200, "Steps of reinforcement learning, at most.", at_least=1)
+    questions: int = setting(16, "Questions per step.", at_least=1)
+    replies: int = setting(8, "G: replies sampled per question.", at_least=2)
+    balance: bool = setting(True, "Known and unknown questions are drawn equally often, however many there are of each.")
+    rows: int | None = setting(None, "Replies that one device learns from in one pass (none: all of a step).", at_least=1)
+    reply_tokens: int = setting(24, "Tokens a reply may have.", at_least=4)
+    temperature: float = setting(1.0, "Temperature of the replies.", at_least=0.01)
+    learning_rate: float = setting(3e-4, "Learning rate, falling linearly to zero.", at_least=0.0)
+    mix: float = setting(0.5, "lambda: share of the normalised advantage; the rest is by rank.", at_least=0.0, at_most=1.0)
+    entropy: EntropyWeighting = setting("positive", "Which advantages the entropy of the reply damps.")
+    beta: float = setting(1.0, "beta: how much it damps them.", at_least=0.0)
+    clip: float = setting(0.2, "epsilon: how far a probability may move in one step.", at_least=0.0)
+    kl: float = setting(0.0, "Weight of the divergence from the model before (the paper prints none).", at_least=0.0)
+    validation: float = setting(0.15, "Share of the questions that is kept for validation.", at_least=0.01, at_most=0.5)
+    evaluate_every: int = setting(10, "Steps between two validations; each is a checkpoint.", at_least=1)
+    patience: int = setting(6, "Validations without a better reward before training ends.", at_least=1)
+    collapse_after: int = setting(
+        3, "Validations in a row with one and the same reply to everything that count as collapse.", at_least=1
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    @property
+    def rule(self) -> AdvantageRule:
+        return AdvantageRule(self.mix, self.entropy, self.beta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfKnowledgeSettings(TrainingSettings):
+    """Both, as the command line takes them: ``answers.n`` and the like for the first."""
+
+    answers: AnswerSettings = AnswerSettings()
+
+    @property
+    def training(self) -> TrainingSettings:
+        return TrainingSettings(**{item.name: getattr(self, item.name) for item in fields(TrainingSettings)})

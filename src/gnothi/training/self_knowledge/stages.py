@@ -1,0 +1,408 @@
+"""Training from sampled answers to a model: split, warm start, GRPO, merge. Any stage may be killed; the next call goes on.
+
+The folder, from the first to the last: ``warm-start/`` (the adapter, or the model, after the supervised stage),
+``checkpoints/``, ``metrics.jsonl`` and ``curves.png``, the model in transformers format, ``training.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import InvalidInput, MissingDependency, TrainingCollapsed
+from gnothi.evaluation.journal import Journal, read_lines, replace_file
+from gnothi.models.local.loading import DECLARATION, Declaration, load, no_progress_bars
+from gnothi.models.rendering import make_renderer
+from gnothi.models.settings import ModelSettings
+from gnothi.signals.calibration import balanced_threshold
+from gnothi.signals.self_report import SelfReport
+from gnothi.training.self_knowledge import warm_start
+from gnothi.training.self_knowledge.answers import Familiar
+from gnothi.training.self_knowledge.figures import draw_curves
+from gnothi.training.self_knowledge.reward import Correctness, judge, reward
+from gnothi.training.self_knowledge.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from gnothi.training.self_knowledge.policy import Prompts
+
+METRICS, HEADER = "metrics.jsonl", "training.json"
+WARM_START, CHECKPOINTS = "warm-start", "checkpoints"
+BEST = "validation_reward"
+
+Figures = dict[str, Any]
+"""A line of ``metrics.jsonl``: ``step`` with what TRL says of a training step, or with the figures of ``policy.assess``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is trained: the model as the user names it, what the library is to load, and how."""
+
+    name: str
+    source: str
+    settings: ModelSettings
+
+
+def split(asked: Sequence[Familiar], settings: TrainingSettings) -> tuple[list[Familiar], list[Familiar]]:
+    """Training and validation questions, known and unknown in like shares. Raises InvalidInput without two of both."""
+    random_ = random.Random(f"{settings.seed}/split")
+    held: set[str] = set()
+    for known in (True, False):
+        names = [one.question.id for one in asked if one.known is known]
+        if len(names) < 2:
+            raise InvalidInput(
+                f"of {len(asked)} training questions the model knows {sum(one.known for one in asked)}, expected at least 2 "
+                "that it knows and 2 that it does not: there is nothing to tell apart. Give other or more questions."
+            )
+        held.update(random_.sample(names, min(len(names) - 1, max(1, round(len(names) * settings.validation)))))
+    training = [one for one in asked if one.question.id not in held]
+    return training, [one for one in asked if one.question.id in held]
+
+
+def train(
+    out: Path,
+    origin: Origin,
+    asked: Sequence[Familiar],
+    settings: TrainingSettings,
+    correct: Correctness,
+    on_line: Callable[[Figures], None] | None = None,
+) -> dict[str, Any]:
+    """Train in folder ``out``, which then holds the model; the result is its header.
+
+    ``on_line`` hears of every line of the metrics. Raises TrainingCollapsed, MissingDependency, ModelUnavailable, InvalidInput.
+    """
+    if (out / HEADER).is_file():
+        return dict(json.loads((out / HEADER).read_text("utf-8")))
+    training, validation = split(asked, settings)
+    try:
+        import accelerate  # noqa: F401
+        import peft  # noqa: F401
+        import trl  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(error.name or "trl", "training", "training self-knowledge") from error
+    from gnothi.training.self_knowledge.policy import Prompts
+
+    base, tokenizer, declared = load(origin.source, origin.name, _to_train(origin.settings))
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
+    prompts.first_tokens()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
+        model = _adapted(base, settings)
+        _warm(out, model, prompts, training, settings)
+        best, history = _Reinforcement(out, model, prompts, training, validation, settings, correct, on_line)()
+        _restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings)
+        return _finish(out, origin, model, prompts, declared, validation, settings, correct, best, history)
+
+
+def _to_train(settings: ModelSettings) -> ModelSettings:
+    return ModelSettings(device=settings.device, dtype=settings.dtype, renderer=settings.renderer, pack_weights=False)
+
+
+# --- the supervised stage ------------------------------------------------------------------------------------------
+
+
+def _adapted(base: Any, settings: TrainingSettings) -> Any:
+    """The model with what is to be trained of it."""
+    from transformers import set_seed
+
+    set_seed(settings.seed)
+    if settings.adapter == "full":
+        return base
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    return get_peft_model(base, config)
+
+
+def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar], settings: TrainingSettings) -> None:
+    """The supervised stage, which is done once."""
+    from accelerate import PartialState
+
+    state = PartialState(cpu=model.device.type == "cpu")
+    done, temporary = out / WARM_START, out / f".{WARM_START}"
+    ready = done.is_dir()
+    state.wait_for_everyone()
+    if not ready:
+        if settings.warm_start != "none":
+            warm_start.run(model, prompts, training, settings, temporary, model.device.type == "cpu")
+        if state.is_main_process:
+            shutil.rmtree(temporary, ignore_errors=True)
+            with no_progress_bars():
+                model.save_pretrained(temporary)
+            temporary.rename(done)
+        state.wait_for_everyone()
+    # From the disk even now: what goes on is what a killed training would go on with.
+    _restore(model, done, settings)
+
+
+def _restore(model: Any, folder: Path, settings: TrainingSettings) -> None:
+    """Take the trained weights saved in ``folder``."""
+    if settings.adapter == "lora":
+        from peft import load_peft_weights, set_peft_model_state_dict
+
+        set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
+    else:
+        with no_progress_bars():
+            model.load_state_dict(type(model).from_pretrained(folder, dtype=model.dtype).state_dict())
+
+
+# --- reinforcement learning ----------------------------------------------------------------------------------------
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint of most steps that is whole (its state is written last); the others above it are removed."""
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    for path in found:
+        try:
+            json.loads((path / "trainer_state.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        return path
+    return None
+
+
+def out_of_patience(history: Sequence[float], patience: int) -> bool:
+    """Whether the last ``patience`` validations were no better than the best before them."""
+    return len(history) > patience and max(history[-patience:]) <= max(history[:-patience])
+
+
+def collapsed(history: Sequence[Mapping[str, Any]], after: int) -> str | None:
+    """The one reply that each of the last ``after`` validations got to everything, where sampling hardly ever gives another one
+    (P("Yes") of the known at most .02, of the unknown at least .98): nothing is left to learn from.
+
+    One reply to everything alone is no collapse: on the way there the more frequent reply often comes first.
+    """
+    last = history[-after:]
+    if len(last) < after:
+        return None
+    if all(line["no"] == 1 and line["yes_known"] <= 0.02 for line in last):
+        return "No"
+    if all(line["no"] == line["neither"] == 0 and line["yes_unknown"] >= 0.98 for line in last):
+        return "Yes"
+    return "neither Yes nor No" if all(line["neither"] == 1 for line in last) else None
+
+
+class _Reinforcement:
+    """One stage of GRPO in ``out``: from the newest checkpoint or the start to the end. Calling it gives the step of the best
+    checkpoint and all lines of the metrics."""
+
+    def __init__(
+        self,
+        out: Path,
+        model: Any,
+        prompts: Prompts,
+        training: Sequence[Familiar],
+        validation: Sequence[Familiar],
+        settings: TrainingSettings,
+        correct: Correctness,
+        on_line: Callable[[Figures], None] | None,
+    ) -> None:
+        self.out, self.model, self.prompts, self.settings, self.correct = out, model, prompts, settings, correct
+        self.training, self.validation, self.on_line = training, validation, on_line
+        self.lines: list[Figures] = []
+        self.journal: Journal | None = None
+
+    def __call__(self) -> tuple[int, list[Figures]]:
+        folder = self.out / CHECKPOINTS
+        checkpoint = newest_checkpoint(folder)
+        reached = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
+        self.lines = [line for _, line in read_lines(self.out / METRICS) if line["step"] <= reached]
+        trainer = self._trainer(folder)
+        if trainer.is_world_process_zero():
+            self.journal = Journal(self.out / METRICS)
+            self.journal.rewrite(self.lines)
+        try:
+            if reached < 0:
+                trainer.evaluate()  # what reinforcement learning starts from, as step 0
+            if not self._over(reached):
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        finally:
+            if self.journal is not None:
+                self.journal.close()
+        validated = [line for line in self.lines if BEST in line and line["step"] > 0]
+        return max(validated, key=lambda line: (line[BEST], -line["step"]))["step"], self.lines
+
+    def _over(self, step: int) -> bool:
+        history = [line[BEST] for line in self.lines if BEST in line]
+        return step >= self.settings.steps or out_of_patience(history, self.settings.patience)
+
+    def _trainer(self, folder: Path) -> Any:
+        from accelerate import PartialState
+        from transformers import PrinterCallback, ProgressCallback, TrainerCallback
+        from trl.trainer.grpo_config import GRPOConfig
+
+        from datasets import Dataset
+        from gnothi.training.self_knowledge.grpo import SkillTrainer
+
+        settings, cpu = self.settings, self.model.device.type == "cpu"
+        processes = PartialState().num_processes
+        rows = min(settings.rows or math.inf, settings.questions * settings.replies // processes)
+        args = GRPOConfig(
+            output_dir=str(folder),
+            max_steps=settings.steps,
+            per_device_train_batch_size=int(rows),
+            per_device_eval_batch_size=settings.replies,
+            gradient_accumulation_steps=settings.questions * settings.replies // (int(rows) * processes),
+            num_generations=settings.replies,
+            max_completion_length=settings.reply_tokens,
+            temperature=settings.temperature,
+            learning_rate=settings.learning_rate,
+            lr_scheduler_type="linear",
+            beta=settings.kl,
+            epsilon=settings.clip,
+            loss_type="grpo",
+            shuffle_dataset=False,  # the epochs are shuffled below: TRL's sampler resumes right only within its first
+            seed=settings.seed,
+            use_cpu=cpu,
+            bf16=not cpu,
+            gradient_checkpointing=not cpu,
+            eval_strategy="steps",
+            eval_steps=settings.evaluate_every,
+            save_steps=settings.evaluate_every,
+            save_total_limit=2,  # the newest and the one before, beside the best
+            metric_for_best_model=BEST,
+            greater_is_better=True,
+            logging_steps=1,
+            report_to="none",
+            disable_tqdm=True,
+        )
+        random_ = random.Random(f"{settings.seed}/order")
+        chosen = warm_start.order(self.training, settings.steps * settings.questions, settings.balance, random_)
+        listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        trainer = SkillTrainer(
+            model=self.model,
+            reward_funcs=[self._rewards(chosen)],
+            args=args,
+            train_dataset=self._dataset(Dataset, chosen),
+            eval_dataset=self._dataset(Dataset, self.validation),
+            processing_class=self.prompts.tokenizer,
+            callbacks=[listen()],
+            rule=settings.rule,
+            prompts=self.prompts,
+            validate=self._validate,
+        )
+        for callback in (PrinterCallback, ProgressCallback):
+            trainer.remove_callback(callback)
+        return trainer
+
+    def _dataset(self, dataset: Any, asked: Sequence[Familiar]) -> Any:
+        prompts = [self.prompts.text(one.question) for one in asked]
+        return dataset.from_dict({"prompt": prompts, "name": [one.question.id for one in asked]})
+
+    def _rewards(self, asked: Sequence[Familiar]) -> Callable[..., list[float]]:
+        by_name = {one.question.id: one for one in asked}
+
+        def table(completions: Sequence[str], name: Sequence[str], **_: Any) -> list[float]:
+            found = [by_name[one] for one in name]
+            return [
+                reward(judge(text, one.question.answers, one.question.choices, self.correct), one.acc_rate)
+                for text, one in zip(completions, found, strict=True)
+            ]
+
+        return table
+
+    def _validate(self, model: Any) -> Figures:
+        from gnothi.training.self_knowledge.policy import assess, reply_to
+
+        questions = [one.question for one in self.validation]
+        return assess(reply_to(model, self.prompts, questions, self.settings.reply_tokens), self.validation, self.correct)
+
+    # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
+
+    def _on_log(self, _: Any, state: Any, __: Any, logs: Figures, **___: Any) -> None:
+        kept = {
+            name: value for name, value in logs.items() if name in _TRAINING_FIGURES or name.removeprefix("eval_") in _FIGURES
+        }
+        if not kept:
+            return
+        line = {"step": state.global_step} | {name.removeprefix("eval_"): value for name, value in kept.items()}
+        self.lines.append(line)
+        if self.journal is not None:
+            self.journal.append(line)
+        if self.on_line is not None:
+            self.on_line(line)
+
+    def _on_evaluate(self, _: Any, state: Any, control: Any, **__: Any) -> None:
+        if self.journal is not None:
+            draw_curves(self.out, self.lines)
+        validated = [line for line in self.lines if BEST in line]
+        reply = collapsed(validated, self.settings.collapse_after)
+        if reply is not None and state.global_step > 0:
+            raise TrainingCollapsed(
+                f"training collapsed: for {self.settings.collapse_after} validations in a row the reply to every question was "
+                f"{reply}, although the model knows some and others not. Train anew in another folder with a lower learning "
+                f"rate (learning_rate, now {self.settings.learning_rate:g}), more or other warm start (warm_start, "
+                f"warm_start_steps, now {self.settings.warm_start}, {self.settings.warm_start_steps}) or a weight on staying "
+                f"close (kl=0.05). The curves are in {self.out}."
+            )
+        if self._over(-1):
+            control.should_training_stop = True
+
+
+_TRAINING_FIGURES = frozenset(("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std"))
+_FIGURES = frozenset((BEST, "yes_known", "yes_unknown", "auroc", "refusal", "hallucination", "no", "neither"))
+
+
+# --- the model -----------------------------------------------------------------------------------------------------
+
+
+def _finish(
+    out: Path,
+    origin: Origin,
+    final: Any,
+    prompts: Prompts,
+    declared: Declaration,
+    validation: Sequence[Familiar],
+    settings: TrainingSettings,
+    correct: Correctness,
+    best: int,
+    history: Sequence[Figures],
+) -> dict[str, Any]:
+    """Put the model into the folder, file by file, ``config.json`` last; then the header."""
+    from accelerate import PartialState
+
+    from gnothi.training.self_knowledge.policy import assess, reply_to
+
+    replies = reply_to(final, prompts, [one.question for one in validation], settings.reply_tokens)
+    figures = assess(replies, validation, correct)
+    if settings.adapter == "lora":
+        if "ref" in final.peft_config:  # with kl, what training started from
+            final.delete_adapter("ref")
+        final = final.merge_and_unload()
+    thresholds = dict(declared.thresholds)
+    uncertainties, missed = [1 - p for p in replies.yes], [not one.known for one in validation]
+    # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.
+    thresholds[SelfReport.name] = round(balanced_threshold(uncertainties, missed), 3)
+    header = {
+        "model": origin.name,
+        "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
+        "steps": max(line["step"] for line in history),
+        "best_step": best,
+        "before": next(({key: line[key] for key in sorted(_FIGURES)} for line in history if line["step"] == 0), None),
+        "after": {key: figures[key] for key in sorted(_FIGURES)},
+        "threshold": thresholds[SelfReport.name],
+    }
+    if not PartialState().is_main_process:
+        return header
+    temporary = out / ".model"
+    shutil.rmtree(temporary, ignore_errors=True)
+    with no_progress_bars():
+        final.save_pretrained(temporary)
+    prompts.tokenizer.save_pretrained(temporary)
+    declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
+    replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
+    for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
+        path.replace(out / path.name)
+    temporary.rmdir()
+    draw_curves(out, history)
+    replace_file(out / HEADER, json.dumps(header, indent=2) + "\n")
+    return header

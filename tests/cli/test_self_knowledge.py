@@ -1,0 +1,70 @@
+"""``gnothi train self-knowledge``: what it refuses, and its halves: sampled answers (scripted), and a trained model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.models.fake import Scripted
+
+Run = Callable[..., tuple[int, str, str]]
+COMMAND = ("train", "self-knowledge", "lab-train:one_hop")
+QUICK = ("steps=2", "questions=2", "replies=2", "warm_start_steps=2", "warm_start_batch=4", "evaluate_every=1", "answers.n=2")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
+    def refused(*arguments: str) -> str:
+        code, out, err = gnothi("train", "self-knowledge", *arguments, "--out", str(tmp_path / "out"))
+        assert (code, out) == (2, "")
+        assert not (tmp_path / "out").exists()
+        return err
+
+    assert "Use 'lab-train:one_hop'" in refused("lab:one_hop")
+    assert "got 'lamda'" in refused("lab-train", "--set", "lamda=3")
+    assert "setting 'mix': got 2.0, expected at least 0.0 and at most 1.0" in refused("lab-train", "--set", "mix=2")
+    assert "setting 'entropy': got 'all'" in refused("lab-train", "--set", "entropy=all")
+    assert "unknown metric: got 'bleu'" in refused("lab-train", "--set", "answers.metric=bleu")
+    assert "by its weights" in refused("lab-train", "--model", "openai:gpt")
+    (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answers": []}\n')
+    assert "question '1' has no gold answer" in refused(str(tmp_path / "questions.jsonl"))
+
+
+def test_answers_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = (*COMMAND, "--limit", "12", "--answers-only", "--out", str(tmp_path / "out"))
+    code, said, err = gnothi(*arguments)
+    assert (code, err) == (0, "")
+    assert "questions  12" in said
+    assert "known      " in said
+    asked = len(scripted.prompts)
+    answers = tmp_path / "out" / "answers"
+    assert {path.name for path in answers.iterdir()} == {".lock", "answers.jsonl", "config.toml", "familiarity.png"}
+    lines = [json.loads(line) for line in (answers / "answers.jsonl").read_text().splitlines()]
+    assert [len(line["answers"]) for line in lines] == [10] * 12
+    known = sum(line["acc_rate"] > 0.618 for line in lines)
+    assert gnothi_json(*arguments) == {
+        "questions": 12, "known": known, "always_right": known, "never_right": 12 - known,
+    }  # fmt: skip
+    assert len(scripted.prompts) == asked
+    code, _, err = gnothi(*arguments, "--set", "answers.n=3")
+    assert (code, "answers.n = 10, got 3" in err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_model_that_the_next_command_takes(gnothi: Run, tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    out = str(tmp_path / "out")
+    settings = [part for setting in QUICK for part in ("--set", setting)]
+    code, said, _ = gnothi(*COMMAND, "--limit", "30", *settings, "--out", out)
+    assert code == 0
+    for part in ("AUROC", "hallucination", "best after", "use it with"):
+        assert part in said
+    assert gnothi(*COMMAND, "--limit", "30", *settings, "--out", out)[:2] == (code, said)
+    code, _, err = gnothi(*COMMAND, "--limit", "30", *settings, "--out", out, "--set", "steps=3")
+    assert (code, "training.steps = 2, got 3" in err) == (2, True)
+    code, said, _ = gnothi("ask", "Who?", "--model", out, "--index", "lab", "--method", "direct")
+    assert code == 0
