@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100, help="of reinforcement learning, at most [%(default)s]")
     parser.add_argument("--questions", type=int, default=500, help="to train on [%(default)s]")
     parser.add_argument("--held-out", type=int, default=500, help="to test on [%(default)s]")
-    parser.add_argument("--work", type=Path, default=Path("self-knowledge-runs"), help="folder of the runs [%(default)s]")
+    parser.add_argument("--work", type=Path, default=Path("runs/self-knowledge"), help="folder of the runs [%(default)s]")
     parser.add_argument("--figure", type=Path, help="draw the default variant's curves here")
     parser.add_argument("--threads", type=int, default=1, help="[%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
