@@ -9,6 +9,7 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
+from gnothi.filtering.knowledge import Neighbours
 from gnothi.models.fake import Scripted
 from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Passage, Prompt, Question, Samples, StateSpec
@@ -90,10 +91,24 @@ async def test_seakrs_ablations_need_no_more(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", methods.names())
 async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do(name: str) -> None:
-    resources = {"model": BlackBox(), "retriever": ScriptedRetriever([DISH, FILM])}
+    resources: dict[str, object] = {"model": BlackBox(), "retriever": ScriptedRetriever([DISH, FILM])}
+    if name == "skr":
+        resources["reference"] = NothingKnown()
     settings: dict[str, object] = {}
-    if methods.describe(name).needs != Capabilities():
+    beside = {"skill_rag": "judge", "crag": "evaluator"}
+    if name in beside:
+        with pytest.raises(MissingCapability, match=f"--set {beside[name]}=MODEL"):
+            methods.create(name, resources, {})
+        resources[beside[name]] = Scripted(lambda _: "unknown")
+    elif methods.describe(name).needs != Capabilities():
         with pytest.raises(MissingCapability, match="--set signal=consistency"):
             methods.create(name, resources, {})
         settings = {"signal": "consistency"}
     await methods.create(name, resources, settings)(QUESTION)
+
+
+class NothingKnown:
+    """A knowledge reference all of whose questions needed passages."""
+
+    async def neighbours(self, _: str, n: int) -> Neighbours:
+        return Neighbours(0, n, 0.5)

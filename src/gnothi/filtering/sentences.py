@@ -131,10 +131,10 @@ def _is_row(line: str) -> bool:
 
 
 def _with_words(pieces: Iterable[str]) -> Iterator[str]:
-    """Pieces of punctuation alone belong to the sentence before."""
+    """Pieces of punctuation alone belong to the sentence before, the first ones to the one behind."""
     held = ""
     for piece in pieces:
-        if held and _WORD.search(piece):
+        if _WORD.search(held) and _WORD.search(piece):
             yield held
             held = ""
         held += piece

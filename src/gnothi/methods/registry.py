@@ -6,7 +6,7 @@ import importlib
 import inspect
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -116,8 +116,10 @@ def create(name: str, resources: Mapping[str, object], settings: Mapping[str, ob
 
 
 class _Unspecified:
-    """In the place of a model when a method is described without one: nothing was calibrated on it."""
+    """In the place of a model that is not there: nothing was calibrated on it, and it can do everything."""
 
+    name = "unspecified"
+    capabilities = Capabilities(*(True for _ in fields(Capabilities)))
     thresholds: Mapping[str, float] = MappingProxyType({})
 
 
@@ -147,11 +149,24 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
-    """What would work instead: a signal within the model's means, or another model."""
+    """What would work instead: a signal within the model's means, a model beside it, or another model."""
     possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
     other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
     if not possible:
-        return f"Use another model: {other_model}."
+        beside = [key for key in _helpers(method) if not capabilities.lacking(_with(method, key).needs)]
+        first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
+        return f"{first} another model: {other_model}."
     best = "consistency" if "consistency" in possible else possible[0]
     others = ", ".join(signal for signal in possible if signal != best)
     return f"Use --set signal={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+
+
+def _helpers(method: Method) -> list[str]:
+    """Fields for further models that were left empty."""
+    optional = optional_resources(method.name)
+    return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
+
+
+def _with(method: Method, key: str) -> Method:
+    filled: Method = replace(cast("Any", method), **{key: _Unspecified()})
+    return filled
