@@ -58,7 +58,8 @@ def test_uncertainty() -> None:
 @pytest.mark.slow
 def test_throughput() -> None:
     found = document("benchmarks.throughput", "--questions", "4", "--alone", "2", "--concurrency", "4", "--set", "samples=2")
-    assert list(found["levels"]) == ["1", "4"]
+    assert list(found["levels"]) == ["1", "4", "4 in 2 processes"]
+    assert found["levels"]["4 in 2 processes"]["per_second"]["median"] > 0
     assert found["levels"]["1"]["questions"] == 2
     assert 0 < found["levels"]["4"]["occupancy"]["median"] <= 1
 
