@@ -1,4 +1,4 @@
-"""The three protocols: what speaks, what is out there, how a question is answered.
+"""The protocols: what speaks, what is out there (passages, facts), what ranks it, how a question is answered.
 
 They live below every package, so that signals, filters and methods see protocols and never a backend.
 """
@@ -14,6 +14,8 @@ from gnothi.types import (
     ContinuationScore,
     Decoding,
     Generation,
+    Mention,
+    Neighbourhood,
     Prompt,
     Question,
     Samples,
@@ -70,6 +72,44 @@ class Retriever(Protocol):
 
     async def aclose(self) -> None:
         """Release what the retriever holds. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class KnowledgeGraph(Protocol):
+    """A source of facts. Calls may run concurrently."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def link(self, text: str) -> tuple[Mention, ...]:
+        """The nodes that the text names, in order, not overlapping; the longest name wins."""
+        ...
+
+    async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
+        """The facts within ``hops`` steps of the nodes, in either direction and each once; at most ``cap`` of each node.
+
+        Nodes that the graph does not hold are left aside."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the graph holds. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Reads a query and a text together and says how well the text fits. Calls may run concurrently."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """One finite number for each text, in order; higher fits better. Scales differ between re-rankers."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the re-ranker holds. Idempotent."""
         ...
 
 

@@ -32,6 +32,38 @@ class ScoredPassage:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A triple of a knowledge graph, and the sentence that says it."""
+
+    head: str
+    relation: str
+    tail: str
+    text: str
+
+    @property
+    def passage(self) -> Passage:
+        """The fact as evidence; the same triple has the same id."""
+        return Passage(f"{self.head}|{self.relation}|{self.tail}", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place in a text, its characters from ``start`` to before ``end``, that names a node of a knowledge graph."""
+
+    node: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Facts around some nodes, the nearer ones first. ``capped`` are nodes with so many facts that not all were taken."""
+
+    facts: tuple[Fact, ...]
+    capped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question with what is known about it.
 
