@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
+from mmap import mmap
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from gnothi.models.local.attention import Part, weighted, wide
+
+# From so many bytes on, a buffer is memory of its own.
+_OWN_MEMORY = 1 << 17
 
 
 class Continuations:
@@ -35,12 +41,16 @@ class Continuations:
         # Rows that were not fed yet have nothing to move.
         moved = np.flatnonzero((rows != np.arange(len(rows))) & (self.fed[rows] > 0))
         if len(moved):
-            filled = int(self.fed[rows[moved]].max())
-            to, origin = torch.from_numpy(moved).to(self._device), torch.from_numpy(rows[moved]).to(self._device)
+            filled = self.fed[rows[moved]]
+            # Per block, the rows that reach it: memory that nobody wrote to takes no room.
+            moves = []
+            for number in range(-(-int(filled.max()) // self._block)):
+                here = moved[filled > number * self._block]
+                to, origin = torch.from_numpy(here).to(self._device), torch.from_numpy(rows[here]).to(self._device)
+                moves.append((to, origin, slice(min(int(filled.max()) - number * self._block, self._block))))
             for blocks in (*self._keys, *self._values):
                 _widen(blocks, len(rows))
-                for number, block in enumerate(blocks[: -(-filled // self._block)]):
-                    tokens = slice(min(filled - number * self._block, self._block))
+                for block, (to, origin, tokens) in zip(blocks, moves, strict=False):
                     block[to, :, tokens] = block[origin, :, tokens]
         self.fed = self.fed[rows]
 
@@ -81,7 +91,7 @@ class Continuations:
         _widen(blocks, self._rows)
         while len(blocks) < self._reached:
             # Zeros, because what a row has not reached is weighted by zero, which not-a-number would survive.
-            blocks.append(like.new_zeros((self._rows, like.shape[1], self._block, like.shape[3])))
+            blocks.append(_zeros(like, (self._rows, like.shape[1], self._block, like.shape[3])))
 
     def part(self, layer: int, query: Tensor, window: int | None) -> Part:
         """Rows over their own tokens; ``query`` (rows, key heads, groups, size)."""
@@ -107,4 +117,14 @@ def _widen(blocks: list[Tensor], rows: int) -> None:
     for number, old in enumerate(blocks):
         capacity = len(old)
         if capacity < rows:
-            blocks[number] = torch.cat([old, old.new_zeros((max(rows - capacity, capacity // 8), *old.shape[1:]))])
+            blocks[number] = _zeros(old, (max(rows, capacity + capacity // 8), *old.shape[1:]))
+            blocks[number][:capacity] = old
+
+
+def _zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Zeros of the kind of ``like``. On a CPU, large ones are memory of their own from the system: what was never written to
+    takes no room, and what is freed goes back, where the allocator would keep pieces of every size that rows grew through."""
+    size = prod(shape) * like.element_size()
+    if like.device.type != "cpu" or size < _OWN_MEMORY:
+        return like.new_zeros(shape)
+    return torch.frombuffer(mmap(-1, size), dtype=like.dtype).view(shape)
