@@ -5,8 +5,8 @@
 Names of one to four made-up words and as many facts as wanted between them, by a power law, so that there are hubs. Every
 measurement runs in a process of its own, whose peak of resident memory is told; CPU seconds beside wall seconds, which say
 little on a shared machine. The killed import gets SIGKILL half-way through its source and must end with the same bytes.
-``--peers`` loads a tenth of the triples into networkx and rdflib, too. Real triples: the slice of ConceptNet and the questions of
-CommonsenseQA in the folder of shared data, where it is there.
+``--peers`` loads a tenth of the triples into networkx and rdflib, too. Real triples: the slice of ConceptNet and the questions
+of CommonsenseQA in the folder of shared data, where it is there.
 """
 
 from __future__ import annotations

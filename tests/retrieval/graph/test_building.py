@@ -212,7 +212,7 @@ def test_progress_ends_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 _BUILD = """
 import sys
 from gnothi.retrieval.graph import building
-building._COMMIT_SECONDS, building._TELL_EVERY = 0.0, 64
+building._COMMIT_SECONDS, building._TELL_EVERY = 0.02, 64
 print("ready", flush=True)
 building.build_graph(sys.argv[2:], sys.argv[1], lemmatiser="plurals")
 """
@@ -249,7 +249,7 @@ def test_killed_builds_go_on_to_the_same_bytes(tmp_path: Path, how: signal.Signa
     build(out, write(tmp_path / "z.tsv", "tea | is | hot"))
     log = out / "import" / "log.json"
     reached = set()
-    for _ in range(6):
+    for _ in range(5):
         process = start(out, *sources)
         time.sleep(rng.uniform(0, duration / 2))
         process.send_signal(how)
