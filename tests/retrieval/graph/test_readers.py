@@ -104,6 +104,7 @@ def test_whatever_json_holds_is_a_triple_or_malformed(head: str, relation: str, 
     except Malformed:
         return
     kept = [" ".join(part.encode("utf-8", "replace").decode().split()) for part in (head, relation, tail)]
+    assert triple is not None
     assert list(triple[:3]) == kept
 
 
