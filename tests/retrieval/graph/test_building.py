@@ -198,6 +198,51 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         open_index(out)
 
 
+def test_a_header_is_no_fact_wherever_it_stands(tmp_path: Path) -> None:
+    source = write(tmp_path / "t.tsv", "", "head | relation | tail", "tea | is | hot")
+    assert build(tmp_path / "graph", source).facts == 1
+    named = build_graph([source], tmp_path / "named", columns=["tail", "relation", "head"], lemmatiser=PLURALS)
+    assert named.facts == 1
+    assert facts(tmp_path / "named", "tea") == ["hot | is | tea"]
+
+
+_FULL_DISK = """
+import resource, sys
+from gnothi.cli.main import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+sys.exit(run(["index", "build", "--graph", sys.argv[1], "--out", sys.argv[2]]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on file sizes")
+def test_a_full_disk_is_told_and_what_was_committed_stays(tmp_path: Path) -> None:
+    out = tmp_path / "graph"
+    build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
+    source = write(tmp_path / "b.tsv", *(f"node number {i} | r | other {i}" for i in range(20_000)))
+    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[3])}
+    command = [sys.executable, "-c", _FULL_DISK, str(source), str(out)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert facts(out, "tea") == ["tea | is | hot"]
+    assert build(out, source).facts == 20_001
+
+
+@pytest.mark.slow
+def test_conceptnets_slice_is_named_by_most_questions(tmp_path: Path, shared_data: Path) -> None:
+    columns = ["relation", "tail", "head", "label"]
+    source = shared_data / "conceptnet.tsv"
+    report = build_graph([source], tmp_path / "graph", columns=columns, templates=templates.conceptnet(), lemmatiser=PLURALS)
+    assert (report.read, report.left_out, report.invalid.count) == (2400, 2400, 0)
+    graph = open_folder(tmp_path / "graph")
+    records = [json.loads(line) for line in (shared_data / "commonsenseqa.dev.jsonl").read_text("utf-8").splitlines()]
+    linked = [graph.link_blocking(record["question"]) for record in records]
+    assert sum(map(bool, linked)) / len(records) > 0.85
+    (ferret,) = graph.neighbourhood_blocking(["ferret"], 1, 1).facts
+    assert ferret.text == "Ferret can be found at pet store."
+
+
 def test_progress_ends_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "_TELL_EVERY", 1)
     seen: list[GraphProgress] = []

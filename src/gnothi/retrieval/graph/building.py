@@ -195,24 +195,21 @@ class _Build:
         return entry
 
     def _read(self, found: Found, entry: Entry) -> None:
-        try:
-            first = next(lines(found.path, START), None)
-            if first is None:
-                return
-            known = sentences.conceptnet()
-            names = {*known.sentences, *known.merged}
-            parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
-            self.dump |= isinstance(parser, ConceptNet)
-            self._lines(found, entry, parser)
-        except OSError as error:
-            raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
+        first = next(_readable(found.path, START), None)
+        if first is None:
+            return
+        known = sentences.conceptnet()
+        names = {*known.sentences, *known.merged}
+        parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
+        self.dump |= isinstance(parser, ConceptNet)
+        self._lines(found, entry, parser, first.number if parser.header else 0)
 
-    def _lines(self, found: Found, entry: Entry, parser: Parser) -> None:
+    def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
         invalid, empty = entry.invalid, entry.empty
         line = None
-        for line in lines(found.path, entry.checkpoint):
-            if parser.header and line.number == 1:
+        for line in _readable(found.path, entry.checkpoint):
+            if line.number == header:
                 continue
             try:
                 triple = parser.parse(line.text) if line.text is not None else None
@@ -320,6 +317,14 @@ class _Build:
     def _tell(self, stage: Literal["reading", "arranging"], done: float, total: float) -> None:
         if self.on_progress:
             self.on_progress(GraphProgress(stage, done, total, self.report.read))
+
+
+def _readable(path: Path, start: Checkpoint) -> Iterator[Line]:
+    """The lines of a file; what goes wrong while they are read, and only that, as Unreadable."""
+    try:
+        yield from lines(path, start)
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
 
 
 def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:
