@@ -299,7 +299,6 @@ class _Build:
         shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed here
         folder.mkdir()
         tables.save(folder)
-        before = self.manifest.tables
         self.manifest = Manifest(
             tables=folder.name,
             nodes=tables.nodes,
@@ -311,8 +310,9 @@ class _Build:
             complete=True,
         )
         write_manifest(self.folder, self.manifest)
-        if before and before != folder.name:
-            shutil.rmtree(self.folder / before, ignore_errors=True)
+        for other in self.folder.glob("tables-*"):  # those that were in force, and what kills left over
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
 
     def _tell(self, stage: Literal["reading", "arranging"], done: float, total: float) -> None:
         if self.on_progress:

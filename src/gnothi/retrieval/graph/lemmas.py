@@ -35,7 +35,8 @@ def lemmatiser(name: str, language: str = "en") -> Lemmatiser:
 
 
 def singular(word: str) -> str:
-    """English plurals without a dictionary: regular endings only."""
+    """English plurals and possessives without a dictionary: regular endings only."""
+    word = word.removesuffix("'s")
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
