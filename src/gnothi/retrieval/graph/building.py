@@ -135,6 +135,9 @@ class _Build:
 
     def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
         started = time.monotonic()
+        kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
+        how = lemmatiser or kept or lemmas.best(self.language)
+        lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
             for source in sources:
                 if isinstance(source, Skipped):
@@ -146,7 +149,7 @@ class _Build:
             raise
         # After an interrupt, which may fall between a name and its triple, the last commit stands: some seconds are lost.
         self._commit()
-        self._arrange(self._templates(templates), lemmatiser or self.manifest.lemmatiser or lemmas.best())
+        self._arrange(self._templates(templates), how)
         self.report.nodes, self.report.facts = self.manifest.nodes, self.manifest.facts
         self.report.seconds = time.monotonic() - started
         return self.report
