@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Mention, Passage, ScoredPassage
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,29 @@ class Searched(Event):
     tag: ClassVar[str] = "searched"
     query: str
     passages: tuple[ScoredPassage, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Linked(Event):
+    """The nodes of a knowledge graph that a text names."""
+
+    tag: ClassVar[str] = "linked"
+    text: str
+    mentions: tuple[Mention, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded(Event):
+    """The neighbourhood of some nodes: how many facts, and the nodes of which only ``cap`` facts were taken."""
+
+    tag: ClassVar[str] = "expanded"
+    nodes: tuple[str, ...]
+    hops: int
+    cap: int
+    facts: int
+    capped: tuple[str, ...]
     seconds: float
 
 
@@ -172,7 +195,8 @@ class Summarised(Event):
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
-    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached."""
+    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
+    is a search, or the neighbourhood of some nodes of a graph."""
 
     retrievals: int = 0
     model_calls: int = 0
@@ -185,7 +209,7 @@ class Usage:
         seen = list(events)
         calls = [event for event in seen if isinstance(event, ModelCall)]
         return cls(
-            retrievals=sum(isinstance(event, Searched) for event in seen),
+            retrievals=sum(isinstance(event, Searched | Expanded) for event in seen),
             model_calls=len(calls),
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),

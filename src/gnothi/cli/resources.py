@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi import config
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -179,6 +179,30 @@ def open_index(spec: str) -> Retriever:
 
         return Traced(BM25Index.in_memory(lab.passages(), LAB))
     return Traced(retrieval.open_index(spec))
+
+
+def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
+    names in a text; None: the graph's own names do. Raises IndexUnavailable, and for a recogniser MissingDependency,
+    ModelUnavailable or UnknownName."""
+    from gnothi.retrieval.wrappers import TracedGraph
+
+    graph = _open_plain_graph(spec)
+    if recogniser is None:
+        return TracedGraph(graph)
+    from gnothi.retrieval.graph.recognisers import RecognisedGraph, open_recogniser
+
+    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
+
+
+def _open_plain_graph(spec: str) -> KnowledgeGraph:
+    if spec == LAB:
+        from gnothi.lab.graph import graph
+
+        return graph()
+    from gnothi.retrieval.graph.folder import open_folder
+
+    return open_folder(spec)
 
 
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
