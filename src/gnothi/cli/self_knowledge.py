@@ -240,7 +240,8 @@ async def _collect(job: Job) -> list[Familiar]:
 def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:
     from gnothi.cli.progress import RunProgress
     from gnothi.models import LAB, LAB_FOLDER
-    from gnothi.training.self_knowledge.stages import Origin, train
+    from gnothi.training.finetuning import Origin
+    from gnothi.training.self_knowledge.stages import train
 
     settings = job.settings.training
     source = str(LAB_FOLDER) if job.model == LAB else job.model
