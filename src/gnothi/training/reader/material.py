@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from gnothi import methods
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.methods.answers import as_choice
 from gnothi.methods.prompts import ANSWER
@@ -73,6 +74,16 @@ def require_usable(questions: Sequence[Question]) -> None:
                 f"question {question.id!r}: the gold answer {question.answers[0]!r} is none of the choices "
                 f"({', '.join(question.choices)}). Correct the question, or leave it out."
             )
+
+
+def require_prompts(name: str) -> None:
+    """Raise UnknownName for a method that there is not, InvalidSetting for one that does not say what its reader is asked."""
+    if not hasattr(methods.find(name), "prompt"):
+        able = [other for other in methods.names() if hasattr(methods.find(other), "prompt")]
+        raise InvalidSetting(
+            f"--method: got {name!r}, which reads in several steps and has no one prompt to learn from; expected one of "
+            f"{', '.join(able)}."
+        )
 
 
 def target(question: Question) -> str:

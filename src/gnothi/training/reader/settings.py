@@ -29,7 +29,7 @@ class ReaderTraining:
     evaluate_every: int = setting(25, "Steps between two validations; each is a checkpoint.", at_least=1)
     patience: int = setting(4, "Validations without a better one before training ends.", at_least=1)
     criterion: Criterion = setting("accuracy", "What makes a validation better: more right answers, or a likelier gold answer.")
-    max_tokens: int = setting(32, "Tokens of an answer in validation, where there are no choices.", at_least=1)
+    answer_tokens: int = setting(32, "Tokens of an answer in validation, where there are no choices.", at_least=1)
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -92,7 +92,7 @@ def train(
         best, lines = _Run(out, model, format, rows, validation, settings, by, on_line)()
         restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
         final = model.merge_and_unload() if settings.adapter == "lora" else model
-    rights, losses = asyncio.run(_ask(final, format, validation, by, settings.max_tokens))
+    rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
     header = {
         "model": origin.name,
@@ -216,7 +216,7 @@ class _Run:
 
     def _validate(self, model: Any) -> Figures:
         plain = model.get_base_model() if self.settings.adapter == "lora" else model
-        rights, losses = asyncio.run(_ask(plain, self.format, self.validation, self.by, self.settings.max_tokens))
+        rights, losses = asyncio.run(_ask(plain, self.format, self.validation, self.by, self.settings.answer_tokens))
         accuracy, loss = fmean(rights), fmean(losses)
         score = accuracy if self.settings.criterion == "accuracy" else -loss
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
