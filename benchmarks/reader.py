@@ -109,9 +109,10 @@ def trained(out: Path, material: Sequence[Example], settings: ReaderTraining) ->
     header = train(out, Origin("lab", str(LAB_FOLDER), ModelSettings()), material, settings, on_line=listen)
     seconds = out / "seconds.json"
     if not seconds.exists():
-        spent = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-        seconds.write_text(json.dumps(spent))
-    return header | json.loads(seconds.read_text())
+        took = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        seconds.write_text(json.dumps(took))
+    spent = json.loads(seconds.read_text())
+    return {**header, **spent}
 
 
 def compare_rates(work: Path, material: Sequence[Example], rates: Sequence[float]) -> list[list[str]]:
