@@ -26,7 +26,7 @@ from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import Format, split, train
-from gnothi.types import Passage, Prompt, Question
+from gnothi.types import Decoding, Passage, Prompt, Question
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -120,6 +120,35 @@ def test_open_questions_and_early_end(tmp_path: Path) -> None:
     header = train(tmp_path, ORIGIN, material, settings)
     assert header["steps"] < 60
     assert header["questions"] == {"training": 10, "validation": 2, "too_long": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("trl")
+    from tests.models.tiny import build_closing_tokenizer, build_seq2seq
+
+    build_seq2seq(kind).save_pretrained(tmp_path / "base")
+    build_closing_tokenizer().save_pretrained(tmp_path / "base")
+    origin = Origin("tiny", str(tmp_path / "base"), ModelSettings(renderer="tagged"))
+    choices = ("w1", "w2", "w3 w4")
+    asked = [Question(f"q{n}", f"where is w{5 + n} ?", ("w3 w4",), choices) for n in range(20)]
+    material = [Example(question, ask(ANSWER, question), "w3 w4") for question in asked]
+    settings = replace(QUICK, steps=40, evaluate_every=10, learning_rate=3e-2, criterion="loss", adapter="lora")
+    if kind == "bart":
+        settings = replace(settings, adapter="full", learning_rate=3e-3)
+    header = train(tmp_path / "out", origin, material, settings)
+    assert header["after"]["validation_accuracy"] == 1
+    assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]
+
+    async def said() -> str:
+        model = load_model(str(tmp_path / "out"), ModelSettings(renderer="tagged"))
+        try:
+            return (await model.generate(material[0].prompt, Decoding(max_tokens=6))).text
+        finally:
+            await model.aclose()
+
+    assert asyncio.run(said()).strip() == "w3 w4"
 
 
 def test_nothing_fits(tmp_path: Path) -> None:
