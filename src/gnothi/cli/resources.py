@@ -202,10 +202,10 @@ def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Q
 
 def dataset_summaries() -> dict[str, str]:
     """Names and what they hold, for listings."""
-    from gnothi.lab.questions import DEFAULT_MIX
+    from gnothi.lab.questions import DEFAULT_MIX, KINDS
 
     mix = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
-    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in DEFAULT_MIX}
+    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in KINDS}
     all_kinds = {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"}
     training = f"questions to learn from, none about a fact that {LAB} asks for; {LAB_TRAINING}:KIND for one kind"
     return all_kinds | kinds | {LAB_TRAINING: training}
