@@ -248,6 +248,30 @@ DESCRIBE = Task(
     ),
 )
 
+KNOWLEDGE = Task(
+    # Asked of a question instead of a thing: a model with a format of its own knows no other task that tells something.
+    name="describe",
+    instruction="State one general fact, in one sentence, that helps to answer the question. Do not answer it.",
+    demonstrations=(
+        Demonstration(
+            "Which of these would keep soup warm longest?",
+            "A vacuum between two walls hardly conducts heat.",
+            choices=("a paper cup", "a vacuum flask", "a tin"),
+        ),
+        Demonstration(
+            "In which country was the composer of the opera Carmen born?",
+            "The opera Carmen was composed by Georges Bizet, a Frenchman.",
+        ),
+        Demonstration("Can a whale drown?", "Whales are mammals and breathe air with lungs."),
+        Demonstration(
+            "Where would a fox look for hens?",
+            "Hens are kept in a coop on a farm, and foxes prey on them.",
+            choices=("a harbour", "a coop", "a chimney"),
+        ),
+        Demonstration("Which planet has the shortest year?", "The nearer a planet is to the Sun, the shorter is its year."),
+    ),
+)
+
 REVISE = Task(
     name="revise",
     instruction=(

@@ -30,6 +30,8 @@ _METHODS: Mapping[str, str] = {
     "crag": "gnothi.methods.crag:CorrectiveRAG",
     "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
     "iekr": "gnothi.methods.iekr:IEKR",
+    "refeed": "gnothi.methods.refeed:ReFeed",
+    "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
 }
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
 _PROTOCOLS: Mapping[type, str] = {
