@@ -221,6 +221,19 @@ def search_settings(settings: Settings) -> SearchSettings:
     return config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
 
 
+def open_graph(spec: str) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. Raises IndexUnavailable."""
+    from gnothi.retrieval.wrappers import TracedGraph
+
+    if spec == LAB:
+        from gnothi.lab.graph import graph
+
+        return TracedGraph(graph())
+    from gnothi.retrieval.graph.folder import open_folder
+
+    return TracedGraph(open_folder(spec))
+
+
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
     """The first ``limit`` questions of a data set or file. Raises UnknownName or InvalidInput."""
     from gnothi import datasets

@@ -69,7 +69,7 @@ class IEKR(ReaderSettings):
             raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
 
     async def __call__(self, question: Question) -> Answer:
-        return await self.read(self.reader or self.model, await self.prompt(question))
+        return await self.reply(self.reader or self.model, await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind internal and external knowledge."""

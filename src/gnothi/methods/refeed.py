@@ -41,13 +41,13 @@ class ReFeed(ReaderSettings):
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         prompt = self.reading(question)
-        first, drafts = await both(self.read(self.model, prompt), self._drafts(prompt))
+        first, drafts = await both(self.reply(self.model, prompt), self._drafts(prompt))
         queries = dict.fromkeys(question.text if says_nothing(draft) else f"{question.text} {draft}" for draft in drafts)
         found = await gather(*(self.retriever.search(query, self.k) for query in queries))
         passages = merged(found)[: self.k]
         if not passages:
             return first
-        last = await self.read(self.model, self.reading(question, passages))
+        last = await self.read(self.model, question, passages)
         if not self.ensemble:
             return last
         answers = {"memory": first, "passages": last}
