@@ -35,7 +35,9 @@ class GeneratedKnowledge(AnsweringSettings):
     statements: int = setting(20, "M: statements to write; equal ones count once.", at_least=1)
     knowledge_tokens: int = setting(64, "Tokens a statement may have.", at_least=1)
     knowledge_temperature: float = setting(1.0, "Temperature of the statements.", at_least=0.01)
-    knowledge_top_p: float = setting(0.5, "Statements draw from the likeliest tokens of this probability.", at_least=0.0, at_most=1.0)
+    knowledge_top_p: float = setting(
+        0.5, "Statements draw from the likeliest tokens of this probability.", at_least=0.0, at_most=1.0
+    )
 
     name: ClassVar[str] = "gkp"
 

@@ -18,7 +18,9 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt, Question
 
-_IGNORANCE = re.compile(r"(?:(?:no|sorry) )?i (?:know nothing|have no|(?:dont|do not|cant|cannot) (?:know|have|recall|say|tell))\b")
+_IGNORANCE = re.compile(
+    r"(?:(?:no|sorry) )?i (?:know nothing|have no|(?:dont|do not|cant|cannot) (?:know|have|recall|say|tell))\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
