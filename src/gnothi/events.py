@@ -170,6 +170,25 @@ class Summarised(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Reflected(Event):
+    """What the model said when asked to tell something about each subject: (subject, text). ``known`` are the subjects
+    about which it said anything; the others' texts were left out."""
+
+    tag: ClassVar[str] = "reflected"
+    told: tuple[tuple[str, str], ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revised(Event):
+    """Internal knowledge before and after it was held against external knowledge."""
+
+    tag: ClassVar[str] = "revised"
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
     those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached."""
