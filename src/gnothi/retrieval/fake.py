@@ -1,8 +1,9 @@
-"""A scripted retriever: a list it always returns, or what each query finds. Public, for tests and for trying out methods."""
+"""A scripted retriever and a re-ranker that counts words. Public, for tests and for trying out methods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Passage, ScoredPassage
@@ -37,6 +38,35 @@ class ScriptedRetriever:
             item if isinstance(item, ScoredPassage) else ScoredPassage(item, 1 / rank) for rank, item in enumerate(found, 1)
         )
         return ranked(scored, k)
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+
+def overlap(query: str, text: str) -> float:
+    """The share of the text's words that the query has; 0 for a text without words."""
+    asked, told = set(re.findall(r"\w+", query.lower())), set(re.findall(r"\w+", text.lower()))
+    return len(asked & told) / len(told) if told else 0.0
+
+
+class FakeReranker:
+    """Scores each text by a function of query and text, by their words in common if no other is given.
+
+    ``queries`` lists every query received, in order of arrival.
+    """
+
+    def __init__(self, function: Callable[[str, str], float] = overlap, name: str = "overlap") -> None:
+        self._function = function
+        self._name = name
+        self.queries: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        self.queries.append(query)
+        return tuple(self._function(query, text) for text in texts)
 
     async def aclose(self) -> None:
         """Nothing to release."""
