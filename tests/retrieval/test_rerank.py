@@ -94,7 +94,7 @@ async def test_of_many_texts_the_event_holds_the_best() -> None:
 def test_what_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="no folder"):
         open_reranker("./missing")
-    with pytest.raises(ModelUnavailable, match="BertModel.*gnothi train reranker"):
+    with pytest.raises(ModelUnavailable, match=r"BertModel.*gnothi train reranker"):
         open_reranker(classifier(tmp_path / "encoder", architecture="BertModel"))
     with pytest.raises(ModelUnavailable, match="3 outputs"):
         open_reranker(classifier(tmp_path / "three", outputs=3))
