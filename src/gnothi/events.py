@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Mention, Passage, ScoredPassage
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,29 @@ class Searched(Event):
     tag: ClassVar[str] = "searched"
     query: str
     passages: tuple[ScoredPassage, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Linked(Event):
+    """The nodes of a knowledge graph that a text names."""
+
+    tag: ClassVar[str] = "linked"
+    text: str
+    mentions: tuple[Mention, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded(Event):
+    """The neighbourhood of some nodes: how many facts, and the nodes of which only ``cap`` facts were taken."""
+
+    tag: ClassVar[str] = "expanded"
+    nodes: tuple[str, ...]
+    hops: int
+    cap: int
+    facts: int
+    capped: tuple[str, ...]
     seconds: float
 
 

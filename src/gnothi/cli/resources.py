@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi import config
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -179,6 +179,19 @@ def open_index(spec: str) -> Retriever:
 
         return Traced(BM25Index.in_memory(lab.passages(), LAB))
     return Traced(retrieval.open_index(spec))
+
+
+def open_graph(spec: str) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. Raises IndexUnavailable."""
+    from gnothi.retrieval.wrappers import TracedGraph
+
+    if spec == LAB:
+        from gnothi.lab.graph import graph
+
+        return TracedGraph(graph())
+    from gnothi.retrieval.graph.folder import open_folder
+
+    return TracedGraph(open_folder(spec))
 
 
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:

@@ -39,8 +39,10 @@ from gnothi.events import (
     Decomposed,
     Drafted,
     Event,
+    Expanded,
     Filtered,
     Grouped,
+    Linked,
     ModelCall,
     Picked,
     QuizAnswered,
@@ -86,6 +88,11 @@ class Steps:
                 self._decided(event)
             case Searched():
                 self._searched(event)
+            case Linked():
+                names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
+                self._line("link", f"{names or 'no name of the graph'} ({_seconds(event.seconds)})", style="cyan")
+            case Expanded():
+                self._expanded(event)
             case Ranked(kind="answer"):
                 self._answers(event)
             case Ranked():
@@ -161,6 +168,11 @@ class Steps:
         for number, found in enumerate(shown):
             entry = _entry(found.passage.title, found.passage.text)
             self._cut("found" if number == 0 else "", entry, prefix=f"  {found.score:6.2f}  ")
+
+    def _expanded(self, event: Expanded) -> None:
+        facts = f"{_counted(event.facts, 'fact')} within {_counted(event.hops, 'step')} ({_seconds(event.seconds)})"
+        hubs = f"; of {', '.join(event.capped)} {event.cap} each" if event.capped else ""
+        self._line("facts", facts + hubs, style="cyan")
 
     def _ranked(self, event: Ranked) -> None:
         entries = [(self._titles.get(label, label), text, score) for label, text, score in event.candidates]

@@ -1,12 +1,13 @@
-"""A scripted retriever and a re-ranker that counts words. Public, for tests and for trying out methods."""
+"""A scripted retriever, a graph of a few triples, a re-ranker that counts words. Public, for tests and for trying out methods."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from gnothi.errors import InvalidSetting
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Fact, Mention, Neighbourhood, Passage, ScoredPassage
 
 Script = Sequence[Passage | ScoredPassage]
 
@@ -41,6 +42,68 @@ class ScriptedRetriever:
 
     async def aclose(self) -> None:
         """Nothing to release."""
+
+
+class ListedGraph:
+    """A knowledge graph of the triples it was given, in their order. A fact says "head relation tail.".
+
+    It links a name where the text has it as whole words, in any case. ``texts`` lists every text it was to link.
+    """
+
+    def __init__(self, triples: Iterable[tuple[str, str, str]], name: str = "listed") -> None:
+        self._facts = [
+            Fact(head, relation, tail, f"{head} {relation} {tail}.") for head, relation, tail in dict.fromkeys(triples)
+        ]
+        self._name = name
+        self.texts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def link(self, text: str) -> tuple[Mention, ...]:
+        self.texts.append(text)
+        names = dict.fromkeys(node for fact in self._facts for node in (fact.head, fact.tail) if node)
+        longest_first = sorted(names, key=len, reverse=True)
+        mentions = []
+        place = 0
+        while place < len(text):
+            node = next((name for name in longest_first if _said(name, text, place)), None)
+            if node is not None:
+                mentions.append(Mention(node, place, place + len(node)))
+            place += len(node) if node else 1
+        return tuple(mentions)
+
+    async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
+        if hops < 0 or cap < 1:
+            raise InvalidSetting(f"a neighbourhood: got {hops} steps and {cap} facts a node, expected at least 0 and 1.")
+        held = {node for fact in self._facts for node in (fact.head, fact.tail)}
+        taken: dict[Fact, None] = {}
+        capped: list[str] = []
+        frontier = [node for node in dict.fromkeys(nodes) if node in held]
+        reached = set(frontier)
+        for _ in range(hops):
+            fresh: dict[Fact, None] = {}
+            for node in frontier:
+                around = [fact for fact in self._facts if node in (fact.head, fact.tail)]
+                capped += [node] if len(around) > cap else []
+                fresh |= dict.fromkeys(fact for fact in around[:cap] if fact not in taken)
+            taken |= fresh
+            frontier = [
+                node for node in dict.fromkeys(end for fact in fresh for end in (fact.head, fact.tail)) if node not in reached
+            ]
+            reached |= set(frontier)
+        return Neighbourhood(tuple(taken), tuple(capped))
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+
+def _said(name: str, text: str, place: int) -> bool:
+    end = place + len(name)
+    if text[place:end].lower() != name.lower():
+        return False
+    return not re.match(r"\w\w", text[max(place - 1, 0) : place + 1]) and not re.match(r"\w\w", text[end - 1 : end + 1])
 
 
 def overlap(query: str, text: str) -> float:

@@ -1,13 +1,13 @@
-"""Wrappers around retrievers and re-rankers: cross-cutting concerns, so that no method and no backend has a line for them."""
+"""Wrappers around retrievers, graphs and re-rankers: cross-cutting concerns, of which no method and no backend has a line."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
-from gnothi.events import Reranked, Searched, emit
-from gnothi.protocols import Reranker, Retriever
-from gnothi.types import ScoredPassage
+from gnothi.events import Expanded, Linked, Reranked, Searched, emit
+from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
+from gnothi.types import Mention, Neighbourhood, ScoredPassage
 
 
 class Traced:
@@ -28,6 +28,32 @@ class Traced:
 
     async def aclose(self) -> None:
         await self._retriever.aclose()
+
+
+class TracedGraph:
+    """Emits ``events.Linked`` for every text that was linked and ``events.Expanded`` for every neighbourhood."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+
+    @property
+    def name(self) -> str:
+        return self._graph.name
+
+    async def link(self, text: str) -> tuple[Mention, ...]:
+        started = time.perf_counter()
+        mentions = await self._graph.link(text)
+        emit(Linked(text, mentions, time.perf_counter() - started))
+        return mentions
+
+    async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
+        started = time.perf_counter()
+        found = await self._graph.neighbourhood(nodes, hops, cap)
+        emit(Expanded(tuple(nodes), hops, cap, len(found.facts), found.capped, time.perf_counter() - started))
+        return found
+
+    async def aclose(self) -> None:
+        await self._graph.aclose()
 
 
 class TracedReranker:
