@@ -19,9 +19,9 @@ from gnothi.filtering.sentences import choose, rejoined, sentences_of
 from gnothi.methods.prompts import USEFUL, require_text
 from gnothi.methods.queries import keywords
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.settings import check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 SCORING = Capabilities(scoring=True)
 
@@ -54,9 +54,13 @@ class CorrectiveRAG(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal) | (SCORING if self.evaluator is None else Capabilities())
+        return self.answering_needs | (SCORING if self.evaluator is None else Capabilities())
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind what was found and refined."""
         require_text(question)
         found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
         verdict = await self._evaluate(question, found)
@@ -65,7 +69,7 @@ class CorrectiveRAG(ReaderSettings):
             kept = await self._refine(question, found)
         if verdict != "correct":
             kept += await self._refine(question, await self._look_elsewhere(question, found))
-        return await self.read(self.model, question, kept)
+        return self.reading(question, kept)
 
     async def _evaluate(self, question: Question, found: Sequence[Passage]) -> str:
         """Correct, ambiguous or incorrect: by the best grade."""

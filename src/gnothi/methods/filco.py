@@ -17,10 +17,10 @@ from gnothi.filtering.targets import cxmi, includes, overlap
 from gnothi.methods.answers import short_answer
 from gnothi.methods.prompts import ANSWER, ask, require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import SHORT_STOPS, needs_of, setting
+from gnothi.methods.settings import SHORT_STOPS, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,19 @@ class Filco(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal) | Capabilities(scoring=self.measure == "cxmi")
+        return self.answering_needs | Capabilities(scoring=self.measure == "cxmi")
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind the sentences that were kept."""
         require_text(question)
         found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
         targets = question.answers if self.oracle else await self._draft(question, found)
         # Without an answer to look for there is nothing to filter by.
         kept = await self._filter(question, found, targets) if targets else found
-        return await self.read(self.model, question, kept)
+        return self.reading(question, kept)
 
     async def _draft(self, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
         if not passages:

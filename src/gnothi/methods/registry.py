@@ -150,8 +150,12 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
-    possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
     other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
+    if getattr(method, "choose", "text") == "likelihood":
+        by_text: Method = replace(cast("Any", method), choose="text")
+        if not capabilities.lacking(by_text.needs):
+            return f"Use --set choose=text, or another model: {other_model}."
+    possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
     if not possible:
         beside = [key for key in _helpers(method) if not capabilities.lacking(_with(method, key).needs)]
         first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"

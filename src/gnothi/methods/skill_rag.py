@@ -18,7 +18,7 @@ from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 SCORING = Capabilities(scoring=True)
 
@@ -65,7 +65,7 @@ class SkillRAG(ReaderSettings):
     @property
     def needs(self) -> Capabilities:
         own = SCORING if self.judge is None else Capabilities()
-        return own | needs_of(self.signal) | needs_of(self.gate)
+        return own | self.answering_needs | needs_of(self.gate)
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -74,10 +74,14 @@ class SkillRAG(ReaderSettings):
             gate = Gate(self.make_signal(self.gate), self._gate_threshold)
             verdict = await gate(self.model, prompt, self.reply_decoding)
             if not verdict.fired:
-                return await self.answer(self.model, question, prompt, verdict.measured)
+                return await self.answer(self.model, prompt, verdict.measured)
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked where it retrieves: the question, behind the sentences that were kept."""
+        require_text(question)
         found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
-        kept = await self._filter(question, found)
-        return await self.read(self.model, question, kept)
+        return self.reading(question, await self._filter(question, found))
 
     @property
     def _filter(self) -> Informative:
