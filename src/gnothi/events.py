@@ -120,6 +120,18 @@ class Ranked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Reranked(Event):
+    """Texts by how well a re-ranker says they fit a query: (text, score), best first; of ``considered`` texts the best ones."""
+
+    tag: ClassVar[str] = "reranked"
+    reranker: str
+    query: str
+    best: tuple[tuple[str, float], ...]
+    considered: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposed(Event):
     """A question and the smaller ones it was split into, in order; ``#1`` in one of them stands for the answer to the first.
 

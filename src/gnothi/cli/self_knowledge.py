@@ -212,10 +212,10 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
 async def _collect(job: Job) -> list[Familiar]:
     from gnothi.cli.progress import RunProgress
     from gnothi.cli.resources import open_model
-    from gnothi.training.self_knowledge.answers import Collecting
+    from gnothi.training.self_knowledge.answers import Answers
     from gnothi.training.self_knowledge.figures import draw_familiarity
 
-    with Collecting(job.answers, job.questions, job.about_answers) as collecting:
+    with Answers(job.answers, job.questions, job.about_answers) as collecting:
         if collecting.missing:
             with terminal.Waiting(f"opening model {job.model} ..."):
                 model = open_model(job.model, job.model_settings)

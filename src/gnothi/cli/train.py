@@ -113,7 +113,7 @@ def utility_reference(
     from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import spending
-    from gnothi.training.utility_reference import require_answers
+    from gnothi.training.utility_reference import require_judgeable
 
     refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
@@ -123,7 +123,7 @@ def utility_reference(
         raise InvalidSetting("passages are judged, and there is no index to find them: give --index PATH.")
     utility = _utility_settings(settings)
     questions = load_questions(dataset, format, limit)
-    require_answers(questions)
+    require_judgeable(questions)
     resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
     job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
     try:

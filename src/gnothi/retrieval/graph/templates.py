@@ -79,6 +79,16 @@ class Templates:
     def template(self, relation: str) -> Template:
         return self.sentences.get(relation) or default(relation)
 
+    def as_dict(self) -> dict[str, dict[str, str]]:
+        """As a TOML file has it, ready for JSON."""
+        merged = {name: f"{'-' if exchanged else ''}{target}" for name, (target, exchanged) in self.merged.items()}
+        return {"relations": {name: template.sentence for name, template in self.sentences.items()}, "merged": merged}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Templates:
+        """The inverse of ``as_dict``. Raises ValueError."""
+        return _parsed(document)
+
     def canonical(self, head: str, relation: str, tail: str) -> tuple[str, str, str]:
         """The triple as it is kept."""
         target, exchanged = self.merged.get(relation, (relation, False))
