@@ -136,6 +136,8 @@ def open_other(
     if protocol is KnowledgeGraph:
         return open_graph(spec)
     if protocol is Reranker:
+        from gnothi.retrieval.rerank import open_reranker
+
         return open_reranker(spec)
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.choosing import WithoutChoices
 from gnothi.methods.external import Showing, best, candidates, shown
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
@@ -43,6 +44,7 @@ class IEKR(ReaderSettings):
     k: int = setting(3, "Passages that are read, where they take the facts' place.", at_least=1)
     show: Showing = setting("subjects", "Facts are read one passage a subject, one passage each, or all in one.")
     verify: bool = setting(False, "Have internal knowledge revised in the light of the external before both are read.")
+    show_choices: bool = setting(True, "Show the reader the choices; false: it answers as if there were none, then one is chosen.")
     _: KW_ONLY
     choose: Literal["text", "likelihood"] = setting(
         "likelihood", "Multiple choice: take the choice that the reply names, or the one that is likeliest as the reply."
@@ -69,7 +71,8 @@ class IEKR(ReaderSettings):
             raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
 
     async def __call__(self, question: Question) -> Answer:
-        return await self.reply(self.reader or self.model, await self.prompt(question))
+        reader = self.reader or self.model
+        return await self.reply(reader if self.show_choices else WithoutChoices(reader), await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind internal and external knowledge."""
