@@ -33,10 +33,11 @@ from gnothi.models.local.loading import load
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Answers, Familiar
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
-from gnothi.training.self_knowledge.stages import METRICS, Origin, train
+from gnothi.training.self_knowledge.stages import train
 from gnothi.types import Decoding, Question
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {

@@ -134,7 +134,7 @@ def evaluate(
             f"--workers: got {workers} with a model behind an API, expected 1: such a run waits for the server rather than "
             "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
         )
-    resolved = _method_settings(names, settings)
+    resolved = resolved_settings(names, settings)
     questions = load_questions(dataset, format, limit)
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
@@ -218,7 +218,7 @@ def _names(methods: Sequence[str]) -> list[str]:
     return names
 
 
-def _method_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]:
+def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]:
     """Every setting of every method with its value, by ``method.NAME.KEY``; raises for names and settings that do not exist."""
     from gnothi import config
     from gnothi import methods as registry

@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "train": (
         "gnothi.cli.train:train",
-        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows.",
+        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",
     ),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),

@@ -51,7 +51,7 @@ class TransformersBackend:
         self._renderer = renderer
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
         self._encoder = Encoder(tokenizer, renderer, self._eos)
-        self._context = _context_length(model, tokenizer)
+        self._context = context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
         per_token = _cache_bytes_per_token(model)
@@ -229,7 +229,7 @@ def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
         yield chunk
 
 
-def _context_length(model: Any, tokenizer: Any) -> int | None:
+def context_length(model: Any, tokenizer: Any) -> int | None:
     """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit."""
     limit = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
     return int(limit) if limit and limit < 10**9 else None
