@@ -20,7 +20,7 @@ BROKEN_PIPE = 141
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
-    "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "train": (

@@ -49,9 +49,9 @@ DEFAULT_LANGUAGE = "en"
 class GraphReport:
     """What a build did.
 
-    ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``left_out`` lines of all sources named
-    that hold no fact for this graph (another language, marked as false), ``invalid`` those that could not be read (only those of
-    this run are listed), ``unsaid`` relations without a sentence of their own.
+    ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``left_out`` lines of all sources
+    named that hold no fact for this graph (another language, marked as false), ``invalid`` those that could not be read (only
+    those of this run are listed), ``unsaid`` relations without a sentence of their own.
     """
 
     nodes: int = 0
