@@ -75,6 +75,13 @@ class CrossEncoderReranker:
             return ()
         return await self._batcher.submit((query, tuple(texts)))
 
+    def score_blocking(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """``score`` on the caller's thread, for callers without an event loop; not to be mixed with it."""
+        (outcome,) = self._answer([(query, tuple(texts))])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
     async def aclose(self) -> None:
         await self._batcher.aclose()
 
@@ -83,7 +90,7 @@ class CrossEncoderReranker:
     def _answer(self, requests: Sequence[Request]) -> list[tuple[float, ...] | Exception]:
         from gnothi.retrieval.common_prefix import CommonPrefix
 
-        requests = [(self._fitted(query), texts) for query, texts in requests]
+        requests = [(self.fitted(query), texts) for query, texts in requests]
         if self._prefix is None and CommonPrefix.serves(self._model):
             self._prefix = CommonPrefix(self._model, _BATCH_TOKENS)
         if self._prefix is not None:
@@ -116,8 +123,9 @@ class CrossEncoderReranker:
     def _tokens(self, text: str) -> int:
         return len(self._model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
-    def _fitted(self, query: str) -> str:
-        """The query, or its beginning where it would leave less than a quarter of the limit to the text."""
+    def fitted(self, query: str) -> str:
+        """What is read of a query: all of it, or its beginning where it would leave less than a quarter of the limit to the
+        text."""
         if self._extra is None:  # what every pair has beside the two: special tokens, a template
             features = self._model.preprocess([("a", "a")])
             self._extra = int(features["attention_mask"].sum()) - 2 * self._tokens("a")
