@@ -73,8 +73,8 @@ async def open_resources(
 ) -> AsyncIterator[Resources]:
     """Open model, index and graph for ``methods``, and close them at the end; names and settings are checked first.
 
-    ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph is
-    opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
+    ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph
+    is opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
     settings of the methods name are opened once each; the main ones named again are shared.
     """
     named = _named(methods, settings)
@@ -136,8 +136,6 @@ def open_other(
     if protocol is KnowledgeGraph:
         return open_graph(spec)
     if protocol is Reranker:
-        from gnothi.retrieval.rerank import open_reranker
-
         return open_reranker(spec)
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference
@@ -183,8 +181,8 @@ def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCa
 
 
 def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any]:
-    """What a run records of the settings of models and searches: those given, and where models behind an API are asked. Settings
-    that results do not depend on stand under ``execution.``. Raises as ``model_settings`` and ``search_settings``."""
+    """What a run records of the settings of models and searches: those given, and where models behind an API are asked.
+    Settings that results do not depend on stand under ``execution.``. Raises as ``model_settings`` and ``search_settings``."""
     from gnothi.evaluation.journal import EXECUTION
     from gnothi.models import RemoteSettings
 
@@ -214,6 +212,13 @@ def open_index(spec: str) -> Retriever:
 
         return Traced(BM25Index.in_memory(lab.passages(), LAB))
     return Traced(retrieval.open_index(spec))
+
+
+def open_reranker(spec: str) -> Reranker:
+    """The re-ranker of a spec, traced. Raises ModelUnavailable or MissingDependency."""
+    from gnothi.retrieval import rerank
+
+    return rerank.open_reranker(spec)
 
 
 def search_settings(settings: Settings) -> SearchSettings:

@@ -29,7 +29,7 @@ class SearchSettings:
         """The index with these settings; the re-ranker sees the longer query, too."""
         retriever = index
         if reranker is not None:
-            from gnothi.retrieval.rerank import Reranked
+            from gnothi.retrieval.reranked import Reranked
 
             retriever = Reranked(retriever, reranker, self.depth)
         if self.expand == "reflection":

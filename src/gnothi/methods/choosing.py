@@ -15,8 +15,8 @@ import numpy as np
 
 from gnothi import events
 from gnothi.errors import InvalidInput
-from gnothi.protocols import LanguageModel
 from gnothi.models.wrappers import Wrapper
+from gnothi.protocols import LanguageModel
 from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
 
 ChoiceScore = Literal["sum", "tokens", "characters", "label"]

@@ -1,7 +1,7 @@
 """Reflection for every method that searches: the query, and behind it what the model knows about the things it names.
 
-IEKR's finding (Du and Zhao 2024) is that internal knowledge fills the gap between a question and the evidence it needs. It holds
-for any retriever, so the retriever is what is wrapped, and no method has a line for it.
+IEKR's finding (Du and Zhao 2024) is that internal knowledge fills the gap between a question and the evidence it needs. That
+may help any retriever, so the retriever is what is wrapped, and no method has a line for it.
 """
 
 from __future__ import annotations

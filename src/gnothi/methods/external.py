@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from gnothi.filtering.overlap import SharedWords
 from gnothi.methods.reflection import Subject
 from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.retrieval.graph.retriever import overlap
 from gnothi.types import Fact, Passage
 
 Showing = Literal["subjects", "facts", "one"]
@@ -22,16 +22,17 @@ async def candidates(graph: KnowledgeGraph, about: Sequence[Subject], hops: int,
 
 
 async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most: int) -> list[int]:
-    """Places of the texts that fit the query best, the best first; of equally good ones the earlier."""
+    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by the
+    words they share with the query."""
     if not texts:
         return []
-    scores = await (reranker or SharedWords()).score(query, texts)
+    scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)
     return sorted(range(len(texts)), key=lambda place: -scores[place])[:most]
 
 
 def shown(facts: Sequence[Fact], showing: Showing) -> tuple[Passage, ...]:
-    """The facts as a reader sees them, best first: ``facts`` one passage each; ``subjects`` one for each subject, titled with it
-    and in the order of its best fact; ``one`` all in one, as in the paper (equation 5)."""
+    """The facts as a reader sees them, best first: ``facts`` one passage each; ``subjects`` one for each subject, titled with
+    it and in the order of its best fact; ``one`` all in one, as in the paper (equation 5)."""
     if showing == "facts":
         return tuple(fact.passage for fact in facts)
     groups: dict[str, list[Fact]] = {}

@@ -44,7 +44,9 @@ class IEKR(ReaderSettings):
     k: int = setting(3, "Passages that are read, where they take the facts' place.", at_least=1)
     show: Showing = setting("subjects", "Facts are read one passage a subject, one passage each, or all in one.")
     verify: bool = setting(False, "Have internal knowledge revised in the light of the external before both are read.")
-    show_choices: bool = setting(True, "Show the reader the choices; false: it answers as if there were none, then one is chosen.")
+    show_choices: bool = setting(
+        True, "Show the reader the choices; false: it answers as if there were none, then one is chosen."
+    )
     _: KW_ONLY
     choose: Literal["text", "likelihood"] = setting(
         "likelihood", "Multiple choice: take the choice that the reply names, or the one that is likeliest as the reply."

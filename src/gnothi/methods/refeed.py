@@ -1,7 +1,7 @@
 """ReFeed: retrieval feedback (Yu et al. 2023, arXiv 2305.14002).
 
 The model answers first; what it said is searched with, together with the question; then it answers again, from what was found.
-Several first answers are searched with (diverse retrieval), and of the first and the last answer the likelier one counts (ensemble).
+Several first answers are searched with (diverse retrieval); of the first and the last answer the likelier counts (ensemble).
 """
 
 from __future__ import annotations

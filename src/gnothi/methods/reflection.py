@@ -32,7 +32,7 @@ class Subject:
 
 
 async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Subject, ...]:
-    """The entities that a question and then its choices name, each once; without a graph the question itself is the only one."""
+    """The entities that a question and then its choices name, each once; without a graph the question itself is it."""
     if graph is None:
         return (Subject(question.text),)
     texts = (question.text, *question.choices)
