@@ -10,7 +10,8 @@ import pytest
 WORDS = (
     "who built the lighthouse of orvel was in by dana brisk a heron stands shallow water is harbour town and where ? .".split()
 )
-TEMPLATE = "<bos> <question> {{ messages[0].content }} <passage> {{ messages[1].content }} <know>"
+_OF = "{{% for one in messages if one.role == '{}' %}}{{{{ one.content }}}}{{% endfor %}}"
+TEMPLATE = f"<bos> <question> {_OF.format('query')} <passage> {_OF.format('document')} <know>"
 
 
 def classifier(folder: Path, outputs: int = 1, architecture: str = "BertForSequenceClassification") -> str:

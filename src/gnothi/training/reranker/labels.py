@@ -2,9 +2,9 @@
 
 The paper fine-tunes its cross-encoder on 500 training questions and does not say with which labels; this definition is ours. A
 fact links two groups of nodes if it joins a node of one to a node of the other, or is one of two facts that do so through a
-third node. Facts that link the question to its gold choice are positives, those that link it to a wrong choice negatives. What
-a model says about the question's nodes names more nodes (the first hop of two); a fact that joins one of them to the gold
-choice is a positive, too, and one that joins it to a wrong choice a negative.
+third node, which neither question nor choices name. Facts that link the question to its gold choice are positives, those that
+link it to a wrong choice negatives. What a model says about the question's nodes names more nodes (the first hop of two); one
+that joins such a node to the gold choice is a positive, too, and one that joins it to a wrong choice a negative.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ def labelled(facts: Sequence[Fact], concepts: Concepts) -> Labels:
     gold = concepts.gold
     wrong = concepts.wrong - gold
     asked = concepts.asked - gold - wrong
-    positive = linking(facts, asked, gold) | joining(facts, concepts.known - gold - wrong, gold)
-    linked = (linking(facts, asked, wrong) | joining(facts, concepts.known - gold - wrong, wrong)) - positive
+    known = concepts.known - gold - wrong
+    named = asked | gold | wrong
+    positive = linking(facts, asked, gold, named) | joining(facts, known, gold)
+    linked = (linking(facts, asked, wrong, named) | joining(facts, known, wrong)) - positive
     said = {fact.relation for fact in positive}
     rest = [fact for fact in facts if fact not in positive and fact not in linked]
     return Labels(
@@ -61,10 +63,10 @@ def joining(facts: Sequence[Fact], one: Collection[str], other: Collection[str])
     return {fact for fact in facts if (fact.head in one and fact.tail in other) or (fact.head in other and fact.tail in one)}
 
 
-def linking(facts: Sequence[Fact], one: Collection[str], other: Collection[str]) -> set[Fact]:
-    """Facts that join the two groups, by themselves or two of them through a node of neither."""
+def linking(facts: Sequence[Fact], one: Collection[str], other: Collection[str], named: Collection[str]) -> set[Fact]:
+    """Facts that join the two groups, by themselves or two of them through a node that is not ``named``."""
     between = [_across(facts, group) for group in (one, other)]
-    middle = (between[0].keys() & between[1].keys()) - set(one) - set(other)
+    middle = (between[0].keys() & between[1].keys()) - set(named)
     return joining(facts, one, other).union(*(between[0][node] | between[1][node] for node in middle))
 
 
