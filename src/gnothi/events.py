@@ -226,8 +226,8 @@ class Revised(Event):
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
-    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval is
-    a search, or a neighbourhood read from a graph."""
+    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
+    is a search, or a neighbourhood read from a graph."""
 
     retrievals: int = 0
     model_calls: int = 0

@@ -52,7 +52,7 @@ class Words:
         return None
 
 
-def make(model: Scripted | None = None, graph: Any = None, **settings: object) -> tuple[Any, Scripted, Words]:
+def make(model: Scripted | None = None, graph: Any = None, **settings: Any) -> tuple[Any, Scripted, Words]:
     model, reranker = model or Scripted(script), Words()
     resources = {"model": model, "graph": graph or ListedGraph(TRIPLES), "reranker": reranker}
     return methods.create("iekr", resources, {"choose": "text", "show": "facts", **settings}), model, reranker
@@ -92,7 +92,7 @@ async def test_each_entity_is_asked_about_once_and_only_once() -> None:
     ("settings", "internal", "external"),
     [({}, True, True), ({"internal": False}, False, True), ({"external": False}, True, False)],
 )
-async def test_ablations(settings: dict[str, object], internal: bool, external: bool) -> None:
+async def test_ablations(settings: dict[str, Any], internal: bool, external: bool) -> None:
     method, _, reranker = make(**settings)
     read = told((await method(QUESTION)).evidence)
     assert (KNOWN["steel"] in read) is internal
