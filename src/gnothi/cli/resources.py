@@ -197,7 +197,8 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
             recorded[f"{MODEL_SECTION}.settings.base_url"] = one.located().base_url
     if searching := settings.section(INDEX_SECTION):
         values = config.resolved(search_settings(settings))
-        recorded |= {f"{INDEX_SECTION}.settings.{key}": values[key] for key in searching}
+        # "index" itself is the index's name.
+        recorded |= {f"searches.{key}": values[key] for key in searching}
     return recorded
 
 
