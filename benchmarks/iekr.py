@@ -20,6 +20,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,42 @@ AT_ONCE = 64
 Outcome = list[float]
 
 
+class Remembered:
+    """A re-ranker that scores what it is asked once: rows and values of m that search alike share the work."""
+
+    def __init__(self, reranker: Any) -> None:
+        self.reranker = reranker
+        self.known: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
+
+    @property
+    def name(self) -> str:
+        return str(self.reranker.name)
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        key = (query, tuple(texts))
+        if key not in self.known:
+            self.known[key] = await self.reranker.score(query, texts)
+        return self.known[key]
+
+    async def aclose(self) -> None:
+        await self.reranker.aclose()
+
+
 class Bench:
     """The questions, and what methods are made of."""
 
     def __init__(self, given: argparse.Namespace, resources: Any, questions: Sequence[Any]) -> None:
         self.resources, self.questions, self.given = resources, questions, given
         self.readers: dict[str, Any] = {}
+        self.method: Any = resources.method("iekr")
+        if self.method.reranker is not None:
+            self.method = replace(self.method, reranker=Remembered(self.method.reranker))
         self.outcomes: dict[str, Outcome] = {}
 
     def iekr(self, row: str, settings: Mapping[str, object]) -> Any:
         """The method of a row: as set on the command line, then as the row wants it."""
-        from dataclasses import replace
-
-        method: Any = self.resources.method("iekr")
         reader = self.readers.get(row, self.readers.get(""))
-        return replace(method, **({"reader": reader} if reader else {}), **settings)
+        return replace(self.method, **({"reader": reader} if reader else {}), **settings)
 
     async def answered(self, name: str, method: Any) -> Outcome:
         """1 or 0 for each question: does the answer name the right choice (without choices: is it the gold answer)?"""

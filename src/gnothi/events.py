@@ -227,7 +227,7 @@ class Revised(Event):
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
     those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
-    is a search, or a neighbourhood read from a graph."""
+    is a search, or the neighbourhood of some nodes of a graph."""
 
     retrievals: int = 0
     model_calls: int = 0

@@ -20,6 +20,9 @@ class SearchSettings:
     expand_sure: float | None = setting(
         None, "Search only with what the model says at most with this perplexity (none: all of it).", at_least=1.0
     )
+    recogniser: str | None = setting(
+        None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
+    )
     reranker: str | None = setting(None, "Re-ranker of what is found: lab, a folder or a hub id (none: the index's own order).")
     depth: int = setting(50, "Passages that the re-ranker chooses from.", at_least=1)
 
