@@ -59,7 +59,10 @@ groups = st.frozensets(nodes, max_size=3)
 def test_linking_is_what_paths_say(edges: list[tuple[str, str]], one: frozenset[str], other: frozenset[str]) -> None:
     """Against all pairs of facts, one by one."""
     facts = [fact(head, tail) for head, tail in dict.fromkeys(edges)]
-    ends = lambda fact: {fact.head, fact.tail}  # noqa: E731
+
+    def ends(one: Fact) -> set[str]:
+        return {one.head, one.tail}
+
     expected = {f for f in facts if any(ends(f) == {a, b} for a in one for b in other)}
     for middle in set("abcdefgh") - one - other - {"h"}:
         for first in facts:

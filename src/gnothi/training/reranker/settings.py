@@ -1,4 +1,4 @@
-"""What the training of a re-ranker can be told. The paper says that 500 questions are used (section 5.3), the rest is ours."""
+"""What the training of a re-ranker can be told. The paper says that 500 questions are used (section 5.2), the rest is ours."""
 
 from __future__ import annotations
 
