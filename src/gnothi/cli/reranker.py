@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi import __version__
-from gnothi.cli import options, terminal
+from gnothi.cli import options, terminal, training
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent, InvalidInput
+from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting
 from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.training.reranker.pairs import Example
     from gnothi.training.reranker.settings import RerankerSettings
 
-INTERRUPTED = 130
-SOME_FAILED = 1
 PAIRS_FOLDER = "pairs"
 QUESTIONS = 500
-"""N of IEKR's section 5.3."""
+"""N, on how many the paper trains its cross-encoder: what is taken where no --limit is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,7 @@ class Job:
 @click.command("reranker")
 @click.argument("dataset", metavar="QUESTIONS")
 @options.model
-@click.option(
-    "--graph",
-    default="lab",
-    show_default=True,
-    metavar="lab|PATH",
-    help="Knowledge graph the facts come from; made with `gnothi index build --graph`.",
-)
+@options.graph
 @click.option(
     "--base",
     default="lab",
@@ -65,20 +56,7 @@ class Job:
 )
 @options.settings
 @options.spending
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=QUESTIONS,
-    show_default=True,
-    help="Only the first questions (the paper's N).",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Folder of the re-ranker; an unfinished one goes on.",
-)
+@training.out("re-ranker")
 @click.option(
     "--pairs",
     type=click.Path(path_type=Path),
@@ -86,30 +64,22 @@ class Job:
     help="Folder of the training pairs, to share them between trainings. [default: pairs in --out]",
 )
 @click.option("--pairs-only", is_flag=True, help="Make the pairs and stop.")
-@click.option(
-    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-)
+@training.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def reranker(
     dataset: str,
     model: str,
-    graph: str,
+    graph: str | None,
     base: str,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
     max_cost: float | None,
     max_tokens: int | None,
-    limit: int,
     out: Path,
     pairs: Path | None,
     pairs_only: bool,
+    limit: int | None,
     format: str | None,
     concurrency: int,
     max_failures: int | None,
@@ -122,36 +92,44 @@ def reranker(
     gnothi train reranker train.jsonl --model PATH --graph my-graph --base HUB-ID --out my-reranker
     gnothi ask "..." --method iekr --set reranker=my-reranker
 
-    QUESTIONS are multiple choice. First --model tells what it knows about the entities of each question; then --base learns to
-    score facts of the graph that link a question to its gold choice above the others, reading [question : knowledge : fact].
-    --out is then a cross-encoder as sentence-transformers saves it. docs/training.md lists the settings (--set).
+    QUESTIONS are multiple choice; without --limit the first 500 are taken. First --model tells what it knows about the
+    entities of each question; then --base learns to score facts of the graph that link a question to its gold choice above the
+    others, reading [question : knowledge : fact]. --out is then a cross-encoder as sentence-transformers saves it.
+    docs/training.md lists the settings (--set).
 
     The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import load_questions
-    from gnothi.cli.train import refuse_test_questions
+    from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
+    from gnothi.config import resolved
     from gnothi.models.remote.budget import spending
     from gnothi.training.reranker.pairs import require_choices
 
-    refuse_test_questions(dataset)
+    training.refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
     chosen = _settings(settings)
     budget = options.budget([model], max_cost, max_tokens)
-    questions = load_questions(dataset, format, limit)
+    spec = graph or (LAB if model in LAB_MODELS else None)
+    if spec is None:
+        raise InvalidSetting("facts come from a knowledge graph, and there is none: give --graph PATH.")
+    questions = load_questions(dataset, format, limit or QUESTIONS)
     require_choices(questions)
-    about_pairs, about_training = _configs(dataset, format, limit, questions, model, graph, base, settings, chosen)
+    about = training.recorded(dataset, format, limit or QUESTIONS, questions, model, settings) | {
+        "graph": spec,
+        **{f"pairs.{key}": value for key, value in resolved(chosen.pairs).items()},
+    }
+    training_ = {f"training.{key}": value for key, value in resolved(chosen.training).items()}
     job = Job(
         dataset,
         questions,
         model,
-        graph,
+        spec,
         base,
         settings,
         chosen,
         out,
         pairs or out / PAIRS_FOLDER,
-        about_pairs,
-        about_training,
+        about,
+        about | {"base": base} | training_,
         concurrency,
         max_failures,
     )
@@ -159,15 +137,14 @@ def reranker(
         with spending(budget):
             failed, result = _run(job, pairs_only)
     except KeyboardInterrupt:
-        click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-        return INTERRUPTED
+        return training.interrupted(out)
     except BudgetSpent as spent:
         raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
     if as_json:
         terminal.print_json(result)
     else:
         _show(job, result, failed)
-    return SOME_FAILED if failed else 0
+    return training.SOME_FAILED if failed else 0
 
 
 def _settings(settings: Settings) -> RerankerSettings:
@@ -176,39 +153,6 @@ def _settings(settings: Settings) -> RerankerSettings:
     from gnothi.training.reranker.settings import RerankerSettings
 
     return config.build(RerankerSettings, settings.plain({MODEL_SECTION, *methods.names()}), "reranker")
-
-
-def _configs(
-    dataset: str,
-    format: str | None,
-    limit: int,
-    questions: Sequence[Question],
-    model: str,
-    graph: str,
-    base: str,
-    settings: Settings,
-    chosen: RerankerSettings,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the pairs depend on, and what the training does."""
-    from gnothi.cli.resources import recorded_settings
-    from gnothi.config import resolved
-    from gnothi.evaluation.journal import EXECUTION
-    from gnothi.evaluation.runner import fingerprint
-
-    pairs = {
-        "dataset.name": dataset,
-        "dataset.format": format,
-        "dataset.limit": limit,
-        "dataset.questions": len(questions),
-        "dataset.fingerprint": fingerprint(questions),
-        "model.name": model,
-        "graph": graph,
-        **recorded_settings([model], settings),
-        **{f"pairs.{key}": value for key, value in resolved(chosen.pairs).items()},
-        f"{EXECUTION}gnothi": __version__,
-    }
-    training = {f"training.{key}": value for key, value in resolved(chosen.training).items()}
-    return pairs, pairs | {"base": base} | training
 
 
 def _run(job: Job, pairs_only: bool) -> tuple[int, dict[str, Any]]:
@@ -305,16 +249,11 @@ def _show(job: Job, result: dict[str, Any], failed: int) -> None:
         ("candidates", f"{result['candidates']:,} facts a question (median)"),
         ("pairs", f"{result['positives']:,} positives, {result['negatives']:,} negatives in {job.pairs}"),
     ]
-    if training := result.get("training"):
-        before, after = training["before"] or {}, training["after"]
+    if reached := result.get("training"):
         for label, key in (("average precision", "average_precision"), ("a positive first", "first")):
-            rows.append((label, f"{_number(before.get(key))} -> {_number(after[key])}"))
+            rows.append((label, f"{training.number(reached['before'], key)} -> {training.number(reached['after'], key)}"))
         rows += [
-            ("validated on", f"{training['questions']['validation']} questions; best after {training['best_step']} steps"),
+            ("validated on", f"{reached['questions']['validation']} questions; best after {reached['best_step']} steps"),
             ("re-ranker", f"use it with --set reranker={job.out}"),
         ]
     click.echo("\n".join(terminal.definitions(rows, indent=0)))
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -159,7 +159,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
     try:
-        with _no_progress_bars():
+        with _quiet():
             architectures = getattr(AutoConfig.from_pretrained(source), "architectures", None) or [""]
             plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
             if plain and not untrained:
@@ -188,14 +188,17 @@ def _finite(name: str, scores: tuple[float, ...]) -> tuple[float, ...] | Excepti
 
 
 @contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """No progress bars, and no report of weights that are new because they are yet to be trained."""
     from transformers.utils import logging
 
     library: Any = logging
-    enabled = logging.is_progress_bar_enabled()
+    enabled, verbosity = logging.is_progress_bar_enabled(), library.get_verbosity()
     library.disable_progress_bar()
+    library.set_verbosity_error()
     try:
         yield
     finally:
+        library.set_verbosity(verbosity)
         if enabled:
             library.enable_progress_bar()

@@ -13,7 +13,8 @@ def fact(head: str, tail: str, relation: str = "r") -> Fact:
 
 FILM, DIRECTOR, STAR = fact("film", "ann", "director"), fact("ann", "oslo", "born"), fact("film", "bob", "star")
 ELSEWHERE, WRONG = fact("cy", "oslo", "born"), fact("bob", "rome", "born")
-FACTS = (FILM, STAR, DIRECTOR, WRONG, ELSEWHERE, fact("oslo", "norway", "in"))
+NEAR, FAR = fact("oslo", "norway", "in"), fact("turin", "italy", "in")
+FACTS = (FILM, STAR, DIRECTOR, WRONG, ELSEWHERE, NEAR, FAR)
 
 
 def concepts(known: tuple[str, ...] = ()) -> Concepts:
@@ -25,7 +26,8 @@ def test_facts_on_the_way_to_the_gold_choice_are_positives_and_those_to_a_wrong_
     assert labels.positive == (FILM, DIRECTOR)
     assert labels.linked == (STAR, WRONG)
     assert labels.alike == (ELSEWHERE,)
-    assert labels.others == (FACTS[-1],)
+    assert labels.near == (NEAR,)
+    assert labels.others == (FAR,)
 
 
 def test_what_the_model_knows_bridges_a_hop_that_the_graph_lacks() -> None:
@@ -59,7 +61,10 @@ groups = st.frozensets(nodes, max_size=3)
 def test_linking_is_what_paths_say(edges: list[tuple[str, str]], one: frozenset[str], other: frozenset[str]) -> None:
     """Against all pairs of facts, one by one."""
     facts = [fact(head, tail) for head, tail in dict.fromkeys(edges)]
-    ends = lambda fact: {fact.head, fact.tail}  # noqa: E731
+
+    def ends(one: Fact) -> set[str]:
+        return {one.head, one.tail}
+
     expected = {f for f in facts if any(ends(f) == {a, b} for a in one for b in other)}
     for middle in set("abcdefgh") - one - other - {"h"}:
         for first in facts:
@@ -80,5 +85,5 @@ def test_every_fact_gets_one_label(
 ) -> None:
     facts = [fact(head, tail) for head, tail in dict.fromkeys(edges)]
     labels = labelled(facts, Concepts(asked, gold, wrong, known))
-    shared = [*labels.positive, *labels.linked, *labels.alike, *labels.others]
+    shared = [*labels.positive, *labels.linked, *labels.alike, *labels.near, *labels.others]
     assert sorted(map(str, shared)) == sorted(map(str, facts))

@@ -68,7 +68,9 @@ def test_without_internal_knowledge_no_model_is_asked(tmp_path: Path) -> None:
 
 
 def test_numbers_of_negatives(tmp_path: Path) -> None:
-    (film,) = collect(tmp_path, Scripted(script), linked=1, alike=0, random=0, positives=1)  # the other has no negatives
+    (film,) = collect(
+        tmp_path, Scripted(script), linked=1, alike=0, near=0, random=0, positives=1
+    )  # the other has no negatives
     assert len(film.positive) == 1
     assert set(film.negative) < {"Film star Bob.", "Bob birthplace Rome."}
 

@@ -17,9 +17,10 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.rerank import CrossEncoderReranker, load_cross_encoder
+from gnothi.training.finetuning import CHECKPOINTS, HEADER, METRICS
 from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
-from gnothi.training.reranker.stages import CHECKPOINTS, HEADER, METRICS, assess, ordered, split, steps, train
+from gnothi.training.reranker.stages import assess, ordered, split, steps, train
 from tests.retrieval.cross_encoders import causal, classifier
 
 ROOT = Path(__file__).parents[3]

@@ -30,16 +30,18 @@ class Concepts:
 @dataclass(frozen=True, slots=True)
 class Labels:
     """Facts in their order: positives; negatives that link to a wrong choice, that say of others what a positive says (the same
-    relation), and the rest."""
+    relation), that say other things of a node which a positive, the question, its choices or the model's knowledge names; and
+    the rest."""
 
     positive: tuple[Fact, ...]
     linked: tuple[Fact, ...]
     alike: tuple[Fact, ...]
+    near: tuple[Fact, ...]
     others: tuple[Fact, ...]
 
 
 def labelled(facts: Sequence[Fact], concepts: Concepts) -> Labels:
-    """Every fact in one of four groups. A node that two sides name counts for the gold choice before the wrong ones, and for a
+    """Every fact in one of five groups. A node that two sides name counts for the gold choice before the wrong ones, and for a
     choice before the question."""
     gold = concepts.gold
     wrong = concepts.wrong - gold
@@ -49,13 +51,16 @@ def labelled(facts: Sequence[Fact], concepts: Concepts) -> Labels:
     positive = linking(facts, asked, gold, named) | joining(facts, known, gold)
     linked = (linking(facts, asked, wrong, named) | joining(facts, known, wrong)) - positive
     said = {fact.relation for fact in positive}
-    rest = [fact for fact in facts if fact not in positive and fact not in linked]
-    return Labels(
-        tuple(fact for fact in facts if fact in positive),
-        tuple(fact for fact in facts if fact in linked),
-        tuple(fact for fact in rest if fact.relation in said),
-        tuple(fact for fact in rest if fact.relation not in said),
-    )
+    around = named | known | {node for fact in positive for node in (fact.head, fact.tail)}
+    groups: dict[str, list[Fact]] = {name: [] for name in ("positive", "linked", "alike", "near", "others")}
+    for fact in facts:
+        if fact in positive or fact in linked:
+            groups["positive" if fact in positive else "linked"].append(fact)
+        elif fact.relation in said:
+            groups["alike"].append(fact)
+        else:
+            groups["near" if fact.head in around or fact.tail in around else "others"].append(fact)
+    return Labels(**{name: tuple(found) for name, found in groups.items()})
 
 
 def joining(facts: Sequence[Fact], one: Collection[str], other: Collection[str]) -> set[Fact]:

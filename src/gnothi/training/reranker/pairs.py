@@ -72,6 +72,7 @@ async def pairs(question: Question, model: LanguageModel | None, graph: Knowledg
     negative = [
         *drawn(labels.linked, settings.linked, rng),
         *drawn(labels.alike, settings.alike, rng),
+        *drawn(labels.near, settings.near, rng),
         *drawn(labels.others, settings.random, rng),
     ]
     return {

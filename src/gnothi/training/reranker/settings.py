@@ -1,4 +1,4 @@
-"""What the training of a re-ranker can be told. The paper says that 500 questions are used (section 5.3), the rest is ours."""
+"""What the training of a re-ranker can be told. The paper says that 500 questions are used (section 5.2), the rest is ours."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class PairSettings:
     hops: int = setting(2, "Candidate facts are this many steps from what question and choices name.", at_least=1)
     cap: int = setting(100, "Candidate facts of one node, at most.", at_least=1)
     positives: int = setting(8, "Facts of a question that link to its gold choice, at most.", at_least=1)
-    linked: int = setting(6, "Negatives that link to a wrong choice, at most.", at_least=0)
-    alike: int = setting(8, "Negatives that say of others what a positive says, at most.", at_least=0)
-    random: int = setting(4, "Negatives drawn from the other candidates, at most.", at_least=0)
+    linked: int = setting(8, "Negatives that link to a wrong choice, at most.", at_least=0)
+    alike: int = setting(16, "Negatives that say of others what a positive says, at most.", at_least=0)
+    near: int = setting(12, "Negatives that say other things of what is named or known, at most.", at_least=0)
+    random: int = setting(12, "Negatives drawn from the other candidates, at most.", at_least=0)
 
     def __post_init__(self) -> None:
         check_ranges(self)

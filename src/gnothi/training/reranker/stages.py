@@ -6,7 +6,6 @@ sentence-transformers saves it, ``training.json``.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
@@ -18,16 +17,22 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.evaluation.journal import Journal, read_lines, replace_file
+from gnothi.evaluation.journal import Journal, read_lines
 from gnothi.models.local.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
+from gnothi.training.finetuning import (
+    CHECKPOINTS,
+    METRICS,
+    newest_checkpoint,
+    out_of_patience,
+    read_header,
+    write_header,
+)
 from gnothi.training.reranker.figures import draw_curves
 from gnothi.training.reranker.loss import pair_loss
 from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
-from gnothi.training.self_knowledge.stages import newest_checkpoint, out_of_patience
 
-METRICS, HEADER, CHECKPOINTS = "metrics.jsonl", "training.json", "checkpoints"
 BEST = "average_precision"
 
 Row = tuple[str, str, float]
@@ -66,8 +71,8 @@ def train(
 
     ``on_line`` hears of every line of the metrics. Raises InvalidInput, MissingDependency, and as ``base``.
     """
-    if (out / HEADER).is_file():
-        return dict(json.loads((out / HEADER).read_text("utf-8")))
+    if (done := read_header(out)) is not None:
+        return done
     training, validation = split(examples, settings)
     try:
         import accelerate  # noqa: F401
@@ -271,5 +276,5 @@ def _finish(out: Path, run: _Training, name: str, best: int, history: Sequence[F
         "before": next(({key: line[key] for key in (BEST, "first")} for line in history if line["step"] == 0), None),
         "after": after,
     }
-    replace_file(out / HEADER, json.dumps(header, indent=2) + "\n")
+    write_header(out, header)
     return header
