@@ -10,7 +10,7 @@ import pytest
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.iekr import IEKR
-from gnothi.models.fake import Scripted
+from gnothi.models.fake import Reply, Scripted
 from gnothi.retrieval.fake import ListedGraph, ScriptedRetriever
 from gnothi.retrieval.wrappers import TracedGraph
 from gnothi.types import Capabilities, Passage, Prompt, Question
@@ -186,6 +186,19 @@ async def test_passages_take_the_facts_place() -> None:
 class Last(Words):
     async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:  # noqa: ARG002
         return tuple(map(float, range(len(texts))))
+
+
+async def test_what_the_model_knows_need_not_be_looked_up() -> None:
+    """Beyond the paper: a gate before it."""
+    for doubt, looked_up in ((0.01, False), (3.0, True)):
+        model = Scripted(lambda p, doubt=doubt: Reply(script(p), (-doubt,)))  # type: ignore[misc]
+        graph = ListedGraph(TRIPLES)
+        method, _, _ = make(model, graph, gate="perplexity", gate_threshold=1.5)
+        answer = await method(QUESTION)
+        assert bool(graph.texts) is looked_up
+        assert bool(answer.evidence) is looked_up
+    with pytest.raises(InvalidSetting, match="gate_threshold"):
+        make(gate="energy")
 
 
 async def test_events() -> None:

@@ -13,17 +13,17 @@ from typing import ClassVar, Literal
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.choosing import WithoutChoices
 from gnothi.methods.external import Showing, best, candidates, shown
+from gnothi.methods.gated import GatedSettings
 from gnothi.methods.prompts import require_text
-from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.reflection import Subject, query, reflect, subjects
 from gnothi.methods.revision import revise
-from gnothi.methods.settings import resource, setting
+from gnothi.methods.settings import needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
-class IEKR(ReaderSettings):
+class IEKR(GatedSettings):
     """Asks the model what it knows about the question's entities, finds facts with that, and answers from both."""
 
     model: LanguageModel
@@ -60,10 +60,16 @@ class IEKR(ReaderSettings):
     @property
     def needs(self) -> Capabilities:
         own = Capabilities(logprobs=self.internal and self.sure is not None)
-        return own | (self.answering_needs if self.reader is None else Capabilities())
+        return own | (self._reader_needs if self.reader is None else Capabilities())
+
+    @property
+    def _reader_needs(self) -> Capabilities:
+        return self.answering_needs | needs_of(self.gate)
 
     def check_resources(self) -> None:
-        """Raise InvalidSetting where external knowledge has no source, MissingCapability for a reader that cannot choose."""
+        """Raise InvalidSetting where external knowledge has no source or the gate no threshold, MissingCapability for a reader
+        that cannot choose."""
+        self.check_gate((self.reader or self.model).thresholds)
         wanted = {"graph": self.graph, "passages": self.retriever}
         found = wanted[self.source] if self.source else self.graph or self.retriever
         if self.external and found is None:
@@ -73,12 +79,16 @@ class IEKR(ReaderSettings):
                 f"method 'iekr' looks for facts and got no source of them: expected {what}. Give one with {flag}, or leave "
                 "external knowledge out with --set external=false."
             )
-        if self.reader is not None and (lacking := self.reader.capabilities.lacking(self.answering_needs)):
+        if self.reader is not None and (lacking := self.reader.capabilities.lacking(self._reader_needs)):
             raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
 
     async def __call__(self, question: Question) -> Answer:
+        require_text(question)
         reader = self.reader or self.model
-        return await self.reply(reader if self.show_choices else WithoutChoices(reader), await self.prompt(question))
+        if not self.show_choices:
+            reader = WithoutChoices(reader)
+        known = await self.from_memory(reader, question)
+        return known or await self.reply(reader, await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind internal and external knowledge."""
