@@ -88,6 +88,14 @@ async def test_each_entity_is_asked_about_once_and_only_once() -> None:
     assert [one.question for one in model.prompts if one.task.name == "describe"] == ["heat", "jeans", "steel"]
 
 
+@pytest.mark.parametrize(("read", "expected"), [("all", ["heat", "steel"]), ("question", ["heat"]), ("none", [])])
+async def test_what_is_searched_with_need_not_be_read(read: str, expected: list[str]) -> None:
+    method, _, reranker = make(read_internal=read, m=1)
+    answer = await method(QUESTION)
+    assert told(answer.evidence)[:-1] == [KNOWN[name] for name in expected]
+    assert reranker.asked[0][0].endswith(f"{KNOWN['heat']} {KNOWN['steel']}")
+
+
 @pytest.mark.parametrize(
     ("settings", "internal", "external"),
     [({}, True, True), ({"internal": False}, False, True), ({"external": False}, True, False)],

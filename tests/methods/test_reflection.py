@@ -17,7 +17,7 @@ QUESTION = Question("q", "Where was the director of velkarra born?", choices=("K
 
 async def test_entities_of_question_and_choices_each_once_as_they_are_written() -> None:
     found = await subjects(ListedGraph(GRAPH), QUESTION)
-    assert found == (Subject("velkarra", "Velkarra"), Subject("Kestrel", "Kestrel"), Subject("Ulm", "Ulm"))
+    assert found == (Subject("velkarra", "Velkarra"), Subject("Kestrel", "Kestrel", True), Subject("Ulm", "Ulm", True))
 
 
 async def test_without_a_graph_the_question_is_what_is_asked_about() -> None:

@@ -15,7 +15,7 @@ from gnothi.methods.choosing import WithoutChoices
 from gnothi.methods.external import Showing, best, candidates, shown
 from gnothi.methods.gated import GatedSettings
 from gnothi.methods.prompts import require_text
-from gnothi.methods.reflection import Subject, query, reflect, subjects
+from gnothi.methods.reflection import Subject, about_question, query, reflect, subjects
 from gnothi.methods.revision import revise
 from gnothi.methods.settings import needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
@@ -33,6 +33,10 @@ class IEKR(GatedSettings):
     reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
     verifier: LanguageModel | None = resource("Model that revises internal knowledge (verify=true).")
     internal: bool = setting(True, "Reflect; false (ablation): internal knowledge is neither searched with nor read.")
+    read_internal: Literal["all", "question", "none"] = setting(
+        "all",
+        "Internal knowledge that is read: all, that about the question's entities, none; it is searched with all the same.",
+    )
     sure: float | None = setting(
         None, "Keep only internal knowledge of at most this perplexity (none: all of it, as in the paper).", at_least=1.0
     )
@@ -96,6 +100,8 @@ class IEKR(GatedSettings):
         about = await subjects(self.graph, question) if self.internal or self.external else ()
         internal = await reflect(self.model, about, self.max_tokens, self.sure) if self.internal else ()
         external = await self._look_up(question, about, internal) if self.external else ()
+        if self.read_internal != "all":
+            internal = about_question(internal, about) if self.read_internal == "question" else ()
         if self.verify and internal and external:
             internal = await revise(self.verifier or self.model, question, internal, external, self.max_tokens)
         return self.reading(question, (*internal, *external))

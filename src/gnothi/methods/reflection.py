@@ -26,10 +26,12 @@ _IGNORANCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something a question is about: its name as the question writes it, and its node in the knowledge graph (empty: none)."""
+    """Something a question is about: its name as the question writes it, its node in the knowledge graph (empty: none), and
+    whether the question itself names it or only a choice does."""
 
     name: str
     node: str = ""
+    of_choice: bool = False
 
 
 async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Subject, ...]:
@@ -39,9 +41,9 @@ async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Su
     texts = (question.text, *question.choices)
     linked = await gather(*(graph.link(text) for text in texts))
     found: dict[str, Subject] = {}
-    for text, mentions in zip(texts, linked, strict=True):
+    for place, (text, mentions) in enumerate(zip(texts, linked, strict=True)):
         for one in mentions:
-            found.setdefault(one.node, Subject(text[one.start : one.end], one.node))
+            found.setdefault(one.node, Subject(text[one.start : one.end], one.node, place > 0))
     return tuple(found.values())
 
 
@@ -64,6 +66,12 @@ async def reflect(
     )
     events.emit(events.Reflected(tuple(told), tuple(one.title for one in known)))
     return known
+
+
+def about_question(internal: Sequence[Passage], about: Sequence[Subject]) -> tuple[Passage, ...]:
+    """The internal knowledge about what the question itself names, without that about its choices."""
+    named = {one.name for one in about if not one.of_choice}
+    return tuple(one for one in internal if one.title in named)
 
 
 def admits_ignorance(text: str) -> bool:
