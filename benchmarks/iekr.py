@@ -71,11 +71,25 @@ class Bench:
         if self.method.reranker is not None:
             self.method = replace(self.method, reranker=Remembered(self.method.reranker))
         self.outcomes: dict[str, Outcome] = {}
+        self.known: dict[tuple[str, str], Any] = {}
 
     def iekr(self, row: str, settings: Mapping[str, object]) -> Any:
         """The method of a row: as set on the command line, then as the row wants it."""
         reader = self.readers.get(row, self.readers.get(""))
         return replace(self.method, **({"reader": reader} if reader else {}), **settings)
+
+    async def asked(self, method: Any, question: Any) -> Any:
+        """The method's answer; what its gate says of a question is measured once for all rows."""
+        from gnothi.methods.choosing import WithoutChoices
+
+        if getattr(method, "gate", None) is None or not hasattr(method, "show_choices"):
+            return await method(question)
+        reader = method.reader or method.model
+        key = (reader.name, question.id)
+        if key not in self.known:
+            shown = reader if method.show_choices else WithoutChoices(reader)
+            self.known[key] = await method.from_memory(shown, question)
+        return self.known[key] or await replace(method, gate=None)(question)
 
     async def answered(self, name: str, method: Any) -> Outcome:
         """1 or 0 for each question: does the answer name the right choice (without choices: is it the gold answer)?"""
@@ -85,7 +99,7 @@ class Bench:
 
         async def one(question: Any) -> float:
             async with gate:
-                answer = await method(question)
+                answer = await self.asked(method, question)
             scores = score(answer.text, question.answers, question.choices)
             return scores["accuracy" if question.choices else "em"]
 
