@@ -6,7 +6,7 @@ find, in no order: each of about three facts. So finding is given, and what is m
 
 python -m benchmarks.reader                            lab:choice, 16 passages
 python -m benchmarks.reader --kind two_hop_choice
-python -m benchmarks.reader --rates 3e-4,1e-3,3e-3     learning rates compared by validation, 75 steps each; no test question
+python -m benchmarks.reader --rates 3e-4,1e-3,3e-3     learning rates compared by validation; no test question
 Finished trainings are kept in --work and not repeated; an interrupted one goes on.
 """
 
@@ -40,7 +40,7 @@ from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import train
 from gnothi.types import Decoding, Passage, Prompt, Question
 
-SETTINGS = ReaderTraining(steps=300, batch=8, learning_rate=1e-3, evaluate_every=25, patience=4)
+SETTINGS = ReaderTraining(steps=200, batch=4, learning_rate=1e-3, evaluate_every=50)
 AT_ONCE = 32
 
 
@@ -115,15 +115,20 @@ def trained(out: Path, material: Sequence[Example], settings: ReaderTraining) ->
     return {**header, **spent}
 
 
-def compare_rates(work: Path, material: Sequence[Example], rates: Sequence[float]) -> list[list[str]]:
+def compare_rates(work: Path, material: Sequence[Example], rates: Sequence[float], steps: int) -> list[list[str]]:
+    """Validation accuracy and loss of each rate, from step 0 on."""
     rows = []
     for rate in rates:
-        settings = replace(SETTINGS, learning_rate=rate, steps=75, patience=99)
-        trained(work / f"rate-{rate:g}", material, settings)
-        lines = [json.loads(line) for line in (work / f"rate-{rate:g}" / METRICS).read_text().splitlines()]
+        out = folder_of(work, rate, steps)
+        trained(out, material, replace(SETTINGS, learning_rate=rate, steps=steps))
+        lines = [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
         figures = [line for line in lines if "validation_loss" in line]
         rows.append([f"{rate:g}", *(f"{one['validation_accuracy']:.3f} / {one['validation_loss']:.2f}" for one in figures)])
     return rows
+
+
+def folder_of(work: Path, rate: float, steps: int) -> Path:
+    return work / f"reader-{rate:g}-{steps}"
 
 
 def main() -> None:
@@ -141,12 +146,12 @@ def main() -> None:
     work = given.work / f"{given.kind}-{given.passages}-{given.questions}"
     material = examples(work, given.kind, given.questions, given.passages)
     if given.rates:
-        rows = compare_rates(work, material, [float(rate) for rate in given.rates.split(",")])
-        validated = [f"step {step}" for step in range(0, 76, SETTINGS.evaluate_every)]
+        rows = compare_rates(work, material, [float(rate) for rate in given.rates.split(",")], given.steps)
+        validated = [f"step {step}" for step in range(0, given.steps + 1, SETTINGS.evaluate_every)]
         publish({"rates": rows}, table(["rate", *validated], rows), given.json)
         return
     settings = replace(SETTINGS, learning_rate=given.rate, steps=given.steps)
-    out = work / f"reader-{given.rate:g}-{given.steps}"
+    out = folder_of(work, given.rate, given.steps)
     header = trained(out, material, settings)
     asked = lab.questions(lab.world(), given.kind, given.tests)
     crowded = Crowded(given.passages)

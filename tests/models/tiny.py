@@ -100,8 +100,9 @@ def build_seq2seq(kind: str) -> Any:
     else:
         common |= {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": CONTEXT}
         common |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64}
-        common |= {"bos_token_id": 2, "decoder_start_token_id": 3, "forced_bos_token_id": 2}
+        common |= {"bos_token_id": 2, "decoder_start_token_id": 3}
         built = BartForConditionalGeneration(BartConfig(**common))
+        built.generation_config.forced_bos_token_id = 2
     for weights in built.parameters():
         if weights.dim() > 1:
             torch.nn.init.normal_(weights, std=0.4)  # as they come, every reply is one token over and over
