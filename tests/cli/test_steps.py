@@ -200,10 +200,13 @@ def test_a_graph_says_what_it_linked_and_where_it_stopped() -> None:
         Linked("it", (), 0.001),
         Expanded(("dog", "bone"), 2, 100, 1234, ("dog",), 0.003),
         Expanded(("bone",), 1, 100, 1, (), 0.003),
+        Expanded(("dog", "bone"), 1, 5, 20, ("dog", "bone", "cat", "hat"), 0.003),
     )
     assert text == (
         "    link     dog, bone (1 ms)\n"
         "    link     no name of the graph (1 ms)\n"
-        "    facts    1234 facts within 2 steps (3 ms); of dog 100 each\n"
+        "    facts    1234 facts within 2 steps (3 ms); of dog only 100 each\n"
         "    facts    1 fact within 1 step (3 ms)\n"
+        "    facts    20 facts within 1 step (3 ms); of dog, bone, cat and 1 more only 5\n"
+        "             each\n"
     )

@@ -190,7 +190,9 @@ class Steps:
 
     def _expanded(self, event: Expanded) -> None:
         facts = f"{_counted(event.facts, 'fact')} within {_counted(event.hops, 'step')} ({_seconds(event.seconds)})"
-        hubs = f"; of {', '.join(event.capped)} {event.cap} each" if event.capped else ""
+        named = event.capped if self._trace else event.capped[:FOUND]
+        more = f" and {len(event.capped) - len(named)} more" if len(event.capped) > len(named) else ""
+        hubs = f"; of {', '.join(named)}{more} only {event.cap} each" if event.capped else ""
         self._line("facts", facts + hubs, style="cyan")
 
     def _reflected(self, event: Reflected) -> None:

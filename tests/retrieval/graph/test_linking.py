@@ -40,6 +40,7 @@ def test_the_longest_goes_first_whether_as_it_stands_or_by_lemma() -> None:
 def test_a_possessive_ending_is_no_part_of_a_name(apostrophe: str) -> None:
     assert linked(["dog"], f"the dog{apostrophe}s bowl") == [("dog", "dog")]
     assert linked(["dog's bowl", "dog"], f"the dog{apostrophe}s bowl") == [("dog's bowl", f"dog{apostrophe}s bowl")]
+    assert linked(["dog's bowl"], f"two dog{apostrophe}s bowls") == [("dog's bowl", f"dog{apostrophe}s bowls")]
     assert linked(["dog"], f"the dogs{apostrophe} bowls") == [("dog", "dogs")]
 
 
@@ -114,7 +115,15 @@ def test_the_hash_is_that_of_every_machine() -> None:
 
 @pytest.mark.parametrize(
     ("plural", "one"),
-    [("dogs", "dog"), ("boxes", "box"), ("parties", "party"), ("glass", "glass"), ("bus", "bus"), ("gas", "gas")],
+    [
+        ("dogs", "dog"),
+        ("boxes", "box"),
+        ("parties", "party"),
+        ("glass", "glass"),
+        ("bus", "bus"),
+        ("gas", "gas"),
+        ("dog's", "dog"),
+    ],
 )
 def test_regular_plurals(plural: str, one: str) -> None:
     assert singular(plural) == one

@@ -162,6 +162,7 @@ def test_n_triples(line: str, triple: Triple | None) -> None:
         "<http://x/a b> <http://x/p> <http://x/b> .",
         '<http://x/a> <http://x/p> "\\uD800" .',
         "<http://x/a> <http://x/p> <http://x/b> . more",
+        "<http://x/\\u000A> <http://x/p> <http://x/b> .",
         "a is b",
     ],
 )
@@ -229,3 +230,20 @@ def test_damaged_files(tmp_path: Path) -> None:
     (found,) = lines(write(tmp_path / "latin.tsv", b"caf\xe9\tis\tb"), START)
     assert found.text is None
     assert "not UTF-8" in found.problem
+
+
+@given(st.text(st.characters(exclude_characters="\n")) | st.text('<>"\\_:.@^ \tabu019{}[],/'))
+def test_any_line_is_a_triple_left_out_or_malformed(line: str) -> None:
+    for reader in (of_tsv("a\tis\tb"), JsonLines(), N, ConceptNet("en")):
+        try:
+            triple = reader.parse(line)
+        except Malformed:
+            continue
+        assert triple is None or (triple.head and triple.tail and "\n" not in triple.head + triple.relation + triple.tail)
+
+
+@pytest.mark.parametrize("line", ["_:" + "a." * 100_000, "<" + "a" * 200_000, '<a> <b> "' + "\\" * 200_001, "<a> " * 100_000])
+@pytest.mark.timeout(10)
+def test_hostile_lines_are_refused_at_once(line: str) -> None:
+    with pytest.raises(Malformed):
+        N.parse(line)

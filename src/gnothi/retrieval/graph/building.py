@@ -135,6 +135,9 @@ class _Build:
 
     def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
         started = time.monotonic()
+        kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
+        how = lemmatiser or kept or lemmas.best(self.language)
+        lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
             for source in sources:
                 if isinstance(source, Skipped):
@@ -146,7 +149,7 @@ class _Build:
             raise
         # After an interrupt, which may fall between a name and its triple, the last commit stands: some seconds are lost.
         self._commit()
-        self._arrange(self._templates(templates), lemmatiser or self.manifest.lemmatiser or lemmas.best())
+        self._arrange(self._templates(templates), how)
         self.report.nodes, self.report.facts = self.manifest.nodes, self.manifest.facts
         self.report.seconds = time.monotonic() - started
         return self.report
@@ -195,24 +198,21 @@ class _Build:
         return entry
 
     def _read(self, found: Found, entry: Entry) -> None:
-        try:
-            first = next(lines(found.path, START), None)
-            if first is None:
-                return
-            known = sentences.conceptnet()
-            names = {*known.sentences, *known.merged}
-            parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
-            self.dump |= isinstance(parser, ConceptNet)
-            self._lines(found, entry, parser)
-        except OSError as error:
-            raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
+        first = next(_readable(found.path, START), None)
+        if first is None:
+            return
+        known = sentences.conceptnet()
+        names = {*known.sentences, *known.merged}
+        parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
+        self.dump |= isinstance(parser, ConceptNet)
+        self._lines(found, entry, parser, first.number if parser.header else 0)
 
-    def _lines(self, found: Found, entry: Entry, parser: Parser) -> None:
+    def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
         invalid, empty = entry.invalid, entry.empty
         line = None
-        for line in lines(found.path, entry.checkpoint):
-            if parser.header and line.number == 1:
+        for line in _readable(found.path, entry.checkpoint):
+            if line.number == header:
                 continue
             try:
                 triple = parser.parse(line.text) if line.text is not None else None
@@ -302,7 +302,6 @@ class _Build:
         shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed here
         folder.mkdir()
         tables.save(folder)
-        before = self.manifest.tables
         self.manifest = Manifest(
             tables=folder.name,
             nodes=tables.nodes,
@@ -314,12 +313,21 @@ class _Build:
             complete=True,
         )
         write_manifest(self.folder, self.manifest)
-        if before and before != folder.name:
-            shutil.rmtree(self.folder / before, ignore_errors=True)
+        for other in self.folder.glob("tables-*"):  # those that were in force, and what kills left over
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
 
     def _tell(self, stage: Literal["reading", "arranging"], done: float, total: float) -> None:
         if self.on_progress:
             self.on_progress(GraphProgress(stage, done, total, self.report.read))
+
+
+def _readable(path: Path, start: Checkpoint) -> Iterator[Line]:
+    """The lines of a file; what goes wrong while they are read, and only that, as Unreadable."""
+    try:
+        yield from lines(path, start)
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
 
 
 def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:

@@ -79,6 +79,8 @@ class Graph:
         return len(self._tables)
 
     async def link(self, text: str) -> tuple[Mention, ...]:
+        if self._linker is None:  # the first text waits for the lemmatiser's dictionary
+            return await asyncio.to_thread(self.link_blocking, text)
         return self.link_blocking(text)
 
     def link_blocking(self, text: str) -> tuple[Mention, ...]:

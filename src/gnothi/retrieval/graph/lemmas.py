@@ -14,12 +14,19 @@ from gnothi.errors import InvalidSetting, MissingDependency
 Lemmatiser = Callable[[str], str]
 PLURALS = "plurals"
 SIMPLEMMA = "simplemma"
+NONE = "none"
 _CACHED = 1 << 17
 
 
-def best() -> str:
-    """The name of the best lemmatiser that is installed."""
-    return SIMPLEMMA if find_spec(SIMPLEMMA) else PLURALS
+def best(language: str) -> str:
+    """The name of the best lemmatiser that is installed: for a language without any, words are taken as they are."""
+    if find_spec(SIMPLEMMA):
+        try:
+            _simplemma(language)
+        except InvalidSetting:
+            return NONE
+        return SIMPLEMMA
+    return PLURALS if language == "en" else NONE
 
 
 def lemmatiser(name: str, language: str = "en") -> Lemmatiser:
@@ -27,15 +34,16 @@ def lemmatiser(name: str, language: str = "en") -> Lemmatiser:
 
     Raises MissingDependency where it is simplemma, which is not installed, InvalidSetting for an unknown one.
     """
-    if name == PLURALS:
-        return singular
-    if name != SIMPLEMMA:
-        raise InvalidSetting(f"lemmatiser of a graph: got {name!r}, expected {SIMPLEMMA} or {PLURALS}.")
-    return _simplemma(language)
+    if name == SIMPLEMMA:
+        return _simplemma(language)
+    if name not in _OURS:
+        raise InvalidSetting(f"lemmatiser of a graph: got {name!r}, expected {SIMPLEMMA}, {' or '.join(_OURS)}.")
+    return _OURS[name]
 
 
 def singular(word: str) -> str:
-    """English plurals without a dictionary: regular endings only."""
+    """English plurals and possessives without a dictionary: regular endings only."""
+    word = word.removesuffix("'s")
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -43,6 +51,14 @@ def singular(word: str) -> str:
     if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
         return word[:-2]
     return word[:-1]
+
+
+def unchanged(word: str) -> str:
+    """The word itself."""
+    return word
+
+
+_OURS: dict[str, Lemmatiser] = {PLURALS: singular, NONE: unchanged}
 
 
 @functools.cache

@@ -25,11 +25,15 @@ class Linker:
 
     def link(self, text: str) -> tuple[Mention, ...]:
         found = words(text)
+        # Where the next word stands that is no stop word, from each word on: a run that ends before it names nothing.
+        telling = [len(found)] * (len(found) + 1)
+        for place in reversed(range(len(found))):
+            word = found[place]
+            telling[place] = telling[place + 1] if STOP_WORDS & {word.form, word.possessor} else place
         runs = [
             (start, end)
             for start in range(len(found))
-            for end in range(min(start + LONGEST, len(found)), start, -1)
-            if not all(word.form in STOP_WORDS or word.possessor in STOP_WORDS for word in found[start:end])
+            for end in range(min(start + LONGEST, len(found)), max(start, telling[start]), -1)
         ]
         if not runs:
             return ()
@@ -47,17 +51,20 @@ class Linker:
         """For each run the node it names, and whether without its possessive ending."""
         said = [word.form for word in found]
         # What a word is when it ends a run: without a possessive ending, its lemma.
-        lemmas = [self._lemma(word.possessor or word.form) for word in found]
+        endings = [word.possessor for word in found]
+        lemmas = [self._lemma(ending or form) for ending, form in zip(endings, said, strict=True)]
         plain = [" ".join(said[start:end]) for start, end in runs]
-        bare = [" ".join([*said[start : end - 1], found[end - 1].possessor or said[end - 1]]) for start, end in runs]
+        bare = plain
+        if any(endings):
+            bare = [" ".join([*said[start : end - 1], endings[end - 1] or said[end - 1]]) for start, end in runs]
         roots = [" ".join(lemmas[start:end]) for start, end in runs]
         tables = self._tables
         as_it_stands = _lookup(tables.surface_hashes, hashes(plain))
-        without_ending = as_it_stands if bare == plain else _lookup(tables.surface_hashes, hashes(bare))
+        without_ending = as_it_stands if bare is plain else _lookup(tables.surface_hashes, hashes(bare))
         by_lemma = _lookup(tables.lemma_hashes, hashes(roots))
         nodes: list[tuple[int | None, bool]] = []
         for i, (start, end) in enumerate(runs):
-            possessive = bool(found[end - 1].possessor)
+            possessive = bool(endings[end - 1])
             node = None
             if as_it_stands[i] >= 0:
                 node = self._surface(as_it_stands[i], plain[i], text[found[start].start : found[end - 1].end])

@@ -6,6 +6,7 @@ importance (weight, then order of import), so that the first facts of a node are
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -69,9 +70,12 @@ class Tables:
         return int(self.fact_starts[node + 1] - self.fact_starts[node])
 
     def save(self, folder: Path) -> None:
-        """One file an array."""
+        """One file an array; they are on the disk when this returns."""
         for item in fields(self):
-            np.save(folder / f"{item.name}.npy", getattr(self, item.name), allow_pickle=False)
+            with (folder / f"{item.name}.npy").open("wb") as file:
+                np.save(file, getattr(self, item.name), allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
 
     @classmethod
     def open(cls, folder: Path) -> Tables:

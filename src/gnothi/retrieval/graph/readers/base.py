@@ -36,7 +36,7 @@ class Parser(Protocol):
 
     @property
     def header(self) -> bool:
-        """Whether the first line names the columns."""
+        """Whether the first line names the columns and holds no triple."""
         ...
 
     def parse(self, line: str) -> Triple | None:

@@ -17,6 +17,7 @@ _IRI = rf"<(?:[^\x00-\x20<>\"{{}}|^`\\]|{_ESCAPE})*>"
 _BLANK = r"_:[\w:](?:[\w:.\-·]*[\w:\-·])?"
 _LITERAL = rf"\"(?:[^\"\\\n\r]|\\[tbnrf\"'\\]|{_ESCAPE})*\"(?:\^\^{_IRI}|@[a-zA-Z]+(?:-[a-zA-Z0-9]+)*)?"
 _LINE = re.compile(rf"[ \t]*({_IRI}|{_BLANK})[ \t]*({_IRI})[ \t]*({_IRI}|{_BLANK}|{_LITERAL})[ \t]*\.[ \t]*(?:#.*)?")
+_IRI_ALONE = re.compile(_IRI)
 _COMMENT = re.compile(r"[ \t]*(?:#.*)?")
 _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf\"'\\]))")
 _LETTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
@@ -45,12 +46,12 @@ class NTriples:
         if subject.startswith("_:") or value.startswith("_:"):
             return None
         tail = value if value.startswith("<") else self._literal(value)
-        relation = _unescaped(predicate[1:-1])
+        relation = _iri(predicate)[1:-1]
         if relation in _LABELS:
-            return Triple(_unescaped(subject), LABEL, tail) if tail and not value.startswith("<") else None
+            return Triple(_iri(subject), LABEL, tail) if tail and not value.startswith("<") else None
         if not tail or len(subject) > LONGEST_NAME or len(tail) > LONGEST_NAME:
             return None
-        return Triple(_unescaped(subject), local_name(relation), _unescaped(tail) if value.startswith("<") else tail)
+        return Triple(_iri(subject), local_name(relation), _iri(tail) if value.startswith("<") else tail)
 
     def _literal(self, value: str) -> str:
         """Its text on one line; empty for one in another language."""
@@ -66,6 +67,14 @@ def local_name(iri: str) -> str:
     """What a reader would call it: the end of the IRI, unquoted, with spaces."""
     end = re.split(r"[/#]", iri.rstrip("/#"))[-1]
     return " ".join(unquote(end).replace("_", " ").split()) or iri
+
+
+def _iri(text: str) -> str:
+    """In its angle brackets. What may not stand in an IRI may not be put there by an escape, either."""
+    plain = _unescaped(text)
+    if plain != text and not _IRI_ALONE.fullmatch(plain):
+        raise Malformed(f"not N-Triples: {text} holds an escaped character that no IRI may have")
+    return plain
 
 
 def _unescaped(text: str) -> str:

@@ -44,10 +44,11 @@ class Tsv:
 def parser(path: Path, first: str, columns: Sequence[str] | None, known_relations: Collection[str]) -> Tsv:
     """For a file whose first line is ``first``. Raises InvalidInput where the order of columns is in doubt."""
     fields = first.split("\t")
-    if columns is not None:
-        return Tsv(check_columns(columns))
     named = [NAMES.get(field.strip().lower()) for field in fields]
-    if set(_USUAL) <= set(named):
+    header = set(_USUAL) <= set(named)
+    if columns is not None:
+        return Tsv(check_columns(columns), header)
+    if header:
         return Tsv(tuple(column or OTHER for column in named), header=True)
     if len(fields) > 1 and fields[0] in known_relations and fields[1] not in known_relations:
         raise InvalidInput(
