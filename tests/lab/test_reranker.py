@@ -1,7 +1,5 @@
 """The shipped re-ranker and the judge it was trained from."""
 
-import asyncio
-
 import pytest
 
 from gnothi import lab
@@ -32,8 +30,9 @@ async def test_knowledge_of_the_first_hop_lifts_the_second() -> None:
     places: dict[bool, list[int]] = {True: [], False: []}
     asked = [q for q in lab.questions(lab.world(), "two_hop_choice", 60) if q.metadata["right_action"] == "retrieve"][:12]
     for question in asked:
-        first, second = (BY_NAME[hop["relation"]].statements[0].format(s=hop["subject"], o=hop["object"]) for hop in question.metadata["hops"])
-        around = await world.neighbourhood([question.metadata["hops"][0]["subject"], *question.choices], 2, 100)
+        hops = question.metadata["hops"]
+        first, second = (BY_NAME[hop["relation"]].statements[0].format(s=hop["subject"], o=hop["object"]) for hop in hops)
+        around = await world.neighbourhood([hops[0]["subject"], *question.choices], 2, 100)
         facts = [fact.text for fact in around.facts]
         if second not in facts:
             continue
@@ -44,4 +43,3 @@ async def test_knowledge_of_the_first_hop_lifts_the_second() -> None:
     await reranker.aclose()
     with_it, without = (sorted(places[told])[len(places[told]) // 2] for told in (True, False))
     assert with_it * 10 <= without
-    await asyncio.sleep(0)
