@@ -211,7 +211,8 @@ def _train(job: Job, found: Sequence[Example]) -> dict[str, Any]:
 
         def listen(line: dict[str, Any]) -> None:
             latest.update(line)
-            progress.reach(line["step"], _note(latest))
+            if line["step"]:
+                progress.reach(line["step"], _note(latest))
 
         return train(job.out, lambda: _base(job.base), job.base, found, job.settings.training, listen)
 

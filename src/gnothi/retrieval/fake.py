@@ -1,4 +1,4 @@
-"""A scripted retriever, a graph of a few triples, a re-ranker that counts words: public, for tests and for trying methods out."""
+"""A scripted retriever, a graph of a few triples, a re-ranker that counts words. Public, for tests and to try methods out."""
 
 from __future__ import annotations
 
