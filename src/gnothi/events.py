@@ -120,6 +120,18 @@ class Ranked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Reranked(Event):
+    """Texts by how well a re-ranker says they fit a query: (text, score), best first; of ``considered`` texts the best ones."""
+
+    tag: ClassVar[str] = "reranked"
+    reranker: str
+    query: str
+    best: tuple[tuple[str, float], ...]
+    considered: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposed(Event):
     """A question and the smaller ones it was split into, in order; ``#1`` in one of them stands for the answer to the first.
 
@@ -190,6 +202,25 @@ class Summarised(Event):
     premises: tuple[str, ...]
     explanation: str
     answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected(Event):
+    """What the model said when asked to tell something about each subject: (subject, text). ``known`` are the subjects
+    about which it said anything; the others' texts were left out."""
+
+    tag: ClassVar[str] = "reflected"
+    told: tuple[tuple[str, str], ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revised(Event):
+    """Internal knowledge before and after it was held against external knowledge."""
+
+    tag: ClassVar[str] = "revised"
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)

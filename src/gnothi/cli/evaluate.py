@@ -41,6 +41,7 @@ class Job:
     concurrency: int
     workers: int
     max_failures: int | None
+    graph: str | None = None
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -58,6 +59,7 @@ class Job:
 )
 @options.model
 @options.index
+@options.graph
 @options.settings
 @options.spending
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
@@ -92,6 +94,7 @@ def evaluate(
     methods: tuple[str, ...],
     model: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
@@ -133,7 +136,7 @@ def evaluate(
         )
     resolved = resolved_settings(names, settings)
     questions = load_questions(dataset, format, limit)
-    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures)
+    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         try:
             with spending(budget):
@@ -196,7 +199,7 @@ async def _answering(job: Job) -> AsyncIterator[Answer]:
     from gnothi.evaluation.runner import here
     from gnothi.evaluation.workers import workers
 
-    opened = partial(open_methods, job.model, job.index, job.settings, job.methods)
+    opened = partial(open_methods, job.model, job.index, job.settings, job.methods, job.graph)
     if job.workers == 1:
         async with opened() as methods:
             yield here(methods, job.seed)
@@ -245,6 +248,7 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         "methods": list(job.methods),
         "model.name": job.model,
         "index": job.index,
+        **({"graph": job.graph} if job.graph else {}),
         **recorded_settings(model_specs(job.model, job.methods, job.settings), job.settings),
         **methods,
         f"{EXECUTION}gnothi": __version__,

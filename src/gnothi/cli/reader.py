@@ -42,6 +42,7 @@ class Job:
     about_training: dict[str, Any]
     concurrency: int
     max_failures: int | None
+    graph: str | None = None
 
 
 @click.command("reader")
@@ -55,6 +56,7 @@ class Job:
     help="The method whose reader is trained: what it would put before a question is what is read.",
 )
 @options.index
+@options.graph
 @options.settings
 @training.out("trained model")
 @click.option(
@@ -71,6 +73,7 @@ def reader(
     model: str,
     method: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     out: Path,
@@ -117,13 +120,14 @@ def reader(
     require_usable(questions)
     about = training.recorded(dataset, format, limit, questions, model, given) | {
         "index": index,
+        **({"graph": graph} if graph else {}),
         "methods": [method],
         **resolved,
     }
     settings = {f"training.{key}": value for key, value in _plain(chosen).items()}
     job = Job(
         dataset, questions, model, model_settings, index, method, asking, chosen, by, out,
-        prompts or out / PROMPTS_FOLDER, about, about | settings, concurrency, max_failures,
+        prompts or out / PROMPTS_FOLDER, about, about | settings, concurrency, max_failures, graph,
     )  # fmt: skip
     try:
         failed, result = _run(job, prompts_only)
@@ -140,13 +144,13 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     from gnothi import config, methods
-    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.cli.resources import INDEX_SECTION, MODEL_SECTION
     from gnothi.training.reader.material import require_prompts
     from gnothi.training.reader.settings import ReaderTraining
 
     require_prompts(method)
     known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
-    plain = given.plain({MODEL_SECTION, *methods.names()})
+    plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     config.check(plain, {**of_method, **known}, f"train reader with method {method}")
     own = {key: value for key, value in plain.items() if key in known}
     others = {key: value for key, value in given.given.items() if key not in own}
@@ -189,7 +193,7 @@ async def _collect(job: Job) -> list[Example]:
     with Material(job.prompts, job.questions, job.about_prompts) as material:
         if material.missing:
             with terminal.Waiting(f"opening model {job.model} ...") as waiting:
-                async with open_methods(job.model, job.index, job.asking, [job.method]) as methods:
+                async with open_methods(job.model, job.index, job.asking, [job.method], job.graph) as methods:
                     waiting.stop()
                     method: Any = methods[job.method]
                     asking: Asking = method

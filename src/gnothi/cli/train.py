@@ -13,6 +13,7 @@ import click
 
 from gnothi.cli import options, terminal, training
 from gnothi.cli.reader import reader
+from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting
@@ -29,6 +30,7 @@ def train() -> None:
 
 train.add_command(self_knowledge)
 train.add_command(reader)
+train.add_command(reranker)
 
 
 @dataclass(frozen=True, slots=True)

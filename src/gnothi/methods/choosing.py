@@ -15,8 +15,9 @@ import numpy as np
 
 from gnothi import events
 from gnothi.errors import InvalidInput
+from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
-from gnothi.types import ContinuationScore, Prompt
+from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
 
 ChoiceScore = Literal["sum", "tokens", "characters", "label"]
 LABELS = ascii_uppercase
@@ -72,6 +73,20 @@ async def choose(model: LanguageModel, prompt: Prompt, by: ChoiceScore) -> Chose
     ranked = tuple((LABELS[place : place + 1], choices[place], _surprisal(probabilities[place])) for place in order)
     events.emit(events.Ranked("choice", ranked))
     return Chosen(choices[order[0]], probabilities)
+
+
+class WithoutChoices(Wrapper):
+    """A model that is never shown the choices: it reasons as about an open question, and each choice is scored as what it might
+    say next. (For models that go astray among choices, as base models do.)"""
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        return await super().generate(replace(prompt, choices=()), decoding)
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        return await super().sample(replace(prompt, choices=()), n, decoding, hidden)
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        return await super().score(replace(prompt, choices=()), continuations)
 
 
 def _labels(choices: Sequence[str]) -> str:

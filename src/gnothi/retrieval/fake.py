@@ -1,9 +1,9 @@
-"""A scripted retriever and a graph of a few triples. Public, for tests and for trying out methods."""
+"""A scripted retriever, a graph of a few triples, a re-ranker that counts words. Public, for tests and to try methods out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.results import check_k, ranked
@@ -104,3 +104,32 @@ def _said(name: str, text: str, place: int) -> bool:
     if text[place:end].lower() != name.lower():
         return False
     return not re.match(r"\w\w", text[max(place - 1, 0) : place + 1]) and not re.match(r"\w\w", text[end - 1 : end + 1])
+
+
+def overlap(query: str, text: str) -> float:
+    """The share of the text's words that the query has; 0 for a text without words."""
+    asked, told = set(re.findall(r"\w+", query.lower())), set(re.findall(r"\w+", text.lower()))
+    return len(asked & told) / len(told) if told else 0.0
+
+
+class FakeReranker:
+    """Scores each text by a function of query and text, by their words in common if no other is given.
+
+    ``queries`` lists every query received, in order of arrival.
+    """
+
+    def __init__(self, function: Callable[[str, str], float] = overlap, name: str = "overlap") -> None:
+        self._function = function
+        self._name = name
+        self.queries: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        self.queries.append(query)
+        return tuple(self._function(query, text) for text in texts)
+
+    async def aclose(self) -> None:
+        """Nothing to release."""

@@ -1,12 +1,12 @@
-"""Wrappers around retrievers and graphs: cross-cutting concerns, so that no method and no backend has a line for them."""
+"""Wrappers around retrievers, graphs and re-rankers: cross-cutting concerns, of which no method and no backend has a line."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
-from gnothi.events import Expanded, Linked, Searched, emit
-from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.events import Expanded, Linked, Reranked, Searched, emit
+from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
 from gnothi.types import Mention, Neighbourhood, ScoredPassage
 
 
@@ -54,3 +54,27 @@ class TracedGraph:
 
     async def aclose(self) -> None:
         await self._graph.aclose()
+
+
+class TracedReranker:
+    """Emits ``events.Reranked`` for every ranking that succeeds; of many texts, the best 100."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._reranker = reranker
+
+    @property
+    def name(self) -> str:
+        return self._reranker.name
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        started = time.perf_counter()
+        scores = await self._reranker.score(query, texts)
+        best = sorted(zip(texts, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
+        emit(Reranked(self.name, query, tuple(best), len(texts), time.perf_counter() - started))
+        return scores
+
+    async def aclose(self) -> None:
+        await self._reranker.aclose()
+
+
+_SHOWN = 100
