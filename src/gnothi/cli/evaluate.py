@@ -14,6 +14,7 @@ import click
 
 from gnothi import __version__
 from gnothi.cli import options
+from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
 from gnothi.types import Question
@@ -60,6 +61,7 @@ class Job:
 @options.index
 @options.settings
 @options.spending
+@calibration
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
 @click.option(
@@ -97,6 +99,8 @@ def evaluate(
     cache: bool | None,
     max_cost: float | None,
     max_tokens: int | None,
+    calibration: Path | None,
+    calibration_anyway: bool,
     limit: int | None,
     seed: int,
     out: Path,
@@ -124,6 +128,8 @@ def evaluate(
 
     names = _names(methods)
     settings = options.read(config, overrides, cache)
+    say = partial(click.echo, err=True)
+    settings = with_calibration(calibration, calibration_anyway, model, names, settings, say)
     models = model_specs(model, names, settings)
     budget = options.budget(models, max_cost, max_tokens)
     if workers > 1 and any(map(is_remote, models)):
@@ -151,8 +157,10 @@ def evaluate(
     if as_json:
         terminal.print_json(summary["methods"])
     else:
-        summary_table.show(terminal.console(), summary)
+        summary_table.show(terminal.console(), summary | {"warnings": []})
         click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
+    for warning in summary["warnings"]:
+        summary_table.paragraph(terminal.console(stderr=True), f"warning: {warning}", style="yellow")
     if any(map(is_remote, models)):
         click.echo(f"charged: {budget.describe()}", err=as_json)
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
@@ -252,3 +260,12 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         f"{EXECUTION}workers": job.workers,
         f"{EXECUTION}max_failures": job.max_failures,
     }
+
+
+def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[Row]:
+    """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
+    from gnothi.evaluation.run_folder import RunFolder
+
+    resolved = _method_settings(job.methods, job.settings)
+    with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
+        return _complete(job, folder)

@@ -1,4 +1,4 @@
-"""What recorded gates come to at any threshold, JSON-ready: never, always and oracle, and per signal AUROC, frontier and choice."""
+"""What recorded gates come to at any threshold: never, always and oracle, and per signal AUROC, frontier and choice."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _learner(features: Floats, target: Mask, usable: Mask) -> Scorer:
 
 
 def _features(signals: Sequence[Scores]) -> Floats:
-    """Shape (n, d). Positive ones as logarithms, for perplexities spread over magnitudes; what was not measured as the highest."""
+    """Shape (n, d). Positive ones as logarithms: perplexities spread over magnitudes. Not measured counts as highest."""
     columns = []
     for signal in signals:
         values = signal.values.copy()

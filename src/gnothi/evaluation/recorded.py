@@ -1,8 +1,8 @@
 """Recorded outcomes: a file that says how a model answered with and without retrieval, and what signals were measured.
 
-JSON Lines with ``question``, ``answers`` and the answers ``no_retrieval``, ``one_retrieval`` and maybe ``multi_retrieval``; under
-``direct`` maybe the short answer that signals were measured on (``answer``) and the signals, a number each. This is the format
-of the outcomes of Llama-3-8B-Instruct that AdaRAGUE (Moskvoretskii et al. 2025, arXiv 2501.12835) published.
+JSON Lines with ``question``, ``answers`` and the answers ``no_retrieval``, ``one_retrieval`` and maybe ``multi_retrieval``;
+under ``direct`` maybe the short answer that signals were measured on (``answer``) and the signals, a number each. This is the
+format of the outcomes of Llama-3-8B-Instruct that AdaRAGUE (Moskvoretskii et al. 2025, arXiv 2501.12835) published.
 """
 
 from __future__ import annotations

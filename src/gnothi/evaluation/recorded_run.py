@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
         raise InvalidInput(_lacking(path, by_method, without))
     ends = {name: scored(by_method[name]) for name in (without, with_)}
     scores = {name: found for name, found in scores.items() if name != with_ and (name != without or trusts_all(config, name))}
-    common = [question for question in ends[without] if all(question in table for table in (*ends.values(), *scores.values()))]
+    tables: list[Mapping[str, object]] = [*ends.values(), *scores.values()]
+    common = [question for question in ends[without] if all(question in table for table in tables)]
     if not common:
         every = ", ".join(dict.fromkeys([*ends, *scores]))
         raise InvalidInput(f"the run {path} holds no question with a gold answer that {every} all answered.")
@@ -64,14 +66,14 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     )
 
 
-def trusts_all(config: Mapping[str, object], method: str) -> bool:
+def trusts_all(config: Mapping[str, Any], method: str) -> bool:
     """Whether the run's gate of that name was told never to fire."""
-    return float("inf") in (config.get(f"method.{method}.{key}") for key in ("threshold", "gate_threshold"))
+    return any(config.get(f"method.{method}.{key}") == float("inf") for key in ("threshold", "gate_threshold"))
 
 
 def replay_scores(rows: Sequence[Row], trusts_all: bool = False) -> dict[str, float]:
-    """Question id -> highest score of its decisions; infinite also where a gate fired for another reason than the score (a blank
-    draft): no threshold makes it trust that."""
+    """Question id -> highest score of its decisions; infinite also where a gate fired for another reason than the
+    score (a blank draft): no threshold makes it trust that."""
     scores = question_scores(rows)
     for row in rows:
         for decision in row.gate() if row.question_id in scores else ():
@@ -87,7 +89,7 @@ def _signals(
     scores: Mapping[str, Mapping[str, float]],
     questions: Sequence[str],
     metric: str,
-    config: Mapping[str, object],
+    config: Mapping[str, Any],
 ) -> list[Scores]:
     names = {name: _signal_of(by_method[name]) for name in scores}
     judge = truth(by_method, metric)
@@ -123,6 +125,6 @@ def _lacking(path: Path, by_method: ByMethod, without: str | None) -> str:
     lacking = "direct or cot, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
     methods = ",".join(dict.fromkeys(["direct", ALWAYS, *by_method]))
     return (
-        f"the run {path} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate stands "
-        f"between. Run --method {methods} into another folder, or name methods of this run with --never and --always."
+        f"the run {path} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
+        f"stands between. Run --method {methods} into another folder, or name methods of this run with --never and --always."
     )

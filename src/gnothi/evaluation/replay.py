@@ -14,10 +14,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was recorded),
-    infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``. Shape (n,).
+    """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
+    recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
 
-    ``truth`` names whose answer that is."""
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong."""
 
     name: str
     values: Floats

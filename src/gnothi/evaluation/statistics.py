@@ -206,6 +206,26 @@ def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> float | No
     return sum(bin.n * abs(bin.predicted - bin.observed) for bin in found) / total if total else None
 
 
+def ece_interval(
+    predicted: ArrayLike, happened: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval | None:
+    """Basic bootstrap interval of the expected calibration error (Davison & Hinkley 1997, section 5.2).
+
+    Resampling adds to the error about what the sample itself had added: reflecting at the estimate takes both away, which the
+    percentile interval would not. It ends at 0. None for fewer than two."""
+    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    estimate = ece(p, y)
+    if estimate is None or len(p) < 2:
+        return None
+    random = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(resamples):
+        chosen = random.integers(0, len(p), len(p))
+        drawn.append(ece(p[chosen], y[chosen]))
+    low, high = np.quantile(np.array(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(max(0.0, float(2 * estimate - high)), max(0.0, float(2 * estimate - low)))
+
+
 def crossfit_probabilities(scores: ArrayLike, happened: ArrayLike, folds: int = 5, seed: int = 0) -> Floats | None:
     """Each score as a probability that it happens, by isotonic regression fitted on the other folds (Zadrozny & Elkan 2002).
 

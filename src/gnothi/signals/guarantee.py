@@ -2,9 +2,9 @@
 given without retrieval is wrong. No assumption on scores or model, but that later questions are drawn like those.
 
 Learn then test (Angelopoulos et al. 2021, arXiv 2110.01052, split fixed-sequence testing). Some questions are set aside to
-find out where to begin and in which steps to go on; the others test, threshold by threshold upwards, the hypothesis "more than a
-share r of what is trusted is wrong", and the first that cannot be rejected ends it. Given how many are trusted, the wrong ones
-among them are binomial, so the p-values are exact tails (Clopper and Pearson 1934).
+find out where to begin and in which steps to go on; the others test, threshold by threshold upwards, the hypothesis "more
+than a share r of what is trusted is wrong", and the first that cannot be rejected ends it. Given how many are trusted, the
+wrong ones among them are binomial, so the p-values are exact tails (Clopper and Pearson 1934).
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def guaranteed_threshold(
 ) -> Guarantee:
     """The highest threshold t of which it can be promised: P(wrong | score ≤ t) ≤ ``target_error``.
 
-    ``scores`` (higher: less certain) and ``wrong`` (the answer without retrieval is wrong) have shape (n,), one entry per question,
-    drawn independently. Infinite scores are above every threshold. Which questions are set aside is drawn from ``seed``.
-    Raises PromiseRefused where the sample cannot support it, naming the number of questions that would be needed;
-    InvalidInput or InvalidSetting for input that makes no sense.
+    ``scores`` (higher: less certain) and ``wrong`` (the answer without retrieval is wrong) have shape (n,), one entry per
+    question, the questions drawn independently. Infinite scores are above every threshold. Which questions are set aside is
+    drawn from ``seed``. Raises PromiseRefused where the sample cannot support it, naming the number of questions that would
+    be needed; InvalidInput or InvalidSetting for input that makes no sense.
     """
     x, y = _checked(scores, wrong, target_error, epsilon)
     aside = _set_aside(len(x), seed)
