@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, UnknownName
-from gnothi.evaluation.comparison import never_of, scored
-from gnothi.evaluation.gate import ALWAYS, degenerate, gate_summary, question_scores, truth
+from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK, degenerate, gate_summary, question_scores, truth
 from gnothi.evaluation.journal import read_config
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.replay import Replay, Scores
@@ -24,7 +24,7 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     """Scores of every method with a gate, on the questions that it, never and always all answered.
 
     A method whose threshold was infinite never searched: its own answers say where it is wrong from memory, and stand for never
-    unless the run holds ``direct`` or ``cot``. Raises InvalidInput or UnknownName."""
+    unless the run holds ``cot`` or ``direct``. Raises InvalidInput or UnknownName."""
     if metric not in METRICS:
         raise UnknownName("metric of a run", metric, METRICS)
     config, by_method = read_config(path), _by_method(read_rows(path))
@@ -32,8 +32,12 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
         if given is not None and given not in by_method:
             raise UnknownName(f"method of the run {path}", given, by_method)
     scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, trusts_all(config, name)))}
-    closed = next((name for name in scores if trusts_all(config, name)), None)
-    without, with_ = never or never_of(by_method) or closed, always or (ALWAYS if ALWAYS in by_method else None)
+    # cot before direct, as where AUROC is measured: methods with gates reason.
+    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if trusts_all(config, name)))
+    without, with_ = (
+        never or next((name for name in closed if name in by_method), None),
+        always or (ALWAYS if ALWAYS in by_method else None),
+    )
     if without is None or with_ is None:
         raise InvalidInput(_lacking(path, by_method, without))
     ends = {name: scored(by_method[name]) for name in (without, with_)}

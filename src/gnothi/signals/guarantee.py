@@ -82,23 +82,32 @@ def guaranteed_threshold(
     drawn from ``seed``. Raises PromiseRefused where the sample cannot support it, naming the number of questions that would
     be needed; InvalidInput or InvalidSetting for input that makes no sense.
     """
+    found = promised(scores, wrong, target_error, epsilon, seed)
+    if found is None:
+        raise PromiseRefused(_refusal(*_checked(scores, wrong, target_error, epsilon), target_error, epsilon))
+    return found
+
+
+def promised(
+    scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON, seed: int = 0
+) -> Guarantee | None:
+    """As ``guaranteed_threshold``; None where the sample cannot support the promise."""
     x, y = _checked(scores, wrong, target_error, epsilon)
     aside = _set_aside(len(x), seed)
-    steps = sequence(x[aside], y[aside], int((~aside).sum()), target_error)
-    tested_x, tested_y = x[~aside], y[~aside]
+    others_x, others_y = x[~aside], y[~aside]
     accepted: list[tuple[float, int, int, float]] = []
-    for threshold in steps.tolist():
-        trusted = tested_x <= threshold
-        found = int(trusted.sum()), int(tested_y[trusted].sum())
-        p = tail(found[1], found[0], target_error)
+    for threshold in sequence(x[aside], y[aside], len(others_x), target_error).tolist():
+        trusted = others_x <= threshold
+        count, missed = int(trusted.sum()), int(others_y[trusted].sum())
+        p = tail(missed, count, target_error)
         if p > epsilon:
             break
-        accepted.append((threshold, *found, p))
+        accepted.append((threshold, count, missed, p))
     if not accepted:
-        raise PromiseRefused(_refusal(x, y, target_error, epsilon))
+        return None
     threshold, count, missed, p = accepted[-1]
     passed = tuple(step for step, *_ in accepted)
-    return Guarantee(threshold, target_error, epsilon, len(x), len(tested_x), count, missed, p, passed)
+    return Guarantee(threshold, target_error, epsilon, len(x), len(others_x), count, missed, p, passed)
 
 
 def sequence(scores: Floats, wrong: Mask, tests: int, target_error: float, steps: int = STEPS) -> Floats:
