@@ -4,8 +4,9 @@ guarantee.py [FILE|RUN ...] [--draws N] [--json]     (default: nq.test and trivi
 
 The recorded questions stand for the population, so the true error of every threshold is known. Three ways to look:
 
-- ``drawn``: calibrated on half as many questions, drawn from the population with replacement. This is the setting of the theorem:
-  the promise is broken where the true error of the chosen threshold is above the target, and may be in a share ε of the draws.
+- ``drawn``: calibrated on half as many questions, drawn from the population with replacement. This is the setting of the
+  theorem: the promise is broken where the true error of the chosen threshold is above the target, in a share ε of the draws at
+  most.
 - ``split``: on a random half, drawn without replacement, against the same truth. A half without replacement is closer to the
   whole than independent draws are, so the promise is broken less often.
 - ``held out``: the same halves, the error counted on the other half. This is not what is promised: the other half is small, so
@@ -100,6 +101,16 @@ def recorded() -> list[Path]:
     return [folder / name for name in DEFAULT]
 
 
+COLUMNS = {
+    "refused": "refused",
+    "trusted": "trusted",
+    "drawn": "drawn",
+    "split": "split",
+    "held_out": "held out",
+    "held_out_significant": "significant",
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sources", nargs="*", type=Path, metavar="FILE|RUN")
@@ -107,29 +118,21 @@ def main() -> int:
     parser.add_argument("--targets", type=float, nargs="*", default=TARGETS)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    say = (lambda _: None) if given.json else lambda line: print(line, flush=True)  # noqa: T201
+    say(f"{'data':<14}{'signal':<14}{'target':>6}" + "".join(f"{heading:>12}" for heading in COLUMNS.values()))
     outcomes = []
-    columns = ("refused", "trusted", "drawn", "split", "held_out", "held_out_significant")
-    if not given.json:
-        print(
-            f"{'data':<14}{'signal':<14}{'target':>6}"
-            + "".join(f"{name.replace('held_out', 'held'):>{max(9, len(name) - 2)}}" for name in columns)
-        )  # noqa: T201
     for path in given.sources or recorded():
         replay = read(path)
         for signal in replay.signals:
             for target in given.targets:
                 one = measure(replay.dataset, signal.name, signal.values, replay.never < 1, target, given.draws)
                 outcomes.append(one)
-                if not given.json:
-                    cells = "".join(f"{getattr(one, name):>{max(9, len(name) - 2)}.3f}" for name in columns)
-                    print(
-                        f"{one.data:<14}{one.signal:<14}{one.target:>6.2f}{cells}{'' if one.kept else '  BROKEN'}", flush=True
-                    )  # noqa: T201
+                cells = "".join(f"{getattr(one, name):>12.3f}" for name in COLUMNS)
+                say(f"{one.data:<14}{one.signal:<14}{one.target:>6.2f}{cells}{'' if one.kept else '  BROKEN'}")
+    worst = max(max(one.drawn, one.split) for one in outcomes)
+    say(f"{given.draws} draws each, epsilon {EPSILON}: broken in at most {worst:.3f} (allowed {outcomes[0].slack:.3f})")
     if given.json:
-        print(json.dumps([asdict(one) | {"kept": one.kept} for one in outcomes], indent=2))  # noqa: T201
-    else:
-        worst = max(max(one.drawn, one.split) for one in outcomes)
-        print(f"{given.draws} draws each, epsilon {EPSILON}: broken in at most {worst:.3f} (allowed {outcomes[0].slack:.3f})")  # noqa: T201
+        sys.stdout.write(json.dumps([asdict(one) | {"kept": one.kept} for one in outcomes], indent=2) + "\n")
     return 0 if all(one.kept for one in outcomes) else 1
 
 

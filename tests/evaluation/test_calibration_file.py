@@ -57,7 +57,8 @@ def test_signals_that_rise_with_certainty_keep_their_direction(tmp_path: Path) -
     write(calibration(found, -1), tmp_path / "file.toml")
     again = read(tmp_path / "file.toml")
     assert (again.threshold, again.fires) == (-found.threshold, "below")
-    assert again.details["guarantee"]["threshold"] == -found.threshold if found.guarantee else False
+    assert found.guarantee is not None
+    assert again.details["guarantee"]["threshold"] == -found.guarantee.threshold
     assert found.probabilities is not None
     assert again.probability_wrong(-0.3) == pytest.approx(found.probabilities.platt([0.3])[0])
 
@@ -75,7 +76,7 @@ def test_another_model_is_an_error(tmp_path: Path) -> None:
     made.check_model(Identity("lab", "abc"), tmp_path)
     made.check_model(Identity("a/copy", "abc"), tmp_path)
     made.check_model(Identity("lab"), tmp_path)
-    with pytest.raises(OtherModel, match="is of model 'lab', got 'other'.*--calibration-anyway"):
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*--calibration-anyway"):
         made.check_model(Identity("other"), tmp_path)
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
         made.check_model(Identity("lab", "xyz"), tmp_path)

@@ -63,7 +63,7 @@ def test_neighbouring_floats_have_a_threshold_between_them() -> None:
 
 @pytest.mark.parametrize("columns", [([], [], []), ([1.0], [1.0, 0.0], [1.0]), ([float("nan")], [1.0], [1.0])])
 def test_arrays_that_do_not_fit(columns: tuple[list[float], list[float], list[float]]) -> None:
-    with pytest.raises(ValueError, match="expected equal one-dimensional|not a number"):
+    with pytest.raises(ValueError, match=r"expected equal one-dimensional|not a number"):
         frontier(*columns)
 
 

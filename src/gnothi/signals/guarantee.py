@@ -51,9 +51,9 @@ class Guarantee:
 
 def tail(wrong: int, trusted: int, target_error: float) -> float:
     """P(at most ``wrong`` of ``trusted``) if each is wrong with probability ``target_error``: the p-value."""
-    from scipy import stats
+    from scipy import special
 
-    return float(stats.binom.cdf(wrong, trusted, target_error))
+    return float(special.bdtr(wrong, trusted, target_error)) if trusted else 1.0
 
 
 def most_wrong(trusted: int, target_error: float, epsilon: float) -> int:
@@ -154,10 +154,10 @@ def questions_needed(
 
 def _trusted_needed(error: float, target_error: float, epsilon: float, power: float) -> int | None:
     """The fewest trusted questions with which a true ``error`` is shown to be below ``target_error`` that often."""
-    from scipy import stats
 
     def enough(trusted: int) -> bool:
-        return bool(stats.binom.cdf(most_wrong(trusted, target_error, epsilon), trusted, error) >= power)
+        most = most_wrong(trusted, target_error, epsilon)
+        return most >= 0 and tail(most, trusted, error) >= power
 
     high = fewest(target_error, epsilon)
     while not enough(high):
