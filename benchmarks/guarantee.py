@@ -118,7 +118,11 @@ def main() -> int:
     parser.add_argument("--targets", type=float, nargs="*", default=TARGETS)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    say = (lambda _: None) if given.json else lambda line: print(line, flush=True)  # noqa: T201
+
+    def say(line: str) -> None:
+        if not given.json:
+            print(line, flush=True)  # noqa: T201
+
     say(f"{'data':<14}{'signal':<14}{'target':>6}" + "".join(f"{heading:>12}" for heading in COLUMNS.values()))
     outcomes = []
     for path in given.sources or recorded():

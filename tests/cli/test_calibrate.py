@@ -124,7 +124,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
 def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     _teach(scripted)
     out = tmp_path / "made.toml"
-    made = gnothi_json("calibrate", "lab:one_hop", *LIVE, "--out", str(out))
+    made = gnothi_json("calibrate", "lab:one_hop", *LIVE, "--set", "query=question", "--out", str(out))
     assert {path.name for path in (tmp_path / "made.toml.runs").iterdir()} == {"shut", "open"}
     assert made["worth"]["never"] < made["worth"]["oracle"]
     rows = [json.loads(line) for line in (tmp_path / "made.toml.runs" / "open" / "rows.jsonl").read_text("utf-8").splitlines()]
