@@ -41,7 +41,7 @@ def test_the_program(tmp_path: Path) -> None:
             "answers": ["a"],
             "no_retrieval": "a" if number % 3 else "b",
             "one_retrieval": "a",
-            "direct": {"gram": number % 3 == 0 and 2.0 or 1.0},
+            "direct": {"gram": 1.0 if number % 3 else 2.0},
         }
         for number in range(90)
     ]

@@ -57,7 +57,7 @@ def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "--signal: got none, expected one of those"),
+        ((), "--signal: expected one of those that"),
         (("--signal", "gram"), "signal of"),
         (("--signal", "perplexity", "--target-error", "1.5"), "1.5"),
         (("--signal", "perplexity", "--plot", "picture.xyz"), "ends in .png"),
@@ -129,6 +129,21 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
     assert made["worth"]["never"] < made["worth"]["oracle"]
     rows = [json.loads(line) for line in (tmp_path / "made.toml.runs" / "open" / "rows.jsonl").read_text("utf-8").splitlines()]
     assert all(row["cost"]["retrievals"] == 1 for row in rows)
+
+
+def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    _teach(scripted)
+    run, out = str(tmp_path / "run"), tmp_path / "made.toml"
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
+    asked = len(scripted.prompts)
+    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
+    assert len(scripted.prompts) == asked
+    assert (made["gate"]["method"], made["gate"]["signal"], made["gate"]["settings"]["samples"]) == ("seakr", "gram", 4)
+    assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
+    assert made["gate"]["threshold"] in made["guarantee"]["accepted"]
+    assert made["worth"]["price"] == 0.1
+    code, _, err = gnothi("calibrate", run, "--method", "keqa", "--out", str(out))
+    assert (code, "method with a gate" in err) == (2, True)
 
 
 def _teach(scripted: Scripted) -> list[str]:

@@ -106,7 +106,8 @@ def _signals(
             source = name
         values = np.array([own[question] for question in questions])
         missed = np.array([wrong.get(question, False) for question in questions])
-        found.append(Scores(label, values, missed, np.array([question in wrong for question in questions]), source))
+        known = np.array([question in wrong for question in questions])
+        found.append(Scores(label, values, missed, known, source, method=name))
     return found
 
 

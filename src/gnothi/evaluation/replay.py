@@ -17,7 +17,7 @@ class Scores:
     """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
     recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
 
-    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong."""
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the one that measured, in a run."""
 
     name: str
     values: Floats
@@ -25,6 +25,7 @@ class Scores:
     known: Mask
     truth: str
     sign: int = 1
+    method: str = ""
 
     def recorded(self, value: float) -> float | None:
         """A threshold in the units and direction of what was recorded; None for one that retrieves for all."""
