@@ -123,8 +123,8 @@ def calibrate(
     goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
     """
     from gnothi.cli import calibration_table, terminal
-    from gnothi.evaluation import calibration_file
     from gnothi.cli.resources import model_specs
+    from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import spending
