@@ -6,6 +6,8 @@ GnothiError
 │   ├── InvalidSetting      a setting of the wrong type or range
 │   ├── InvalidInput        a file, line or question that cannot be used
 │   ├── PromptTooLong       a prompt that does not fit the model's context
+│   ├── PromiseRefused      too few questions, or too many wrong, for the guarantee that was asked for
+│   ├── OtherModel          a calibration file made for another model
 │   └── MissingCapability   a method needs what the model lacks
 ├── ResourceUnavailable   exit code 3: a model, index or server that is not there or cannot be read
 │   ├── MissingDependency   an extra is not installed
@@ -59,6 +61,14 @@ class PromptTooLong(UsageError):
             f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
             "Shorten the question, retrieve fewer passages (--set k=...) or use a model with a longer context."
         )
+
+
+class PromiseRefused(UsageError):
+    """A guarantee that the sample cannot support; says how many questions it would take."""
+
+
+class OtherModel(UsageError):
+    pass
 
 
 class MissingCapability(UsageError):

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from gnothi.cli import options
+from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput
 from gnothi.events import Decided, Event, Listener, Searched, Usage, listen
@@ -31,6 +32,7 @@ QUESTION_ID = "ask"
 @options.graph
 @options.settings
 @options.spending
+@calibration
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps.")
@@ -46,6 +48,8 @@ def ask(
     cache: bool | None,
     max_cost: float | None,
     max_tokens: int | None,
+    calibration: Path | None,
+    calibration_anyway: bool,
     choices: tuple[str, ...],
     seed: int,
     as_json: bool,
@@ -74,6 +78,8 @@ def ask(
     if not as_json:
         listeners.append(Steps(screen, trace))
     settings = options.read(config, overrides, cache)
+    say = partial(click.echo, err=True)
+    settings = with_calibration(calibration, calibration_anyway, model, [method], settings, say)
     models = model_specs(model, [method], settings)
     budget = options.budget(models, max_cost, max_tokens)
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.

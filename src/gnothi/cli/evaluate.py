@@ -14,6 +14,7 @@ import click
 
 from gnothi import __version__
 from gnothi.cli import options
+from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
 from gnothi.types import Question
@@ -62,6 +63,7 @@ class Job:
 @options.graph
 @options.settings
 @options.spending
+@calibration
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
 @click.option(
@@ -100,6 +102,8 @@ def evaluate(
     cache: bool | None,
     max_cost: float | None,
     max_tokens: int | None,
+    calibration: Path | None,
+    calibration_anyway: bool,
     limit: int | None,
     seed: int,
     out: Path,
@@ -127,6 +131,8 @@ def evaluate(
 
     names = _names(methods)
     settings = options.read(config, overrides, cache)
+    say = partial(click.echo, err=True)
+    settings = with_calibration(calibration, calibration_anyway, model, names, settings, say)
     models = model_specs(model, names, settings)
     budget = options.budget(models, max_cost, max_tokens)
     if workers > 1 and any(map(is_remote, models)):
@@ -153,6 +159,8 @@ def evaluate(
         folder.write_summary(summary)
     if as_json:
         terminal.print_json(summary["methods"])
+        for warning in summary["warnings"]:
+            click.echo(f"warning: {warning}", err=True)
     else:
         summary_table.show(terminal.console(), summary)
         click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
@@ -256,3 +264,12 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         f"{EXECUTION}workers": job.workers,
         f"{EXECUTION}max_failures": job.max_failures,
     }
+
+
+def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[Row]:
+    """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
+    from gnothi.evaluation.run_folder import RunFolder
+
+    resolved = _method_settings(job.methods, job.settings)
+    with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
+        return _complete(job, folder)

@@ -23,6 +23,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
+    "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
+    "calibrate": (
+        "gnothi.cli.calibrate:calibrate",
+        "Choose a gate's threshold for a model, by what it is worth or with a guarantee.",
+    ),
     "train": (
         "gnothi.cli.train:train",
         "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",

@@ -22,7 +22,7 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
     for method in summary["methods"]:
         table.add_row(*_cells(method))
         table.add_row(*_intervals(method), style="dim")
-    _paragraph(
+    paragraph(
         console, f"{summary['dataset']}: means per question, 95 % intervals below; retr.: share of questions with a search"
     )
     console.print(table)
@@ -31,12 +31,13 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
     lines += [line for method in summary["methods"] if (line := _from_cache(method))]
     lines += [line for test in summary["comparisons"] if (line := _test(test))]
     for line in lines:
-        _paragraph(console, line)
+        paragraph(console, line)
     for warning in summary["warnings"]:
-        _paragraph(console, f"warning: {warning}", style="yellow")
+        paragraph(console, f"warning: {warning}", style="yellow")
 
 
-def _paragraph(console: Console, text: str, style: str | None = None) -> None:
+def paragraph(console: Console, text: str, style: str | None = None) -> None:
+    """``text`` in lines of the console's width, all but the first indented."""
     import textwrap
 
     console.print(textwrap.fill(text, console.width, subsequent_indent="  ", break_on_hyphens=False), style=style)

@@ -91,11 +91,18 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> dict[str, Any] | N
         "decisions": len(decisions),
         "firing_rate": sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
         "thresholds": sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
+        "range": _range([decision["score"] for decision in decisions if decision["score"] is not None]),
     }
 
 
-def degenerate(gate: Mapping[str, Any] | None) -> str | None:
-    """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs."""
+def _range(scores: Sequence[float]) -> list[float] | None:
+    return [min(scores), max(scores)] if scores else None
+
+
+def degenerate(gate: Mapping[str, Any] | None, method: str = "") -> str | None:
+    """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs.
+
+    It says where the scores lie, and what to do; ``method`` is the one to calibrate."""
     if gate is None or gate["decisions"] < _FEWEST_DECISIONS or not gate["thresholds"]:
         return None
     rate = gate["firing_rate"]
@@ -105,5 +112,19 @@ def degenerate(gate: Mapping[str, Any] | None) -> str | None:
     limits = ", ".join(f"{threshold:g}" for threshold in gate["thresholds"])
     return (
         f"the gate ({gate['signal']}, threshold {limits}) retrieved in {rate:.1%} of {gate['decisions']} decisions: it "
-        f"(almost) {which} fires. Thresholds do not transfer between models: set another, chosen from this run's scores."
+        f"(almost) {which} fires.{advice(gate.get('range'), gate['thresholds'])} Thresholds do not transfer between models: "
+        f"choose one with `gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`, or look at `gnothi gates RUN`."
     )
+
+
+def advice(found: Sequence[float] | None, thresholds: Sequence[float], fires_above: bool = True) -> str:
+    """Where the scores lie and on which side of the thresholds, as a sentence; a signal ``fires_above`` its threshold."""
+    if found is None:
+        return " No score could be measured."
+    low, high = found
+    side = ""
+    if thresholds and low > max(thresholds):
+        side = ", all above it" if fires_above else ", all above it, which is the sure side"
+    elif thresholds and high <= min(thresholds):
+        side = ", none above it" if fires_above else ", none above it, which is the unsure side"
+    return f" The scores lie between {low:.4g} and {high:.4g}{side}."

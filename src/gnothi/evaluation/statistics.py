@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
 PERMUTATIONS = 10_000
+BINS = 10
 _CHUNK = 1 << 22  # random numbers held at once
 
 
@@ -183,7 +184,7 @@ def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.
 # --- calibration ---------------------------------------------------------------------------------------------------
 
 
-def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
+def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> tuple[Bin, ...]:
     """Equal-width bins over [0, 1] that hold at least one prediction, in order."""
     p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
     if p.shape != y.shape or p.ndim != 1:
@@ -196,7 +197,7 @@ def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> tu
     )
 
 
-def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> float | None:
+def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> float | None:
     """Expected calibration error: mean |predicted - observed| over the bins, weighted by their size (Naeini et al. 2015).
 
     None without predictions.
@@ -204,6 +205,24 @@ def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> float | No
     found = reliability(predicted, happened, bins)
     total = sum(bin.n for bin in found)
     return sum(bin.n * abs(bin.predicted - bin.observed) for bin in found) / total if total else None
+
+
+def ece_interval(
+    predicted: ArrayLike, happened: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval | None:
+    """Basic bootstrap interval of the expected calibration error (Davison & Hinkley 1997, section 5.2).
+
+    Resampling adds to the error about what the sample itself had added: reflecting at the estimate takes both away, which the
+    percentile interval would not. It ends at 0. None for fewer than two."""
+    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    estimate, n = ece(p, y), len(p)
+    if estimate is None or n < 2:
+        return None
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
+    in_bin = np.minimum((p * BINS).astype(int), BINS - 1)[:, None] == np.arange(BINS)
+    errors = np.abs(drawn @ (in_bin * (p - y)[:, None])).sum(axis=1) / n
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(max(0.0, float(2 * estimate - high)), max(0.0, float(2 * estimate - low)))
 
 
 def crossfit_probabilities(scores: ArrayLike, happened: ArrayLike, folds: int = 5, seed: int = 0) -> Floats | None:

@@ -52,7 +52,7 @@ def _method(
         **{cost: [row.cost[cost] for row in answered] for cost in COSTS},
     }
     gate = gate_summary(rows, known)
-    warning = degenerate(gate)
+    warning = degenerate(gate, name)
     unscored = len(answered) - len(columns["em"])
     intervals = {column: _listed(mean_interval(values)) for column, values in columns.items()}
     return {

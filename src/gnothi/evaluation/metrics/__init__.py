@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gnothi.evaluation.metrics.accuracy import accuracy
+from gnothi.evaluation.metrics.accuracy import accuracy, contained
 from gnothi.evaluation.metrics.choice import chosen
 from gnothi.evaluation.metrics.exact_match import exact_match
 from gnothi.evaluation.metrics.f1 import f1
@@ -31,4 +31,4 @@ def score(answer: str, golds: Sequence[str], choices: Sequence[str] = (), answer
     return scores
 
 
-__all__ = ["METRICS", "Metric", "accuracy", "chosen", "exact_match", "f1", "normalise", "refuses", "score"]
+__all__ = ["METRICS", "Metric", "accuracy", "chosen", "contained", "exact_match", "f1", "normalise", "refuses", "score"]

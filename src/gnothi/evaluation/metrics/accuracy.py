@@ -23,3 +23,11 @@ def _right(answer: str, given: str, gold: str) -> bool:
     if gold in (YES, NO):
         return verdict(answer) == gold
     return given == gold or (gold != "" and gold in given)
+
+
+def contained(answer: str, golds: Sequence[str]) -> float:
+    """1.0 if a normalised gold answer occurs in the normalised answer, yes and no like any other: how AdaRAGUE scores.
+
+    As in ``accuracy``, a gold answer that normalises to nothing counts only against an answer that does too."""
+    given = normalise(answer)
+    return float(any(gold in given if gold else not given for gold in map(normalise, golds)))

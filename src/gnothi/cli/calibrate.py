@@ -1,0 +1,328 @@
+"""``gnothi calibrate``: a threshold for one model, by what it is worth or with a guarantee, and probabilities from scores."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi.cli import options
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+
+if TYPE_CHECKING:
+    from gnothi.evaluation.calibrating import Chosen, Sample
+    from gnothi.evaluation.calibration_file import Calibration
+    from gnothi.evaluation.replay import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is calibrated on, and what it is the calibration of."""
+
+    sample: Sample
+    method: str | None
+    signal: str
+    dataset: str
+    metric: str
+    model: str
+    sign: int = 1
+    fingerprint: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@click.command()
+@click.argument("dataset", metavar="DATASET|RUN|FILE")
+@click.option(
+    "--method",
+    default="seakr",
+    show_default=True,
+    metavar="NAME",
+    help="The method whose gate is calibrated; see `gnothi methods`.",
+)
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Where it is written (TOML)."
+)
+@click.option(
+    "--target-error",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="R",
+    help="Guarantee: at most this share of the answers given without retrieval is wrong.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    show_default=True,
+    help="How probable it may be that the guarantee fails.",
+)
+@click.option(
+    "--price",
+    type=float,
+    metavar="P",
+    help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
+)
+@click.option("--signal", metavar="NAME", help="Which of the recorded signals, where there are several.")
+@click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
+@click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
+@click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
+@options.model
+@options.index
+@options.settings
+@options.spending
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@click.option("--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the reliability diagram (PNG, SVG)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the file's content as one JSON document.")
+@click.pass_context
+def calibrate(
+    ctx: click.Context,
+    dataset: str,
+    method: str,
+    out: Path,
+    target_error: float | None,
+    epsilon: float,
+    price: float | None,
+    signal: str | None,
+    metric: str | None,
+    never: str | None,
+    always: str | None,
+    model: str,
+    index: str | None,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
+    limit: int | None,
+    seed: int,
+    format: str | None,
+    workers: int,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Choose the threshold of a gate for one model, on questions with known answers.
+
+    \b
+    gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
+    gnothi calibrate runs/lab --price 0.05 --out lab.toml
+    gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
+    gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
+
+    A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
+    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
+    """
+    from gnothi.cli import calibration_table, terminal
+    from gnothi.cli.resources import model_specs
+    from gnothi.evaluation import calibration_file
+    from gnothi.evaluation.calibrating import choose
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
+
+    settings = options.read(config, overrides, cache)
+    given_model, given_method = (
+        value if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT else None
+        for name, value in (("model", model), ("method", method))
+    )
+    replayed = _replay(dataset, metric, never, always)
+    if replayed is not None:
+        source = _from_replay(replayed, given_method, signal, given_model or "")
+    else:
+        weigh = price is not None or target_error is None
+        live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
+        models = model_specs(model, [method], settings)
+        budget = options.budget(models, max_cost, max_tokens)
+        with spending(budget):
+            source = live.ask(out.with_name(out.name + ".runs"), weigh)
+        if any(map(is_remote, models)):
+            click.echo(f"charged: {budget.describe()}", err=True)
+    chosen = choose(source.sample, target_error, price, epsilon)
+    made = _calibration(source, chosen)
+    calibration_file.write(made, out)
+    if plot is not None:
+        if chosen.probabilities is None:
+            raise InvalidInput(
+                "no reliability diagram: got (almost) only right or wrong answers, expected at least ten of each."
+            )
+        from gnothi.evaluation.reliability_figure import save
+
+        save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
+    if as_json:
+        terminal.print_json(calibration_file.as_dict(made))
+        return
+    calibration_table.show(terminal.console(), made, chosen)
+    click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
+
+
+def _calibration(source: Source, chosen: Chosen) -> Calibration:
+    from gnothi.evaluation.calibration_file import Calibration, details_of
+    from gnothi.models.identity import Identity, identify
+
+    return Calibration(
+        method=source.method,
+        signal=source.signal,
+        threshold=source.sign * chosen.threshold,
+        model=identify(source.model) if source.model else Identity(""),
+        dataset=source.dataset,
+        questions=chosen.n,
+        metric=source.metric,
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        fires="above" if source.sign > 0 else "below",
+        data_fingerprint=source.fingerprint,
+        settings=source.settings,
+        details=details_of(chosen, source.sign),
+    )
+
+
+# --- where scores and outcomes come from ----------------------------------------------------------------------------
+
+
+def _replay(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
+    """What was recorded; None for a data set, whose questions are to be asked."""
+    from gnothi.evaluation.gates import read
+    from gnothi.evaluation.recorded import is_recorded
+
+    path = Path(dataset)
+    if path.is_dir() or (path.is_file() and path.suffix != ".csv" and is_recorded(path)):
+        return read(path, metric, never, always)
+    if never or always:
+        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
+    return None
+
+
+def _from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
+    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
+    from gnothi.evaluation.calibrating import Sample
+
+    found = {one.name: one for one in replay.signals}
+    if not found:
+        raise InvalidInput(
+            f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
+        )
+    if signal is not None and signal not in found:
+        raise UnknownName(f"signal of {replay.source}", signal, found)
+    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    if method is not None and methods and method not in methods:
+        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
+    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
+    if len(fitting) != 1:
+        flag, names = ("--method", methods) if methods else ("--signal", found)
+        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
+    (scores,) = fitting
+    prefix = f"method.{scores.method}."
+    return Source(
+        sample=Sample(scores.values, replay.never, replay.always),
+        method=scores.method or None,
+        signal=scores.name.rpartition(": ")[2],
+        dataset=replay.dataset,
+        metric=replay.metric,
+        model=model or str(replay.settings.get("model.name", "")),
+        sign=scores.sign,
+        fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
+        settings=_measured(
+            {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
+        ),
+    )
+
+
+def _measured(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a run's settings that scores depend on."""
+    from dataclasses import fields
+
+    from gnothi.methods.settings import SignalSettings
+
+    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
+    return {key: value for key, value in settings.items() if key in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A data set that is asked for the purpose."""
+
+    dataset: str
+    method: str
+    model: str
+    index: str | None
+    settings: Settings
+    seed: int
+    workers: int
+    limit: int | None
+    format: str | None
+    metric: str
+
+    def ask(self, folder: Path, weigh: bool) -> Source:
+        """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
+        ``weigh`` retrievals, with the gate open, too."""
+        from gnothi.cli.calibrated import gate_of
+        from gnothi.cli.resources import load_questions
+        from gnothi.evaluation.calibrating import Sample
+        from gnothi.evaluation.runner import fingerprint
+
+        gate = gate_of(self.method, self.settings)
+        if gate is None or gate.signal is None:
+            what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
+            raise InvalidSetting(f"--method: got {self.method!r}, which {what}; expected one that has, as seakr.")
+        questions = load_questions(self.dataset, self.format, self.limit)
+        shut = self._run(folder / "shut", questions, gate.key, float("inf"))
+        open_ = self._run(folder / "open", questions, gate.key, float("-inf")) if weigh else None
+        scores, never, always = _paired(shut, open_, self.metric)
+        import numpy as np
+
+        return Source(
+            sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
+            method=self.method,
+            signal=gate.signal,
+            dataset=self.dataset,
+            metric=self.metric,
+            model=self.model,
+            fingerprint=fingerprint(questions),
+            settings=gate.settings,
+        )
+
+    def _run(self, folder: Path, questions: Any, key: str, threshold: float) -> Any:
+        from gnothi.cli.evaluate import Job, run_one
+
+        given = dict(self.settings.given)
+        given.pop(key, None)
+        given[f"{self.method}.{key}"] = Given(threshold, "gnothi calibrate")
+        job = Job(
+            self.dataset,
+            questions,
+            [self.method],
+            self.model,
+            self.index,
+            replace(self.settings, given=given),
+            self.seed,
+            256,
+            self.workers,
+            None,
+        )
+        return run_one(job, folder, self.format, self.limit)
+
+
+def _paired(shut: Any, open_: Any, metric: str) -> tuple[list[float], list[float], list[float] | None]:
+    """Scores, quality with the gate shut and open, of the questions that have all of them."""
+    from gnothi.evaluation.comparison import scored
+    from gnothi.evaluation.metrics import METRICS
+    from gnothi.evaluation.recorded_run import replay_scores
+
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    scores, never = replay_scores(shut, trusts_all=True), scored(shut)
+    always = None if open_ is None else scored(open_)
+    common = [question for question in never if question in scores and (always is None or question in always)]
+    return (
+        [scores[question] for question in common],
+        [never[question].metrics[metric] for question in common],
+        None if always is None else [always[question].metrics[metric] for question in common],
+    )

@@ -1,0 +1,110 @@
+"""``--calibration FILE``: the threshold of a calibration file in place of a method's own, if it is of this model and signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gnothi.config import Given, Settings, as_text
+from gnothi.errors import InvalidSetting
+
+GATES = (("signal", "threshold"), ("gate", "gate_threshold"))
+"""How methods call their gate's signal and its threshold."""
+
+
+def calibration(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds ``--calibration`` and ``--calibration-anyway``; the command gets both and hands them to ``with_calibration``."""
+    add_file = click.option(
+        "--calibration",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Use the threshold of this file, written by `gnothi calibrate`.",
+    )
+    add_anyway = click.option(
+        "--calibration-anyway", is_flag=True, help="Use it although it was made for another model or with other settings."
+    )
+    return add_file(add_anyway(command))
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A method's gate: its signal, the key of its threshold, and the settings that scores depend on."""
+
+    signal: str | None
+    key: str
+    settings: Mapping[str, Any]
+
+
+def gate_of(method: str, settings: Settings) -> Gated | None:
+    """The gate of a method under these settings; None for a method without one. Raises UnknownName or InvalidSetting."""
+    from gnothi import config
+    from gnothi import methods as registry
+    from gnothi.cli.resources import method_settings
+    from gnothi.methods.settings import SignalSettings
+
+    known = registry.settings_of(method)
+    given = config.check(method_settings([method], settings)[method], known, f"method {method}")
+    values = {key: setting.default for key, setting in known.items()} | given
+    found = next(((name, key) for name, key in GATES if name in known and key in known), None)
+    if found is None:
+        return None
+    measured = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
+    return Gated(values[found[0]], found[1], {key: value for key, value in values.items() if key in measured})
+
+
+def with_calibration(
+    path: Path | None, anyway: bool, model: str, methods: Sequence[str], settings: Settings, say: Callable[[str], None]
+) -> Settings:
+    """``settings`` with the threshold of the file for every one of ``methods`` that uses its signal; ``say`` is told which.
+
+    Raises OtherModel, InvalidInput, or InvalidSetting where no method uses the signal, where settings differ that scores depend
+    on, or where a threshold was given, too."""
+    if path is None:
+        return settings
+    from gnothi.evaluation.calibration_file import read
+    from gnothi.models.identity import identify
+
+    found = read(path)
+    if not anyway:
+        found.check_model(identify(model), path)
+    gates = {name: gate for name in methods if (gate := gate_of(name, settings))}
+    users = {name: gate for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
+    if not users:
+        has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "they have no gate"
+        raise InvalidSetting(
+            f"--calibration: got {path}, a threshold for the signal {found.signal!r}, but no method of "
+            f"{', '.join(methods)} uses it ({has}). Choose it with --set {GATES[0][0]}=..., or calibrate with --method NAME."
+        )
+    changed = dict(settings.given)
+    for name, gate in users.items():
+        for key in (gate.key, f"{name}.{gate.key}"):
+            if key in settings.given:
+                raise InvalidSetting(
+                    f"--calibration: got a threshold from {path} and another one from {settings.given[key].source}, "
+                    "expected one."
+                )
+        differing = [
+            key for key, value in gate.settings.items() if key in found.settings and not _same(value, found.settings[key])
+        ]
+        if differing and not anyway:
+            key = differing[0]
+            raise InvalidSetting(
+                f"--calibration: {path} was made with {key} = {as_text(found.settings[key])}, got "
+                f"{as_text(gate.settings[key])}: its threshold may mean something else. Use the same settings, calibrate anew, "
+                "or add --calibration-anyway."
+            )
+        changed[f"{name}.{gate.key}"] = Given(found.threshold, f"--calibration {path}")
+        say(
+            f"{name}: threshold {found.threshold:g} for {found.signal}, calibrated on {found.questions} questions of "
+            f"{found.dataset}"
+        )
+    return Settings(changed)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As the file writes them: "none" for None, lists for tuples."""
+    return as_text(one) == as_text(tuple(other) if isinstance(other, list) else other)

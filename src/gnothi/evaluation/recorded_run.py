@@ -1,0 +1,135 @@
+"""A run of ``gnothi eval`` as outcomes that gates are replayed on: one method never retrieves, one always, some have gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnothi.errors import InvalidInput, UnknownName
+from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK, degenerate, gate_summary, question_scores, truth
+from gnothi.evaluation.journal import read_config
+from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.replay import Replay, Scores
+from gnothi.evaluation.rows import Row
+from gnothi.evaluation.run_folder import read_rows
+
+ByMethod = Mapping[str, Sequence[Row]]
+
+
+def read_run(path: Path, metric: str = "em", never: str | None = None, always: str | None = None) -> Replay:
+    """Scores of every method with a gate, on the questions that it, never and always all answered.
+
+    A method whose threshold was infinite never searched: its own answers say where it is wrong from memory, and stand for never
+    unless the run holds ``cot`` or ``direct``. Raises InvalidInput or UnknownName."""
+    if metric not in METRICS:
+        raise UnknownName("metric of a run", metric, METRICS)
+    config, by_method = read_config(path), _by_method(read_rows(path))
+    for given in (never, always):
+        if given is not None and given not in by_method:
+            raise UnknownName(f"method of the run {path}", given, by_method)
+    scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, trusts_all(config, name)))}
+    # cot before direct, as where AUROC is measured: methods with gates reason.
+    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if trusts_all(config, name)))
+    without, with_ = (
+        never or next((name for name in closed if name in by_method), None),
+        always or (ALWAYS if ALWAYS in by_method else None),
+    )
+    if without is None or with_ is None:
+        raise InvalidInput(_lacking(path, by_method, without))
+    ends = {name: scored(by_method[name]) for name in (without, with_)}
+    scores = {name: found for name, found in scores.items() if name != with_ and (name != without or trusts_all(config, name))}
+    tables: list[Mapping[str, object]] = [*ends.values(), *scores.values()]
+    common = [question for question in ends[without] if all(question in table for table in tables)]
+    if not common:
+        every = ", ".join(dict.fromkeys([*ends, *scores]))
+        raise InvalidInput(f"the run {path} holds no question with a gold answer that {every} all answered.")
+    quality = {
+        name: np.array([table[question].metrics[metric] for question in common])
+        for name, table in ((name, scored(rows)) for name, rows in by_method.items())
+        if all(question in table for question in common)
+    }
+    others = {name: values for name, values in quality.items() if name not in ends}
+    return Replay(
+        source=str(path),
+        dataset=str(config.get("dataset.name", path.name)),
+        metric=metric,
+        names=(without, with_),
+        never=quality[without],
+        always=quality[with_],
+        signals=tuple(_signals(by_method, scores, common, metric, config)),
+        others=others,
+        searches={name: _searches(by_method[name]) for name in (with_, *others)},
+        alarms=tuple(
+            f"{name}: {alarm}" for name, rows in by_method.items() if (alarm := degenerate(gate_summary(rows, None), name))
+        ),
+        settings=config,
+    )
+
+
+def trusts_all(config: Mapping[str, Any], method: str) -> bool:
+    """Whether the run's gate of that name was told never to fire."""
+    return any(config.get(f"method.{method}.{key}") == float("inf") for key in ("threshold", "gate_threshold"))
+
+
+def replay_scores(rows: Sequence[Row], trusts_all: bool = False) -> dict[str, float]:
+    """Question id -> highest score of its decisions; infinite also where a gate fired for another reason than the
+    score (a blank draft): no threshold makes it trust that."""
+    scores = question_scores(rows)
+    for row in rows:
+        for decision in row.gate() if row.question_id in scores else ():
+            score, threshold = decision["score"], decision["threshold"]
+            under = trusts_all or (threshold is not None and score is not None and score <= threshold)
+            if decision["verdict"] == "retrieve" and under:
+                scores[row.question_id] = float("inf")
+    return scores
+
+
+def _signals(
+    by_method: ByMethod,
+    scores: Mapping[str, Mapping[str, float]],
+    questions: Sequence[str],
+    metric: str,
+    config: Mapping[str, Any],
+) -> list[Scores]:
+    names = {name: _signal_of(by_method[name]) for name in scores}
+    judge = truth(by_method, metric)
+    found = []
+    for name, own in scores.items():
+        label = names[name] if list(names.values()).count(names[name]) == 1 else f"{name}: {names[name]}"
+        wrong, source = (judge.wrong, judge.source) if judge else ({}, "")
+        if trusts_all(config, name):
+            wrong = {question: row.metrics[metric] < 1 for question, row in scored(by_method[name]).items()}
+            source = name
+        values = np.array([own[question] for question in questions])
+        missed = np.array([wrong.get(question, False) for question in questions])
+        known = np.array([question in wrong for question in questions])
+        found.append(Scores(label, values, missed, known, source, method=name))
+    return found
+
+
+def _signal_of(rows: Sequence[Row]) -> str:
+    return ", ".join(sorted({decision["signal"] for row in rows for decision in row.gate() if decision["signal"]}))
+
+
+def _searches(rows: Sequence[Row]) -> float:
+    return float(np.mean([row.cost["retrievals"] for row in rows if not row.failed]))
+
+
+def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.method, []).append(row)
+    return found
+
+
+def _lacking(path: Path, by_method: ByMethod, without: str | None) -> str:
+    lacking = "direct or cot, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
+    methods = ",".join(dict.fromkeys(["direct", ALWAYS, *by_method]))
+    return (
+        f"the run {path} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
+        f"stands between. Run --method {methods} into another folder, or name methods of this run with --never and --always."
+    )

@@ -1,0 +1,56 @@
+"""Outcomes that gates can be replayed on without a model: per question the quality with and without retrieval, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
+    recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
+
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the one that measured, in a run."""
+
+    name: str
+    values: Floats
+    wrong: Mask
+    known: Mask
+    truth: str
+    sign: int = 1
+    method: str = ""
+
+    def recorded(self, value: float) -> float | None:
+        """A threshold in the units and direction of what was recorded; None for one that retrieves for all."""
+        return None if value == -np.inf else self.sign * value
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
+
+    ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
+    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key."""
+
+    source: str
+    dataset: str
+    metric: str
+    names: tuple[str, str]
+    never: Floats
+    always: Floats
+    signals: tuple[Scores, ...]
+    others: Mapping[str, Floats] = field(default_factory=dict)
+    searches: Mapping[str, float] = field(default_factory=dict)
+    alarms: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return len(self.never)
