@@ -24,6 +24,7 @@ from gnothi.protocols import Method
 from gnothi.types import (
     Answer,
     Capabilities,
+    ContinuationScore,
     Decoding,
     Generation,
     Passage,
@@ -57,6 +58,8 @@ def reader(prompt: Prompt) -> list[Reply]:
 def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name in ("decompose", "equivalent", "useful"):
         return _judged(prompt)
+    if prompt.task.name == "ask_for":
+        return Reply(prompt.question.replace("Nobody Atall", "").replace("Nowhere", ""))
     found = re.search(r"Velkarra(\d+)", prompt.question)
     if not found or prompt.question.startswith("Who"):
         return _simple(prompt)
@@ -159,6 +162,15 @@ class Hanging(Scripted):
             raise AssertionError
         finally:
             Hanging.waiting -= 1
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        del n, hidden
+        return Samples((await self.generate(prompt, decoding),))
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        del continuations
+        await self.generate(prompt, Decoding())
+        return ()
 
 
 class MethodConformance:

@@ -154,6 +154,24 @@ class TestSelfKnowledgeGuided(MethodConformance):
         return {**super().resources(model, retriever), "reference": KnowledgeReference([known[0]] * 3 + [known[1]] * 20)}
 
 
+class TestSelfConsistency(MethodConformance):
+    name = "self_consistency"
+    knows = False
+
+
+class TestSelfConsistencyByMeaning(TestSelfConsistency):
+    settings: ClassVar = {"equal": "meaning", "paths": 6, "demonstrations": False}
+
+
+class TestFlare(MethodConformance):
+    name = "flare"
+    settings: ClassVar = {"k": 3}
+
+
+class TestFlareByQuestions(TestFlare):
+    settings: ClassVar = {"query": "questions", "k": 6, "search_first": True}
+
+
 def test_every_method_is_in_this_file() -> None:
     tested = {suite.name for suite in MethodConformance.__subclasses__()}
     assert tested == set(methods.names())

@@ -83,3 +83,22 @@ def _words(draft: Generation) -> list[tuple[str, float]]:
         inside = [logprob for start, end, logprob in spans if start < match.end() and end > match.start()]
         words.append((match.group(), min(inside, default=-math.inf)))
     return words
+
+
+def certain_words(draft: Generation, least: float) -> str:
+    """The draft without the words whose least likely token has a probability below ``least`` (FLARE, section 3.2.2: masking
+    tokens; whole words here, since an index knows no parts of them). Empty where nothing is left."""
+    limit = math.log(least) if least > 0 else -math.inf
+    return " ".join(word for word, logprob in _words(draft) if logprob >= limit)
+
+
+def uncertain_spans(draft: Generation, least: float) -> list[str]:
+    """Each run of words that ``certain_words`` leaves out, without punctuation around it."""
+    limit = math.log(least) if least > 0 else -math.inf
+    spans: list[list[str]] = [[]]
+    for word, logprob in _words(draft):
+        if logprob < limit:
+            spans[-1].append(word)
+        elif spans[-1]:
+            spans.append([])
+    return [span for words in spans if (span := _EDGES.sub("", " ".join(words)))]

@@ -29,6 +29,8 @@ _METHODS: Mapping[str, str] = {
     "filco": "gnothi.methods.filco:Filco",
     "crag": "gnothi.methods.crag:CorrectiveRAG",
     "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
+    "self_consistency": "gnothi.methods.self_consistency:SelfConsistency",
+    "flare": "gnothi.methods.flare:Flare",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {

@@ -41,6 +41,11 @@ class Wrapper:
     def statistics(self) -> Mapping[str, int]:
         return getattr(self._model, "statistics", {})
 
+    @property
+    def tasks(self) -> frozenset[str] | None:
+        """Names of the tasks a model with a format of its own was taught; None: any that an instruction explains."""
+        return getattr(self._model, "tasks", None)
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(prompt, decoding)
 
@@ -55,11 +60,16 @@ class Wrapper:
 
 
 class Calibrated(Wrapper):
-    """Carries the thresholds that were calibrated on the model, by signal name."""
+    """Carries the thresholds that were calibrated on the model, by signal name, and the tasks it was taught."""
 
-    def __init__(self, model: LanguageModel, thresholds: Mapping[str, float]) -> None:
+    def __init__(self, model: LanguageModel, thresholds: Mapping[str, float], tasks: frozenset[str] | None = None) -> None:
         super().__init__(model)
         self._thresholds = dict(thresholds)
+        self._tasks = tasks
+
+    @property
+    def tasks(self) -> frozenset[str] | None:
+        return self._tasks
 
     @property
     def thresholds(self) -> Mapping[str, float]:
