@@ -58,6 +58,8 @@ def reader(prompt: Prompt) -> list[Reply]:
 def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name in ("decompose", "equivalent", "useful"):
         return _judged(prompt)
+    if prompt.task.name == "react":
+        return _acting(prompt)
     if prompt.task.name == "ask_for":
         return Reply(prompt.question.replace("Nobody Atall", "").replace("Nowhere", ""))
     found = re.search(r"Velkarra(\d+)", prompt.question)
@@ -90,6 +92,22 @@ def _greedy(prompt: Prompt) -> Reply:
         tuple(-0.01 if sure or word not in (*person.split(), f"{town}.") else -3.0 for word in words),
         0.0 if sure else 1.0,
     )
+
+
+def _acting(prompt: Prompt) -> Reply:
+    """The next thought and action towards the town, by the pages of the film and of its director."""
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number, read = int(found.group(1)), prompt.answer_so_far
+    knows_director, knows_town = f"directed by {PEOPLE[number]}" in read, f"{PEOPLE[number]} was born in" in read
+    town = TOWNS[number] if knows_director and knows_town else "Nowhere"
+    if read.endswith("finish["):
+        return Reply(town)
+    searches = read.count(": search[")
+    name = PEOPLE[number] if knows_director else found.group()
+    if knows_town or searches > 1 or (searches and not knows_director):
+        return Reply(f" That is all.\nAction {searches + 1}: finish[{town}]\nObservation")
+    return Reply(f" The page of {name} may tell.\nAction {searches + 1}: search[{name}]\nObservation")
 
 
 def _judged(prompt: Prompt) -> Reply:

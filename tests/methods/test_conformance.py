@@ -172,6 +172,26 @@ class TestFlareByQuestions(TestFlare):
     settings: ClassVar = {"query": "questions", "k": 6, "search_first": True}
 
 
+class TestReAct(MethodConformance):
+    name = "react"
+    choosing = ("react",)
+    settings: ClassVar = {"pages": 12}
+
+
+class TestReActBySentences(MethodConformance):
+    name = "react"
+    settings: ClassVar = {"form": "sentences"}
+
+
+class TestSearChain(MethodConformance):
+    name = "searchain"
+    silence = "unknown"
+
+
+class TestSearChainByForm(TestSearChain):
+    settings: ClassVar = {"ask_whether_known": False, "judge": False, "k": 2, "theta": 0.5}
+
+
 def test_every_method_is_in_this_file() -> None:
     tested = {suite.name for suite in MethodConformance.__subclasses__()}
     assert tested == set(methods.names())

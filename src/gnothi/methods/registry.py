@@ -31,6 +31,8 @@ _METHODS: Mapping[str, str] = {
     "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
     "self_consistency": "gnothi.methods.self_consistency:SelfConsistency",
     "flare": "gnothi.methods.flare:Flare",
+    "react": "gnothi.methods.react:ReAct",
+    "searchain": "gnothi.methods.searchain:SearChain",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {

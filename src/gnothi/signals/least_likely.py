@@ -20,7 +20,7 @@ def least_likely(generation: Generation) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeastLikely:
-    """Not among the named signals: a sentence is as uncertain as its weakest token, so longer replies are always less certain."""
+    """Not among the named signals: a reply is as uncertain as its weakest token, so a longer one is less certain."""
 
     name: ClassVar[str] = "least_likely"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
