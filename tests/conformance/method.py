@@ -50,6 +50,8 @@ CONCLUSION = "So the answer is"
 def reader(prompt: Prompt) -> list[Reply]:
     """The world's model: right where the passages or the chain so far hold the fact; where they do not, its samples differ."""
     reply = _greedy(prompt)
+    if reply.doubt and prompt.question.startswith("Tell me"):  # unsure, it says something else when asked in other words
+        reply = replace(reply, text=reply.text.replace("Nowhere", "Anywhere"))
     if not reply.doubt:
         return [reply]
     return [reply, *(replace(reply, text=re.sub("Nobody|Nowhere", f"Perhaps{n}", reply.text)) for n in range(4))]
@@ -58,6 +60,8 @@ def reader(prompt: Prompt) -> list[Reply]:
 def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name in ("decompose", "equivalent", "useful"):
         return _judged(prompt)
+    if prompt.task.name == "rephrase":
+        return Reply(f"1. {prompt.question}\n2. Tell me: {prompt.question}")
     if prompt.task.name == "react":
         return _acting(prompt)
     if prompt.task.name == "ask_for":

@@ -192,6 +192,25 @@ class TestSearChainByForm(TestSearChain):
     settings: ClassVar = {"ask_whether_known": False, "judge": False, "k": 2, "theta": 0.5}
 
 
+class TestRowen(MethodConformance):
+    name = "rowen"
+    settings: ClassVar = {"k": 30}
+
+
+class TestRowenResampling(MethodConformance):
+    name = "rowen"
+    settings: ClassVar = {"k": 30, "perturb": "resample"}
+
+
+class TestSlimPLM(MethodConformance):
+    name = "slimplm"
+    settings: ClassVar = {"k": 30}
+
+
+class TestSlimPLMShort(TestSlimPLM):
+    settings: ClassVar = {"k": 30, "judgement": "consistency", "reason": False}
+
+
 def test_every_method_is_in_this_file() -> None:
     tested = {suite.name for suite in MethodConformance.__subclasses__()}
     assert tested == set(methods.names())

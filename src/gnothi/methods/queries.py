@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from gnothi.methods.answers import split_sentences
 from gnothi.types import Generation
 
 # Function words: they say nothing about what to look for.
@@ -90,6 +91,17 @@ def certain_words(draft: Generation, least: float) -> str:
     tokens; whole words here, since an index knows no parts of them). Empty where nothing is left."""
     limit = math.log(least) if least > 0 else -math.inf
     return " ".join(word for word, logprob in _words(draft) if logprob >= limit)
+
+
+def least_likely_by_sentence(draft: Generation) -> list[tuple[str, float]]:
+    """Each sentence with the probability of its least likely token; 0 where a word has none."""
+    words = iter(_words(draft))
+    found = []
+    for line in filter(None, map(str.strip, draft.text.splitlines())):
+        for sentence in split_sentences(line):
+            logprobs = [next(words)[1] for _ in sentence.split()]
+            found.append((sentence, math.exp(min(logprobs, default=-math.inf))))
+    return found
 
 
 def uncertain_spans(draft: Generation, least: float) -> list[str]:

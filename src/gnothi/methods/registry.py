@@ -33,6 +33,8 @@ _METHODS: Mapping[str, str] = {
     "flare": "gnothi.methods.flare:Flare",
     "react": "gnothi.methods.react:ReAct",
     "searchain": "gnothi.methods.searchain:SearChain",
+    "rowen": "gnothi.methods.rowen:Rowen",
+    "slimplm": "gnothi.methods.slimplm:SlimPLM",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {
