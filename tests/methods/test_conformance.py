@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from gnothi import methods
+from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
 from gnothi.models.fake import Scripted
 from gnothi.signals import registry
@@ -209,6 +210,19 @@ class TestSlimPLM(MethodConformance):
 
 class TestSlimPLMShort(TestSlimPLM):
     settings: ClassVar = {"k": 30, "judgement": "consistency", "reason": False}
+
+
+class TestAdaptiveRAG(MethodConformance):
+    name = "adaptive_rag"
+    settings: ClassVar = {"k": 30}
+    learnt = fit([*(Labelled(f"Where was {name} born?", "steps") for name in "abc"), Labelled("Who wrote Emma?", "none")])
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return {**super().resources(model, retriever), "classifier": self.learnt}
+
+
+class TestAdaptiveRAGOnce(TestAdaptiveRAG):
+    learnt = fit([*(Labelled(f"Where was {name} born?", "once") for name in "abc"), Labelled("Who wrote Emma?", "none")])
 
 
 def test_every_method_is_in_this_file() -> None:

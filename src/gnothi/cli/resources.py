@@ -19,6 +19,7 @@ from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
+    from gnothi.filtering.complexity import ComplexityClassifier
     from gnothi.filtering.knowledge import KnowledgeReference
     from gnothi.filtering.reference import Reference
     from gnothi.models.settings import CallCache
@@ -101,15 +102,18 @@ async def open_methods(
 
 def open_other(
     protocol: type, spec: str, built: Mapping[str, CallCache]
-) -> LanguageModel | Retriever | Reference | KnowledgeReference:
+) -> LanguageModel | Retriever | Reference | KnowledgeReference | ComplexityClassifier:
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
         return open_model(spec, built[spec])
     if protocol is Retriever:
         return open_index(spec)
+    from gnothi.filtering.complexity import ComplexitySource, open_complexity
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference
 
+    if protocol is ComplexitySource:
+        return open_complexity(spec)
     return open_knowledge(spec) if protocol is KnowledgeSource else open_reference(spec)
 
 

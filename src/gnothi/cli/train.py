@@ -13,6 +13,7 @@ import click
 
 from gnothi import __version__
 from gnothi.cli import options, terminal
+from gnothi.cli.complexity import complexity
 from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting
@@ -31,6 +32,7 @@ def train() -> None:
 
 
 train.add_command(self_knowledge)
+train.add_command(complexity)
 
 
 @dataclass(frozen=True, slots=True)

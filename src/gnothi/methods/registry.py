@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.protocols import LanguageModel, Method, Retriever
@@ -35,12 +36,14 @@ _METHODS: Mapping[str, str] = {
     "searchain": "gnothi.methods.searchain:SearChain",
     "rowen": "gnothi.methods.rowen:Rowen",
     "slimplm": "gnothi.methods.slimplm:SlimPLM",
+    "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
     DemonstrationSource: "a utility reference",
+    ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
 }
 """What a method's field may hold, and what a user names in its place."""
