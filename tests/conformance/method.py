@@ -19,6 +19,7 @@ import pytest
 
 from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
+from gnothi.methods.reflection import SUPPORTS
 from gnothi.models.fake import EVERYTHING, Reply, Scripted
 from gnothi.protocols import Method
 from gnothi.types import (
@@ -62,6 +63,8 @@ def _greedy(prompt: Prompt) -> Reply:
         return _judged(prompt)
     if prompt.task.name == "rephrase":
         return Reply(f"1. {prompt.question}\n2. Tell me: {prompt.question}")
+    if prompt.task.name == "self_rag":
+        return _reflecting(prompt)
     if prompt.task.name == "react":
         return _acting(prompt)
     if prompt.task.name == "ask_for":
@@ -96,6 +99,33 @@ def _greedy(prompt: Prompt) -> Reply:
         tuple(-0.01 if sure or word not in (*person.split(), f"{town}.") else -3.0 for word in words),
         0.0 if sure else 1.0,
     )
+
+
+def _reflecting(prompt: Prompt) -> Reply:
+    """What a model that writes reflection tokens writes next: it reads the last paragraph and remembers its own sentences."""
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number, so_far = int(found.group(1)), prompt.answer_so_far
+    *said, last = re.split(r"(?<=</paragraph>)|(?<=\[No Retrieval\])", so_far) if so_far else [""]
+    own = " ".join(re.sub(r"(?s)<paragraph>.*?</paragraph>", "", one) for one in said)
+    read = re.findall(r"<paragraph>(.*?)</paragraph>", so_far.replace("\n", " "))[-1:]
+    film, person = (
+        f"The film Velkarra{number} was directed by {PEOPLE[number]}.",
+        f"{PEOPLE[number]} was born in {TOWNS[number]}.",
+    )
+    useful = [one for one in (film, person) if read and one in read[0] and (one == film or film in own) and one not in own]
+    if not so_far:
+        return Reply("[Retrieval]")
+    if so_far.endswith("</paragraph>"):
+        return Reply("[Relevant]" if useful else "[Irrelevant]")
+    if last in ("", "[Relevant]", "[Irrelevant]"):
+        if useful and useful[0] == film:
+            return Reply(f"{film}[Fully supported]")
+        town = TOWNS[number] if useful else "Nowhere"
+        return Reply(f"{useful[0] if useful else 'Nothing is told.'} {CONCLUSION} {town}.", (-0.01,) if useful else (-3.0,))
+    if last.endswith("."):
+        return Reply("[Fully supported]" if useful else "[Utility:1]" if said[-1].endswith("]") else SUPPORTS[2])
+    return Reply("[Retrieval]" if film in last else "[Utility:5]" if "[Fully" in last else "[Utility:1]")
 
 
 def _acting(prompt: Prompt) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 import pytest
@@ -11,6 +12,7 @@ from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
 from gnothi.models.fake import Scripted
 from gnothi.signals import registry
+from gnothi.types import ScoredPassage
 from tests.conformance.method import FILMS, PASSAGES, MethodConformance, WordRetriever
 
 ABLATIONS: dict[str, dict[str, object]] = {
@@ -210,6 +212,30 @@ class TestSlimPLM(MethodConformance):
 
 class TestSlimPLMShort(TestSlimPLM):
     settings: ClassVar = {"k": 30, "judgement": "consistency", "reason": False}
+
+
+class ByName(WordRetriever):
+    """By names alone, so that few passages are enough."""
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        return await super().search(" ".join(re.findall(r"[A-Z]\w*\d", query)), k)
+
+
+class TestSelfRAG(MethodConformance):
+    name = "self_rag"
+    settings: ClassVar = {"k": 3, "segments": 3}
+    choosing = ("self_rag",)
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or ByName())
+
+
+class TestSelfRAGByJudgements(MethodConformance):
+    """One passage at a time holds no answer to a question of two hops."""
+
+    name = "self_rag"
+    settings: ClassVar = {"critic": "judgements"}
+    knows = False
 
 
 class TestAdaptiveRAG(MethodConformance):
