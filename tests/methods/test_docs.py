@@ -48,6 +48,14 @@ def test_every_method_is_in_guide_and_papers(name: str) -> None:
         ("filco", READER),
         ("crag", READER),
         ("skr", READER),
+        ("self_consistency", set()),
+        ("flare", set()),
+        ("react", set()),
+        ("searchain", set()),
+        ("rowen", READER),
+        ("slimplm", READER),
+        ("self_rag", READER),
+        ("adaptive_rag", READER),
     ],
 )
 def test_every_setting_stands_beside_the_papers_number(name: str, left_out: set[str]) -> None:

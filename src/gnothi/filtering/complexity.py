@@ -80,7 +80,7 @@ class ComplexityClassifier:
         return None
 
 
-def fit(labelled: Sequence[Labelled], strength: float = 10.0, at_least: int = 2) -> ComplexityClassifier:
+def fit(labelled: Sequence[Labelled], strength: float = 1.0, at_least: int = 2) -> ComplexityClassifier:
     """Minimises strength · Σ -ln P(label) + ½ Σ weight² (constants are free) over features that ``at_least`` questions have.
 
     A feature counts as ln((N + 1) / (df + 1)) + 1 and each question's vector has length 1. A strategy without questions gets

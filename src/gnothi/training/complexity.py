@@ -57,7 +57,7 @@ def label(
     return by_outcome, by_kind, left_out
 
 
-def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection[str] | None, strength: float = 10.0) -> Learnt:
+def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection[str] | None, strength: float = 1.0) -> Learnt:
     """Write the classifier learnt from a run folder. Raises InvalidInput where the run holds no answers of all the methods, or
     outcomes of one kind only."""
     rows = read_rows(run)
