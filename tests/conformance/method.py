@@ -93,6 +93,9 @@ def _greedy(prompt: Prompt) -> Reply:
     if not rest:
         return Reply("")
     text, sure = " ".join(sentence for sentence, _ in rest), rest[0][1]
+    begun = prompt.answer_so_far.split(". ")[-1]
+    if begun and text.startswith(begun):  # in the middle of a sentence
+        text = text[len(begun) :]
     words = rest[0][0].split()
     return Reply(
         text,

@@ -221,6 +221,13 @@ class ByName(WordRetriever):
         return await super().search(" ".join(re.findall(r"[A-Z]\w*\d", query)), k)
 
 
+class TestDragin(MethodConformance):
+    name = "dragin"
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or ByName())
+
+
 class TestSelfRAG(MethodConformance):
     name = "self_rag"
     settings: ClassVar = {"k": 3, "segments": 3}

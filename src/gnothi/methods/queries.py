@@ -51,6 +51,17 @@ def keywords(question: str) -> str:
     return " ".join(kept) or question
 
 
+def bare(word: str) -> str:
+    """Without punctuation around it."""
+    return _EDGES.sub("", word)
+
+
+def is_content(token: str) -> bool:
+    """Whether a word, or a part of one, says what to look for: it has a letter or a digit and is no function word."""
+    word = _EDGES.sub("", token.strip())
+    return bool(word) and not _is_function_word(word, first=True)
+
+
 def _is_function_word(word: str, first: bool) -> bool:
     """A capital within a sentence makes a name of it: the band The Who, the month May, the US."""
     return word.casefold().replace("’", "'") in _FUNCTION_WORDS and (first or word[0].islower() or word in ("I", "A"))

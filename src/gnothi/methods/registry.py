@@ -36,6 +36,7 @@ _METHODS: Mapping[str, str] = {
     "searchain": "gnothi.methods.searchain:SearChain",
     "rowen": "gnothi.methods.rowen:Rowen",
     "slimplm": "gnothi.methods.slimplm:SlimPLM",
+    "dragin": "gnothi.methods.dragin:Dragin",
     "self_rag": "gnothi.methods.self_rag:SelfRAG",
     "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
 }
