@@ -55,6 +55,7 @@ def test_every_method_is_in_guide_and_papers(name: str) -> None:
         ("rowen", READER),
         ("slimplm", READER),
         ("self_rag", READER),
+        ("dragin", set()),
         ("adaptive_rag", READER),
     ],
 )
