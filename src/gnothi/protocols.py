@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from gnothi.types import (
     Answer,
+    Attended,
     Capabilities,
     ContinuationScore,
     Decoding,
@@ -56,6 +57,15 @@ class LanguageModel(Protocol):
 
     async def aclose(self) -> None:
         """Release what the model holds. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """A language model that can say where it looked; its capabilities say ``attentions``."""
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        """Reads the continuation after the prompt."""
         ...
 
 

@@ -206,6 +206,24 @@ class ContinuationScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Attended:
+    """How a model read a prompt with a given continuation: n tokens, of which the last m are the continuation's.
+
+    ``tokens`` are their texts, which add up to what was read. ``entropies``, shape (m,), in nats, are those of the predictions
+    of the continuation's tokens; ``attention``, shape (m, n), is where each of them looked in the last layer, averaged over its
+    heads: rows add up to 1, and nothing looks ahead.
+    """
+
+    tokens: tuple[str, ...]
+    entropies: NDArray[np.float32]
+    attention: NDArray[np.float32]
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.tokens) - len(self.entropies)
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a model can do beyond text. As a method's needs: what it cannot run without."""
 
@@ -213,6 +231,7 @@ class Capabilities:
     hidden_states: bool = False
     scoring: bool = False
     energy: bool = False
+    attentions: bool = False
 
     def lacking(self, needs: Capabilities) -> tuple[str, ...]:
         """Names of what ``needs`` asks for and this does not offer."""

@@ -144,3 +144,29 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     assert "neighbours 1.00 > 0.50: unsure, retrieve" in said
     assert true in said
     assert "holds no knowledge reference" in gnothi("ask", asked, "--method", "skr", "--set", f"reference={tmp_path}")[2]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_complexity_classifier_is_made_of_a_run_and_used(
+    gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    run, learnt = str(tmp_path / "run"), str(tmp_path / "learnt")
+    questions = tmp_path / "questions.jsonl"
+    _, true, asked = covered_fact()
+    lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}] * 2
+    questions.write_text("".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(lines)))
+    assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
+    methods = ("--memory", "direct", "--steps", "rag")
+    code, said, err = gnothi("train", "complexity", run, "--out", learnt)
+    assert (code, said) == (2, "")
+    assert "gnothi eval TRAINING-QUESTIONS --method cot,rag,ircot" in err
+    code, said, _ = gnothi("train", "complexity", run, "--out", learnt, *methods)
+    assert code == 0
+    assert "2 answered from memory, 2 took one retrieval, 0 took steps" in said
+    found = gnothi_json("train", "complexity", run, "--out", learnt, *methods)
+    assert found["labels"] == {"none": 2, "once": 2, "steps": 0}
+    code, said, _ = gnothi("ask", asked, "--method", "adaptive_rag", "--set", f"classifier={learnt}")
+    assert code == 0
+    assert "strategy once" in said
+    assert true in said
+    assert "holds no complexity classifier" in gnothi("ask", asked, "--method", "adaptive_rag", "--set", f"classifier={run}")[2]

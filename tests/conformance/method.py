@@ -19,11 +19,13 @@ import pytest
 
 from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
+from gnothi.methods.reflection_tokens import SUPPORTS
 from gnothi.models.fake import EVERYTHING, Reply, Scripted
 from gnothi.protocols import Method
 from gnothi.types import (
     Answer,
     Capabilities,
+    ContinuationScore,
     Decoding,
     Generation,
     Passage,
@@ -51,6 +53,8 @@ def reader(prompt: Prompt) -> list[Reply]:
     if prompt.task.name == "describe":
         return [Reply("I know nothing about it.")]
     reply = _greedy(prompt)
+    if reply.doubt and prompt.question.startswith("Tell me"):  # unsure, it says something else when asked in other words
+        reply = replace(reply, text=reply.text.replace("Nowhere", "Anywhere"))
     if not reply.doubt:
         return [reply]
     return [reply, *(replace(reply, text=re.sub("Nobody|Nowhere", f"Perhaps{n}", reply.text)) for n in range(4))]
@@ -59,6 +63,14 @@ def reader(prompt: Prompt) -> list[Reply]:
 def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name in ("decompose", "equivalent", "useful"):
         return _judged(prompt)
+    if prompt.task.name == "rephrase":
+        return Reply(f"1. {prompt.question}\n2. Tell me: {prompt.question}")
+    if prompt.task.name == "self_rag":
+        return _reflecting(prompt)
+    if prompt.task.name == "react":
+        return _acting(prompt)
+    if prompt.task.name == "ask_for":
+        return Reply(prompt.question.replace("Nobody Atall", "").replace("Nowhere", ""))
     found = re.search(r"Velkarra(\d+)", prompt.question)
     if not found or prompt.question.startswith("Who"):
         return _simple(prompt)
@@ -83,12 +95,58 @@ def _greedy(prompt: Prompt) -> Reply:
     if not rest:
         return Reply("")
     text, sure = " ".join(sentence for sentence, _ in rest), rest[0][1]
+    begun = prompt.answer_so_far.split(". ")[-1]
+    if begun and text.startswith(begun):  # in the middle of a sentence
+        text = text[len(begun) :]
     words = rest[0][0].split()
     return Reply(
         text,
         tuple(-0.01 if sure or word not in (*person.split(), f"{town}.") else -3.0 for word in words),
         0.0 if sure else 1.0,
     )
+
+
+def _reflecting(prompt: Prompt) -> Reply:
+    """What a model that writes reflection tokens writes next: it reads the last paragraph and remembers its own sentences."""
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number, so_far = int(found.group(1)), prompt.answer_so_far
+    *said, last = re.split(r"(?<=</paragraph>)|(?<=\[No Retrieval\])", so_far) if so_far else [""]
+    own = " ".join(re.sub(r"(?s)<paragraph>.*?</paragraph>", "", one) for one in said)
+    read = re.findall(r"<paragraph>(.*?)</paragraph>", so_far.replace("\n", " "))[-1:]
+    film, person = (
+        f"The film Velkarra{number} was directed by {PEOPLE[number]}.",
+        f"{PEOPLE[number]} was born in {TOWNS[number]}.",
+    )
+    useful = [one for one in (film, person) if read and one in read[0] and (one == film or film in own) and one not in own]
+    if not so_far:
+        return Reply("[Retrieval]")
+    if so_far.endswith("</paragraph>"):
+        return Reply("[Relevant]" if useful else "[Irrelevant]")
+    if last in ("", "[Relevant]", "[Irrelevant]"):
+        if useful and useful[0] == film:
+            return Reply(f"{film}[Fully supported]")
+        town = TOWNS[number] if useful else "Nowhere"
+        return Reply(f"{useful[0] if useful else 'Nothing is told.'} {CONCLUSION} {town}.", (-0.01,) if useful else (-3.0,))
+    if last.endswith("."):
+        return Reply("[Fully supported]" if useful else "[Utility:1]" if said[-1].endswith("]") else SUPPORTS[2])
+    return Reply("[Retrieval]" if film in last else "[Utility:5]" if "[Fully" in last else "[Utility:1]")
+
+
+def _acting(prompt: Prompt) -> Reply:
+    """The next thought and action towards the town, by the pages of the film and of its director."""
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number, read = int(found.group(1)), prompt.answer_so_far
+    knows_director, knows_town = f"directed by {PEOPLE[number]}" in read, f"{PEOPLE[number]} was born in" in read
+    town = TOWNS[number] if knows_director and knows_town else "Nowhere"
+    if read.endswith("finish["):
+        return Reply(town)
+    searches = read.count(": search[")
+    name = PEOPLE[number] if knows_director else found.group()
+    if knows_town or searches > 1 or (searches and not knows_director):
+        return Reply(f" That is all.\nAction {searches + 1}: finish[{town}]\nObservation")
+    return Reply(f" The page of {name} may tell.\nAction {searches + 1}: search[{name}]\nObservation")
 
 
 def _judged(prompt: Prompt) -> Reply:
@@ -161,6 +219,15 @@ class Hanging(Scripted):
             raise AssertionError
         finally:
             Hanging.waiting -= 1
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        del n, hidden
+        return Samples((await self.generate(prompt, decoding),))
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
+        del continuations
+        await self.generate(prompt, Decoding())
+        return ()
 
 
 class MethodConformance:

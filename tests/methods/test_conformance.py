@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from gnothi import methods
+from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
 from gnothi.models.fake import Scripted
 from gnothi.retrieval.fake import ListedGraph
 from gnothi.signals import registry
+from gnothi.types import ScoredPassage
 from tests.conformance.method import FILMS, PASSAGES, PEOPLE, QUESTIONS, TOWNS, MethodConformance, WordRetriever, reader
 
 ABLATIONS: dict[str, dict[str, object]] = {
@@ -198,6 +201,107 @@ class TestGeneratedKnowledge(MethodConformance):
         model = Scripted(reader)
         answer = await self.make(model)(replace(QUESTIONS[0], choices=("Kestrel1", "Nowhere", "Ulm")))
         assert answer.text == "Nowhere"
+
+
+class TestSelfConsistency(MethodConformance):
+    name = "self_consistency"
+    knows = False
+
+
+class TestSelfConsistencyByMeaning(TestSelfConsistency):
+    settings: ClassVar = {"equal": "meaning", "paths": 6, "demonstrations": False}
+
+
+class TestFlare(MethodConformance):
+    name = "flare"
+    settings: ClassVar = {"k": 3}
+
+
+class TestFlareByQuestions(TestFlare):
+    settings: ClassVar = {"query": "questions", "k": 6, "search_first": True}
+
+
+class TestReAct(MethodConformance):
+    name = "react"
+    choosing = ("react",)
+    settings: ClassVar = {"pages": 12}
+
+
+class TestReActBySentences(MethodConformance):
+    name = "react"
+    settings: ClassVar = {"form": "sentences"}
+
+
+class TestSearChain(MethodConformance):
+    name = "searchain"
+    silence = "unknown"
+
+
+class TestSearChainByForm(TestSearChain):
+    settings: ClassVar = {"ask_whether_known": False, "judge": False, "k": 2, "theta": 0.5}
+
+
+class TestRowen(MethodConformance):
+    name = "rowen"
+    settings: ClassVar = {"k": 30}
+
+
+class TestRowenResampling(MethodConformance):
+    name = "rowen"
+    settings: ClassVar = {"k": 30, "perturb": "resample"}
+
+
+class TestSlimPLM(MethodConformance):
+    name = "slimplm"
+    settings: ClassVar = {"k": 30}
+
+
+class TestSlimPLMShort(TestSlimPLM):
+    settings: ClassVar = {"k": 30, "judgement": "consistency", "reason": False}
+
+
+class ByName(WordRetriever):
+    """By names alone, so that few passages are enough."""
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        return await super().search(" ".join(re.findall(r"[A-Z]\w*\d", query)), k)
+
+
+class TestDragin(MethodConformance):
+    name = "dragin"
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or ByName())
+
+
+class TestSelfRAG(MethodConformance):
+    name = "self_rag"
+    settings: ClassVar = {"k": 3, "segments": 3}
+    choosing = ("self_rag",)
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever or ByName())
+
+
+class TestSelfRAGByJudgements(MethodConformance):
+    """One passage at a time holds no answer to a question of two hops."""
+
+    name = "self_rag"
+    settings: ClassVar = {"critic": "judgements"}
+    knows = False
+
+
+class TestAdaptiveRAG(MethodConformance):
+    name = "adaptive_rag"
+    settings: ClassVar = {"k": 30}
+    learnt = fit([*(Labelled(f"Where was {name} born?", "steps") for name in "abc"), Labelled("Who wrote Emma?", "none")])
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return {**super().resources(model, retriever), "classifier": self.learnt}
+
+
+class TestAdaptiveRAGOnce(TestAdaptiveRAG):
+    learnt = fit([*(Labelled(f"Where was {name} born?", "once") for name in "abc"), Labelled("Who wrote Emma?", "none")])
 
 
 def test_every_method_is_in_this_file() -> None:

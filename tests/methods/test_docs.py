@@ -51,6 +51,15 @@ def test_every_method_is_in_guide_and_papers(name: str) -> None:
         ("iekr", {"retriever"}),
         ("refeed", READER),
         ("gkp", READER),
+        ("self_consistency", set()),
+        ("flare", set()),
+        ("react", set()),
+        ("searchain", set()),
+        ("rowen", READER),
+        ("slimplm", READER),
+        ("self_rag", READER),
+        ("dragin", set()),
+        ("adaptive_rag", READER),
     ],
 )
 def test_every_setting_stands_beside_the_papers_number(name: str, left_out: set[str]) -> None:

@@ -28,7 +28,7 @@ def test_names_and_lazy_loading() -> None:
 
 
 def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
-    with pytest.raises(UnknownName, match=r"'seaker'. Did you mean 'seakr'\? .*direct, filco, gkp, iekr, ircot"):
+    with pytest.raises(UnknownName, match=r"'seaker'. Did you mean 'seakr'\? .*direct, .*filco, .*ircot"):
         methods.create("seaker", RESOURCES, {})
     with pytest.raises(UnknownName, match=r"setting of method rag.*'threshold'.*max_tokens"):
         methods.create("rag", RESOURCES, {"threshold": "1"})

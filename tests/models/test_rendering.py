@@ -92,7 +92,7 @@ def test_choice_of_renderer() -> None:
     assert isinstance(make_renderer("auto", StubTokenizer()), Chat)
     assert isinstance(make_renderer("auto", StubTokenizer(), "tagged"), Tagged)
     assert isinstance(make_renderer("plain", StubTokenizer(), "tagged"), Plain)
-    with pytest.raises(InvalidSetting, match=r"got 'odd', expected one of auto, chat, plain, tagged"):
+    with pytest.raises(InvalidSetting, match=r"got 'odd', expected one of auto, chat, instruction, plain, tagged"):
         make_renderer("auto", Bare(), "odd")
     with pytest.raises(InvalidSetting, match="lacks"):
         make_renderer("chat", Bare())

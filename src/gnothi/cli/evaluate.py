@@ -270,6 +270,6 @@ def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[
     """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
     from gnothi.evaluation.run_folder import RunFolder
 
-    resolved = _method_settings(job.methods, job.settings)
+    resolved = resolved_settings(job.methods, job.settings)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         return _complete(job, folder)

@@ -20,6 +20,7 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.cli.searching import SearchSettings
+    from gnothi.filtering.complexity import ComplexityClassifier
     from gnothi.filtering.knowledge import KnowledgeReference
     from gnothi.filtering.reference import Reference
     from gnothi.models.settings import CallCache
@@ -127,7 +128,7 @@ def reads_graph(names: Sequence[str]) -> bool:
 
 def open_other(
     protocol: type, spec: str, built: Mapping[str, CallCache], recogniser: str | None = None
-) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference:
+) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference | ComplexityClassifier:
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
         return open_model(spec, built[spec])
@@ -137,9 +138,12 @@ def open_other(
         return open_graph(spec, recogniser)
     if protocol is Reranker:
         return open_reranker(spec)
+    from gnothi.filtering.complexity import ComplexitySource, open_complexity
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference
 
+    if protocol is ComplexitySource:
+        return open_complexity(spec)
     return open_knowledge(spec) if protocol is KnowledgeSource else open_reference(spec)
 
 

@@ -145,6 +145,9 @@ class Steps:
     def _decided(self, event: Decided) -> None:
         outcome = _WORDS.get(event.verdict, event.verdict)
         label = "gate" if event.kind == "retrieve" else event.kind
+        if not event.signal:  # chosen, not measured
+            self._line(label, f"{outcome} {event.subject}".rstrip())
+            return
         self._line(label, f"{_comparison(event)}: {outcome}", style=_STYLES.get(event.verdict, ""))
 
     def _decomposed(self, event: Decomposed) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal, training
+from gnothi.cli.complexity import complexity
 from gnothi.cli.reader import reader
 from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
@@ -31,6 +32,7 @@ def train() -> None:
 train.add_command(self_knowledge)
 train.add_command(reader)
 train.add_command(reranker)
+train.add_command(complexity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.lab.calibration import calibrate
 from gnothi.lab.curriculum import Curriculum, Mix
-from gnothi.lab.tokenizer import SPECIAL, build_tokenizer, name_ids
+from gnothi.lab.tokenizer import SPECIAL, TASKS, build_tokenizer, name_ids
 from gnothi.lab.world import Grid, World, build_world
 
 if TYPE_CHECKING:
@@ -204,6 +204,5 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path,
     """The model and tokenizer in ``transformers`` format, with what tells Gnothi how to prompt it and how it was made."""
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    (out / "gnothi.json").write_text(
-        json.dumps({"renderer": "tagged", "recipe": asdict(recipe), "grid": asdict(grid)}, indent=2) + "\n"
-    )
+    declared = {"renderer": "tagged", "tasks": sorted(TASKS), "recipe": asdict(recipe), "grid": asdict(grid)}
+    (out / "gnothi.json").write_text(json.dumps(declared, indent=2) + "\n")

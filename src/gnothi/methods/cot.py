@@ -1,4 +1,4 @@
-"""Chain of thought (Wei et al. 2022): reason step by step from memory, then conclude."""
+"""Chain of thought (Wei et al. 2022; without demonstrations Kojima et al. 2022): reason from memory, then conclude."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.methods.answering import AnsweringSettings
-from gnothi.methods.prompts import REASON, ask
-from gnothi.methods.settings import CHAIN_STOPS
+from gnothi.methods.prompts import ask, reasoning
+from gnothi.methods.settings import CHAIN_STOPS, setting
 from gnothi.protocols import LanguageModel
 from gnothi.types import Answer, Capabilities, Question
 
@@ -17,6 +17,7 @@ class ChainOfThought(AnsweringSettings):
     """Step-by-step reasoning from memory, without retrieval."""
 
     model: LanguageModel
+    demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
 
     name: ClassVar[str] = "cot"
 
@@ -25,6 +26,6 @@ class ChainOfThought(AnsweringSettings):
         return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
-        prompt = ask(REASON, question)
+        prompt = ask(reasoning(self.demonstrations), question)
         measured = await self.make_signal(self.signal).measure(self.model, prompt, self.decoding(CHAIN_STOPS))
         return await self.conclusion_of(self.model, prompt, measured)

@@ -87,6 +87,15 @@ REASON = Task(
     ),
 )
 
+STEP_BY_STEP = Task(
+    # Zero-shot (Kojima et al. 2022): a model with a format of its own is asked as ever.
+    name="reason",
+    instruction=(
+        "Answer the question. Think step by step before you answer: one short sentence per step, with one fact in each. "
+        f'When you are done, end with a sentence of the form "{CONCLUSION} X.", where X is as short as possible.'
+    ),
+)
+
 ANSWER = Task(
     name="answer",
     instruction=(
@@ -304,6 +313,11 @@ REVISE = Task(
 )
 
 TASKS = {task.name: task for task in (REASON, ANSWER, KNOW, DECOMPOSE, EQUIVALENT, USEFUL, DESCRIBE, REVISE)}
+
+
+def reasoning(demonstrations: bool) -> Task:
+    """Chain of thought with worked examples, or with an instruction alone."""
+    return REASON if demonstrations else STEP_BY_STEP
 
 
 def require_text(question: Question) -> None:

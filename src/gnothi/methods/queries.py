@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from gnothi.methods.answers import split_sentences
 from gnothi.types import Generation
 
 # Function words: they say nothing about what to look for.
@@ -50,6 +51,17 @@ def keywords(question: str) -> str:
     return " ".join(kept) or question
 
 
+def bare(word: str) -> str:
+    """Without punctuation around it."""
+    return _EDGES.sub("", word)
+
+
+def is_content(token: str) -> bool:
+    """Whether a word, or a part of one, says what to look for: it has a letter or a digit and is no function word."""
+    word = _EDGES.sub("", token.strip())
+    return bool(word) and not _is_function_word(word, first=True)
+
+
 def _is_function_word(word: str, first: bool) -> bool:
     """A capital within a sentence makes a name of it: the band The Who, the month May, the US."""
     return word.casefold().replace("’", "'") in _FUNCTION_WORDS and (first or word[0].islower() or word in ("I", "A"))
@@ -83,3 +95,33 @@ def _words(draft: Generation) -> list[tuple[str, float]]:
         inside = [logprob for start, end, logprob in spans if start < match.end() and end > match.start()]
         words.append((match.group(), min(inside, default=-math.inf)))
     return words
+
+
+def certain_words(draft: Generation, least: float) -> str:
+    """The draft without the words whose least likely token has a probability below ``least`` (FLARE, section 3.2.2: masking
+    tokens; whole words here, since an index knows no parts of them). Empty where nothing is left."""
+    limit = math.log(least) if least > 0 else -math.inf
+    return " ".join(word for word, logprob in _words(draft) if logprob >= limit)
+
+
+def least_likely_by_sentence(draft: Generation) -> list[tuple[str, float]]:
+    """Each sentence with the probability of its least likely token; 0 where a word has none."""
+    words = iter(_words(draft))
+    found = []
+    for line in filter(None, map(str.strip, draft.text.splitlines())):
+        for sentence in split_sentences(line):
+            logprobs = [next(words)[1] for _ in sentence.split()]
+            found.append((sentence, math.exp(min(logprobs, default=-math.inf))))
+    return found
+
+
+def uncertain_spans(draft: Generation, least: float) -> list[str]:
+    """Each run of words that ``certain_words`` leaves out, without punctuation around it."""
+    limit = math.log(least) if least > 0 else -math.inf
+    spans: list[list[str]] = [[]]
+    for word, logprob in _words(draft):
+        if logprob < limit:
+            spans[-1].append(word)
+        elif spans[-1]:
+            spans.append([])
+    return [span for words in spans if (span := _EDGES.sub("", " ".join(words)))]

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
@@ -32,6 +33,15 @@ _METHODS: Mapping[str, str] = {
     "iekr": "gnothi.methods.iekr:IEKR",
     "refeed": "gnothi.methods.refeed:ReFeed",
     "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
+    "self_consistency": "gnothi.methods.self_consistency:SelfConsistency",
+    "flare": "gnothi.methods.flare:Flare",
+    "react": "gnothi.methods.react:ReAct",
+    "searchain": "gnothi.methods.searchain:SearChain",
+    "rowen": "gnothi.methods.rowen:Rowen",
+    "slimplm": "gnothi.methods.slimplm:SlimPLM",
+    "dragin": "gnothi.methods.dragin:Dragin",
+    "self_rag": "gnothi.methods.self_rag:SelfRAG",
+    "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
 }
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
@@ -42,6 +52,7 @@ _PROTOCOLS: Mapping[type, str] = {
     KnowledgeGraph: "a graph (none: the main one)",
     Reranker: "a re-ranker: lab, a folder or a hub id",
     DemonstrationSource: "a utility reference",
+    ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
 }
 """What a method's field may hold, and what a user names in its place."""

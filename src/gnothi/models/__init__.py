@@ -80,7 +80,9 @@ def _load_here(spec: str, source: str, settings: ModelSettings) -> Wrapper:
     batched = Batched.opened(make, spec)
     ((config, declared, renderer),) = loaded
     commit = getattr(config, "_commit_hash", None)
-    return Traced(Seeded(keep_local(Calibrated(batched, declared.thresholds), settings, source, commit, renderer.render)))
+    return Traced(
+        Seeded(keep_local(Calibrated(batched, declared.thresholds, declared.tasks), settings, source, commit, renderer.render))
+    )
 
 
 def _load_vllm(spec: str, source: str, settings: VLLMSettings) -> Wrapper:
@@ -88,7 +90,7 @@ def _load_vllm(spec: str, source: str, settings: VLLMSettings) -> Wrapper:
     from gnothi.models.vllm.loading import load
 
     backend, declared = load(source, spec, settings)
-    opened = Calibrated(Batched(backend), declared.thresholds)
+    opened = Calibrated(Batched(backend), declared.thresholds, declared.tasks)
     return Traced(Seeded(keep_local(opened, settings, source, backend.commit, backend.rendered)))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
 from gnothi.concurrency import Batcher, Inbox, Work, in_batches
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UsageError
 from gnothi.models.sampling import check
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,16 @@ class Score:
     continuations: tuple[str, ...]
 
 
-Request = Continue | Score
-Result = Samples | tuple[ContinuationScore, ...]
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """Where a continuation of a prompt looks. Only for backends with the capability ``attentions``. Answered by Attended."""
+
+    prompt: Prompt
+    continuation: str
+
+
+Request = Continue | Score | Attend
+Result = Samples | tuple[ContinuationScore, ...] | Attended
 
 
 class Backend(Protocol):
@@ -124,6 +132,11 @@ class Batched:
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         result = await self._batcher.submit(Score(prompt, tuple(continuations)))
         return cast(tuple[ContinuationScore, ...], result)
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        if not self.capabilities.attentions:
+            raise UsageError(f"model {self.name!r} was asked for attentions, which it does not offer. Use another model.")
+        return cast(Attended, await self._batcher.submit(Attend(prompt, continuation)))
 
     async def aclose(self) -> None:
         if not self._closed:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidSetting
 from gnothi.types import (
+    Attended,
     Capabilities,
     ContinuationScore,
     Decoding,
@@ -28,7 +30,7 @@ from gnothi.types import (
     Token,
 )
 
-EVERYTHING = Capabilities(logprobs=True, hidden_states=True, scoring=True, energy=True)
+EVERYTHING = Capabilities(logprobs=True, hidden_states=True, scoring=True, energy=True, attentions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,25 @@ class Scripted:
         self.prompts.append(prompt)
         return tuple(self._score(prompt, continuation) for continuation in continuations)
 
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        """A word looks at the word before it and, as much again, at all before it and itself alike. The entropy of a word's
+        prediction is minus its (first) log-probability in the script's first reply, 0.1 for a word that this does not have."""
+        self.prompts.append(prompt)
+        reply = self._replies(prompt)[0]
+        said: dict[str, float] = {}
+        for word, number in zip(_words(reply.text), _repeated(reply.logprobs), strict=False):
+            said.setdefault(word.strip(), number)
+        read = f"{prompt.question} {prompt.answer_so_far}".strip()
+        before, words = _words(read), _words(f" {continuation.strip()}")
+        total = len(before) + len(words)
+        attention = np.zeros((len(words), total), np.float32)
+        for row in range(len(words)):
+            place = len(before) + row
+            attention[row, : place + 1] = 0.5 / (place + 1)
+            attention[row, max(place - 1, 0)] += 0.5
+        entropies = np.array([-said.get(word.strip(), -0.1) for word in words], np.float32)
+        return Attended((*before, *words), entropies, attention)
+
     async def aclose(self) -> None:
         return None
 
@@ -145,6 +166,11 @@ class Scripted:
 
 
 _FINISHED: Finish = "eos"
+
+
+def _repeated(numbers: Sequence[float]) -> Iterator[float]:
+    """The numbers, the last one again and again."""
+    return chain(numbers, repeat(numbers[-1]))
 
 
 def _words(text: str) -> list[str]:

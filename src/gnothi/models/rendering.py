@@ -10,9 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from gnothi.errors import InvalidSetting
-from gnothi.types import Demonstration, Passage, Prompt
+from gnothi.types import Demonstration, Passage, Prompt, Task
 
-RendererName = Literal["auto", "plain", "chat", "tagged"]
+RendererName = Literal["auto", "plain", "chat", "tagged", "instruction"]
+
+# Self-RAG's reflection tokens follow the text before them without a space, as in what its models were trained on.
+_UNSPACED = (
+    *("[Retrieval]", "[No Retrieval]", "[Continue to Use Evidence]", "[Relevant]", "[Irrelevant]"),
+    *("[Fully supported]", "[Partially supported]", "[No support / Contradictory]", "[Utility:"),
+)
 
 
 class Renderer(Protocol):
@@ -28,7 +34,8 @@ class Renderer(Protocol):
 
 
 def join(before: str, after: str) -> str:
-    """``after`` as the continuation of ``before``: separated by a space unless one of them brings whitespace.
+    """``after`` as the continuation of ``before``: separated by a space unless one of them brings whitespace, or ``after``
+    begins with a reflection token.
 
     Trailing spaces of ``after`` are dropped: most tokenizers put a space into the token that follows it, so text that
     ends with one would be continued badly.
@@ -38,7 +45,7 @@ def join(before: str, after: str) -> str:
         return before
     if not before or before[-1].isspace():
         return before + after.lstrip(" ")
-    return before + after if after[0].isspace() else f"{before} {after}"
+    return before + after if after[0].isspace() or after.startswith(_UNSPACED) else f"{before} {after}"
 
 
 class Plain:
@@ -106,6 +113,28 @@ class Tagged:
         return join(base, " ".join(prompt.answer_so_far.split()))
 
 
+class Instruction:
+    """Instruction and response under headings, as many models fine-tuned from Llama read them (Self-RAG's among them)."""
+
+    name = "instruction"
+    special_tokens = True
+
+    def render(self, prompt: Prompt) -> str:
+        shown = [self._block(prompt.task, one, one.answer.strip()) for one in prompt.task.demonstrations]
+        before = "\n\n".join([*shown, self._block(prompt.task, prompt, "")])
+        return join(before, prompt.answer_so_far)
+
+    @staticmethod
+    def _block(task: Task, shown: Prompt | Demonstration, answer: str) -> str:
+        told = task.instruction.strip()
+        asked = _body(shown) if shown.passages or shown.choices else " ".join(shown.question.split())
+        return (
+            f"### Instruction:\n{told}\n\n## Input:\n\n{asked}\n\n### Response:\n{answer}"
+            if told
+            else (f"### Instruction:\n{asked}\n\n### Response:\n{answer}")
+        )
+
+
 def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = None) -> Renderer:
     """``auto`` is what the model's folder declares, else chat if the tokenizer has a chat template, else plain."""
     has_template = bool(getattr(tokenizer, "chat_template", None))
@@ -114,8 +143,12 @@ def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = Non
         return Plain()
     if chosen == "tagged":
         return Tagged()
+    if chosen == "instruction":
+        return Instruction()
     if chosen != "chat":
-        raise InvalidSetting(f"setting 'model.renderer': got {chosen!r}, expected one of auto, chat, plain, tagged.")
+        raise InvalidSetting(
+            f"setting 'model.renderer': got {chosen!r}, expected one of auto, chat, instruction, plain, tagged."
+        )
     if not has_template:
         raise InvalidSetting(
             "the chat renderer needs a chat template, which this tokenizer lacks; use --set model.renderer=plain."

@@ -16,8 +16,9 @@ import torch
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
-from gnothi.models.batched import Continue, Request, Result, Score
+from gnothi.models.batched import Attend, Continue, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
+from gnothi.models.local.attending import attend
 from gnothi.models.local.attention import Unsupported
 from gnothi.models.local.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
@@ -31,7 +32,7 @@ from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import Attention, ModelSettings
-from gnothi.types import Capabilities, ContinuationScore, StateSpec
+from gnothi.types import Attended, Capabilities, ContinuationScore, StateSpec
 
 # Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
 _PREFIX_TOKENS = 16_384
@@ -64,7 +65,9 @@ class TransformersBackend:
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         states = self._network.taps.available and not replies_apart
-        self.capabilities = Capabilities(logprobs=True, hidden_states=states, scoring=True, energy=True)
+        self.capabilities = Capabilities(
+            logprobs=True, hidden_states=states, scoring=True, energy=True, attentions=not replies_apart
+        )
         self.metadata: Mapping[str, str] = {
             "model": name,
             "architecture": type(model).__name__,
@@ -125,26 +128,40 @@ class TransformersBackend:
         """Render and tokenise; decoding starts with the engine's next step, scoring is done at once."""
         rendered: list[tuple[Job[Request, Result], str]] = []
         for job in jobs:
+            if isinstance(job.request, Attend):
+                job.finish(self._attend(job.request))
+                continue
             try:
                 rendered.append((job, self._renderer.render(job.request.prompt)))
             except Exception as error:  # noqa: BLE001 - a prompt that a template refuses is that request's failure alone
                 job.finish(error)
         texts = [text for _, text in rendered]
         encoded = self._encoder.encode(texts)
-        asked = [() if isinstance(job.request, Continue) else job.request.continuations for job, _ in rendered]
+        asked = [job.request.continuations if isinstance(job.request, Score) else () for job, _ in rendered]
         continuations = self._encoder.continuations_of(texts, encoded, asked)
         scores: list[Scored] = []
         for (job, _), ids, tokens in zip(rendered, encoded, continuations, strict=True):
             try:
                 if isinstance(job.request, Continue):
                     self._engine.submit(self._task(job, job.request, ids))
-                else:
+                elif isinstance(job.request, Score):
                     self._check_length(len(ids) + max(map(len, tokens), default=0))
                     scores.append((job, job.request, ids, tokens))
             except UsageError as error:
                 job.finish(error)
         if scores:
             self._score(scores)
+
+    def _attend(self, request: Attend) -> Attended | Exception:
+        """A pass of its own, beside the engine."""
+        try:
+            text = self._renderer.render(request.prompt)
+            (ids,) = self._encoder.encode([text])
+            (continuation,) = self._encoder.continuations(text, ids, [request.continuation])
+            self._check_length(len(ids) + len(continuation))
+            return attend(self._model, self._detokenizer, ids, continuation)
+        except Exception as error:  # noqa: BLE001 - that request's failure alone
+            return error
 
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)

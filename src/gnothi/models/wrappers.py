@@ -9,10 +9,11 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 
+from gnothi.errors import UsageError
 from gnothi.events import ModelCall, emit
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import Attentive, LanguageModel
 from gnothi.seeding import derive
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
+from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
 
 
 class Wrapper:
@@ -41,6 +42,11 @@ class Wrapper:
     def statistics(self) -> Mapping[str, int]:
         return getattr(self._model, "statistics", {})
 
+    @property
+    def tasks(self) -> frozenset[str] | None:
+        """Names of the tasks a model with a format of its own was taught; None: any that an instruction explains."""
+        return getattr(self._model, "tasks", None)
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(prompt, decoding)
 
@@ -50,16 +56,27 @@ class Wrapper:
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         return await self._model.score(prompt, continuations)
 
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        """Of a wrapped model that is ``Attentive``. Raises UsageError for any other."""
+        if not isinstance(self._model, Attentive):
+            raise UsageError(f"model {self.name!r} was asked for attentions, which it does not offer. Use another model.")
+        return await self._model.attend(prompt, continuation)
+
     async def aclose(self) -> None:
         await self._model.aclose()
 
 
 class Calibrated(Wrapper):
-    """Carries the thresholds that were calibrated on the model, by signal name."""
+    """Carries the thresholds that were calibrated on the model, by signal name, and the tasks it was taught."""
 
-    def __init__(self, model: LanguageModel, thresholds: Mapping[str, float]) -> None:
+    def __init__(self, model: LanguageModel, thresholds: Mapping[str, float], tasks: frozenset[str] | None = None) -> None:
         super().__init__(model)
         self._thresholds = dict(thresholds)
+        self._tasks = tasks
+
+    @property
+    def tasks(self) -> frozenset[str] | None:
+        return self._tasks
 
     @property
     def thresholds(self) -> Mapping[str, float]:
@@ -141,6 +158,13 @@ class Traced(Wrapper):
         texts = tuple(score.text for score in scores)
         emit(ModelCall(self.name, "score", prompt.task.name, prompt_tokens + scored, 0, seconds, texts, bool(hits)))
         return scores
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        started = time.perf_counter()
+        attended = await super().attend(prompt, continuation)
+        seconds = time.perf_counter() - started
+        emit(ModelCall(self.name, "attend", prompt.task.name, len(attended.tokens), 0, seconds, (continuation,)))
+        return attended
 
     def _emit(self, operation: str, prompt: Prompt, generations: Sequence[Generation], started: float, cached: bool) -> None:
         emit(

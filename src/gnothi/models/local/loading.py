@@ -17,10 +17,12 @@ DECLARATION = "gnothi.json"
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a model's folder says of it: the renderer it was trained with, and thresholds calibrated on it by signal."""
+    """What a model's folder says of it: the renderer it was trained with, thresholds calibrated on it by signal, and the only
+    tasks it was taught (None: any that an instruction explains)."""
 
     renderer: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    tasks: frozenset[str] | None = None
 
 
 def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
@@ -119,7 +121,8 @@ def declared(folder: Path | None) -> Declaration:
         given = json.loads(path.read_text(encoding="utf-8"))
         renderer = given.get("renderer")
         thresholds = {str(signal): float(value) for signal, value in given.get("thresholds", {}).items()}
+        tasks = frozenset(map(str, given["tasks"])) if given.get("tasks") is not None else None
     except (ValueError, TypeError, AttributeError) as error:
         expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
         raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
-    return Declaration(renderer if renderer is None else str(renderer), thresholds)
+    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks)

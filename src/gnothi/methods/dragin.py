@@ -1,0 +1,116 @@
+"""DRAGIN (Su et al. 2024, arXiv 2403.10081): entropy and attention say when to retrieve, attention what to look for.
+
+A token that the model was unsure of, that later tokens look at and that is no function word, shows a need for information.
+The text is cut before it, the words that it looks at most are the query, and the text goes on from what is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi import events
+from gnothi.methods.answers import as_choice, concludes, sentence
+from gnothi.methods.chain import conclude
+from gnothi.methods.prompts import REASON, ask, require_text
+from gnothi.methods.queries import bare, is_content
+from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.attention import attend, deepest, needs_for_information, words_looked_at
+from gnothi.types import Answer, Attended, Capabilities, Generation, Passage, Question
+
+_THETA = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dragin(GenerationSettings):
+    """Cuts its text before an unsure token that later ones rely on, and searches for the words this token looks at."""
+
+    model: LanguageModel
+    retriever: Retriever
+    theta: float | None = setting(
+        None,
+        "θ: retrieve when a token's entropy (nats) times the greatest attention to it is above (none: as calibrated on the "
+        "model under the name rind, else 1).",
+        at_least=0.0,
+    )
+    top_n: int = setting(25, "n: words of the query.", at_least=1)
+    k: int = setting(3, "Passages per retrieval.", at_least=1)
+    max_steps: int = setting(8, "Retrievals.", at_least=1)
+
+    name: ClassVar[str] = "dragin"
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities(attentions=True)
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        text, doubt = "", 0.0
+        held: tuple[Passage, ...] = ()
+        read: dict[str, Passage] = {}
+        for _ in range(self.max_steps):
+            prompt = ask(REASON, question, held, text)
+            draft = sentence((await self.model.generate(prompt, self.decoding(CHAIN_STOPS))).text)
+            if not draft:
+                break
+            attended = await attend(self.model, prompt, draft)
+            needs = needs_for_information(attended, is_content)
+            doubt = max(doubt, deepest(needs))
+            place = next((place for place, need in enumerate(needs) if need > self._theta), None)
+            self._decide(draft, attended, needs, place)
+            found = () if place is None else await self._search(question, text, attended, place)
+            if place is None or not found:
+                text = f"{text} {draft}".strip()
+                break
+            held = found
+            read |= {passage.id: passage for passage in found}
+            kept = f"{text} {_before(attended, place)}".strip()
+            # As published, what follows a retrieval stands unchecked up to the end of its sentence.
+            continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
+            longer = f"{kept} {sentence(continued.text)}".strip()
+            if not continued.text.strip() or longer == text:
+                break
+            text = longer
+            if concludes(continued.text) or concludes(_last(text)):
+                break
+        prompt = ask(REASON, question, held, text)
+        conclusion = await conclude(self.model, prompt, Generation(""), self.decoding(SHORT_STOPS))
+        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, tuple(read.values()), doubt)
+
+    @property
+    def _theta(self) -> float:
+        return self.model.thresholds.get("rind", _THETA) if self.theta is None else self.theta
+
+    async def _search(self, question: Question, text: str, attended: Attended, place: int) -> tuple[Passage, ...]:
+        """With the words of the question and of the text so far that the token looks at; the question where there are none."""
+        given = set(f"{question.text} {text} {_before(attended, place)}".split())
+
+        def counts(word: str) -> bool:  # what else a prompt holds, such as its labels, is nothing to look for
+            return word in given and is_content(word)
+
+        words = words_looked_at(attended, place, question.text, self.top_n, counts)
+        query = " ".join(map(bare, words)) or question.text
+        return tuple(scored.passage for scored in await self.retriever.search(query, self.k))
+
+    def _decide(self, draft: str, attended: Attended, needs: list[float], place: int | None) -> None:
+        most = deepest(needs)
+        events.emit(events.Drafted(draft, most))
+        at = needs.index(most) if place is None and needs else place
+        subject = attended.tokens[attended.prompt_tokens + at].strip() if at is not None else ""
+        verdict = "trust" if place is None else "retrieve"
+        events.emit(events.Decided("retrieve", "rind", most, self._theta, verdict, subject))
+
+
+def _before(attended: Attended, place: int) -> str:
+    """The continuation up to a token, or to the word that the token is a part of."""
+    start = attended.prompt_tokens
+    before, token = "".join(attended.tokens[start : start + place]), attended.tokens[start + place]
+    if before and not before[-1].isspace() and not token[:1].isspace():
+        before = before[: len(before.rstrip()) - len(before.split()[-1])] if before.split() else ""
+    return " ".join(before.split())
+
+
+def _last(text: str) -> str:
+    """The last sentence, roughly: what follows the last full stop but one."""
+    return text.rstrip(". ").rpartition(". ")[2]

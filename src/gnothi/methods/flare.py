@@ -1,0 +1,110 @@
+"""FLARE: forward-looking active retrieval (Jiang et al. 2023, arXiv 2305.06983), in its form FLARE-direct.
+
+The next sentence is drafted from memory. One that holds an improbable token is looked up and written anew from what is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import ClassVar, Literal
+
+from gnothi.concurrency import gather
+from gnothi.methods.answers import as_choice, concludes, sentence
+from gnothi.methods.chain import conclude
+from gnothi.methods.formats import require_task
+from gnothi.methods.prompts import REASON, ask
+from gnothi.methods.queries import certain_words, uncertain_spans
+from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.least_likely import LeastLikely
+from gnothi.signals.threshold import Gate
+from gnothi.types import Answer, Capabilities, Demonstration, Generation, Passage, Prompt, Question, Task
+
+ASK_FOR = Task(
+    name="ask_for",
+    instruction=(
+        "You see a sentence and, after it, a part of it between quotation marks. "
+        "Write the question about the sentence to which that part is the answer, and nothing else."
+    ),
+    demonstrations=(
+        Demonstration('The opera Carmen was composed by Georges Bizet. "Georges Bizet"', "Who composed the opera Carmen?"),
+        Demonstration('The Dunmere Salt Tram opened in 1902. "1902"', "When did the Dunmere Salt Tram open?"),
+        Demonstration('Budapest is the capital of Hungary. "capital of Hungary"', "What is Budapest?"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flare(GenerationSettings):
+    """Drafts sentence by sentence from memory; looks up and rewrites a sentence in which a token was improbable."""
+
+    model: LanguageModel
+    retriever: Retriever
+    theta: float = setting(0.8, "θ: retrieve when a token of the draft is less probable than this.", at_least=0.0, at_most=1.0)
+    beta: float = setting(
+        0.4, "β: words less probable than this are left out of, or asked for in, the query.", at_least=0.0, at_most=1.0
+    )
+    query: Literal["masked", "questions"] = setting(
+        "masked", "Search for the draft without its improbable words, or for questions that these would answer."
+    )
+    k: int = setting(2, "Passages to write a sentence from.", at_least=1)
+    search_first: bool = setting(False, "Begin with a search for the question; drafts then see what was found last.")
+    max_steps: int = setting(10, "Sentences of the answer.", at_least=1)
+
+    name: ClassVar[str] = "flare"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.query == "questions":
+            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities(logprobs=True)
+
+    async def __call__(self, question: Question) -> Answer:
+        chain: list[str] = []
+        doubt = 0.0
+        read: dict[str, Passage] = {}
+        held: tuple[Passage, ...] = ()
+        prompt = ask(REASON, question)
+        if self.search_first:
+            held = await self._search([question.text])
+            read |= {passage.id: passage for passage in held}
+        gate = Gate(LeastLikely(), 1.0 - self.theta)
+        for _ in range(self.max_steps):
+            prompt = ask(REASON, question, held, " ".join(chain))
+            verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
+            measured = verdict.measured
+            if verdict.fired and (found := await self._search(await self._queries(question, measured.greedy))):
+                held = found if self.search_first else ()
+                read |= {passage.id: passage for passage in found}
+                prompt = ask(REASON, question, found, " ".join(chain))
+                measured = await gate.signal.measure(self.model, prompt, self.decoding(SENTENCE_STOPS))
+            written = sentence(measured.greedy.text)
+            if not written or written in chain:
+                break
+            chain.append(written)
+            doubt = max(doubt, measured.uncertainty)
+            if concludes(written):
+                break
+        finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
+        conclusion = await conclude(self.model, finished, Generation(""), self.decoding(SHORT_STOPS))
+        answer = as_choice(conclusion.answer, question.choices)
+        return Answer(answer, conclusion.rationale, tuple(read.values()), doubt if chain else None)
+
+    async def _queries(self, question: Question, draft: Generation) -> list[str]:
+        """The masked draft, or a question for each run of improbable words; the question where nothing is left or was said."""
+        if self.query == "masked":
+            return [certain_words(draft, self.beta) or question.text]
+        asked = [f'{sentence(draft.text)} "{span}"' for span in uncertain_spans(draft, self.beta)]
+        decoding = self.decoding(SHORT_STOPS)
+        replies = await gather(*(self.model.generate(Prompt(ASK_FOR, text), decoding) for text in asked))
+        return [text for reply in replies if (text := reply.text.strip())] or [question.text]
+
+    async def _search(self, queries: list[str]) -> tuple[Passage, ...]:
+        """What the queries find, taken in turns, each passage once."""
+        rankings = await gather(*(self.retriever.search(query, self.k) for query in dict.fromkeys(queries)))
+        merged = {one.passage.id: one.passage for places in zip_longest(*rankings) for one in places if one is not None}
+        return tuple(merged.values())[: self.k]

@@ -1,0 +1,128 @@
+"""ReAct (Yao et al. 2023, arXiv 2210.03629): thoughts and actions in turns, each followed by what came of it.
+
+The format is one that a model has to follow from an instruction and examples. One with a format of its own was never taught
+it; with ``form=sentences`` such a model keeps the loop, by what it can do: its thought is the next sentence of a chain, its
+action a search for that sentence, and it finishes when the chain concludes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gnothi import events
+from gnothi.methods.answers import as_choice, concludes, sentence, short_answer
+from gnothi.methods.browsing import Browser
+from gnothi.methods.chain import conclude
+from gnothi.methods.formats import require_task, speaks
+from gnothi.methods.prompts import REASON, ask, require_text
+from gnothi.methods.queries import keywords
+from gnothi.methods.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
+from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.types import Answer, Capabilities, Generation, Passage, Question
+
+
+@dataclass(frozen=True, slots=True)
+class ReAct(GenerationSettings):
+    """Thinks, searches, looks up and finishes in turns, reading what came of each action."""
+
+    model: LanguageModel
+    retriever: Retriever
+    form: Literal["auto", "actions", "sentences"] = setting(
+        "auto",
+        "Actions as in the paper; or sentences of a chain, for models with a format of their own (auto: by the model).",
+    )
+    max_steps: int = setting(7, "Turns before the answer is asked for.", at_least=1)
+    pages: int = setting(
+        5, "Results of a search, of which the best is opened and the titles of the others are shown.", at_least=1
+    )
+    shown: int = setting(5, "Sentences of an opened page that are shown.", at_least=1)
+    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
+
+    name: ClassVar[str] = "react"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.form == "actions":
+            require_task(self.name, self.model, REACT, "Use --set form=sentences (or auto), or another model.")
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities()
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        if self.form == "actions" or (self.form == "auto" and speaks(self.model, REACT)):
+            return await self._by_actions(question)
+        return await self._by_sentences(question)
+
+    # --- as in the paper -----------------------------------------------------------------------------------------------
+
+    async def _by_actions(self, question: Question) -> Answer:
+        browser = Browser(self.retriever, self.pages, self.shown, self.language)
+        turns: list[str] = []
+        for number in range(1, self.max_steps + 1):
+            prompt = ask(REACT, question, so_far="\n".join([*turns, f"Thought {number}:"]))
+            turn = parse_turn((await self.model.generate(prompt, self.decoding(STOPS))).text)
+            if turn.action is None and not turn.thought:
+                break
+            _acted(turn)
+            if turn.action is not None and turn.action.kind == "finish":
+                turns.append(written(number, turn))
+                return self._answer(question, turn.action.argument, turns, browser)
+            turns.append(written(number, turn, await self._observe(browser, turn.action)))
+        # Out of turns: the last action is given, and only its argument left open.
+        number = len(turns) + 1
+        opening = f"Thought {number}: It is time to answer.\nAction {number}: finish["
+        prompt = ask(REACT, question, so_far="\n".join([*turns, opening]))
+        reply = (await self.model.generate(prompt, self.decoding(FINISH_STOPS))).text
+        return self._answer(question, reply, [*turns, f"{opening}{reply.strip()}]"], browser)
+
+    @staticmethod
+    async def _observe(browser: Browser, action: Action | None) -> str:
+        if action is None:
+            return NO_ACTION
+        return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
+
+    @staticmethod
+    def _answer(question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
+        return Answer(as_choice(short_answer(text), question.choices), "\n".join(turns), browser.seen)
+
+    # --- by sentences --------------------------------------------------------------------------------------------------
+
+    async def _by_sentences(self, question: Question) -> Answer:
+        chain: list[str] = []
+        seen: tuple[Passage, ...] = ()
+        for _ in range(self.max_steps):
+            thought = await self._think(question, seen, chain)
+            found = await self._look_at_one(thought, seen) if thought and not concludes(thought) else ()
+            if found:
+                seen += found
+                thought = await self._think(question, seen, chain)
+            if not thought or thought in chain:
+                break
+            chain.append(thought)
+            if concludes(thought):
+                break
+        prompt = ask(REASON, question, seen, " ".join(chain))
+        conclusion = await conclude(self.model, prompt, Generation(""), self.decoding(SHORT_STOPS))
+        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, seen)
+
+    async def _think(self, question: Question, seen: tuple[Passage, ...], chain: list[str]) -> str:
+        prompt = ask(REASON, question, seen, " ".join(chain))
+        return sentence((await self.model.generate(prompt, self.decoding(SENTENCE_STOPS))).text)
+
+    async def _look_at_one(self, thought: str, seen: tuple[Passage, ...]) -> tuple[Passage, ...]:
+        """The best passage for the thought that was not seen before."""
+        action = Action("search", keywords(thought))
+        _acted(Turn(thought, action))
+        known = {passage.id for passage in seen}
+        found = await self.retriever.search(action.argument, 1 + len(known))
+        return tuple(one.passage for one in found if one.passage.id not in known)[:1]
+
+
+def _acted(turn: Turn) -> None:
+    action = turn.action
+    events.emit(events.Drafted(turn.thought, None))
+    events.emit(events.Decided("act", "", None, None, action.kind if action else "none", action.argument if action else ""))

@@ -1,0 +1,116 @@
+"""What ReAct's model is asked for, and how its actions are read: Thought, Action, Observation, in turns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from gnothi.types import Demonstration, Task
+
+Kind = Literal["search", "lookup", "finish"]
+
+REACT = Task(
+    name="react",
+    instruction=(
+        "Answer the question by turns of Thought, Action and Observation. A Thought says in a sentence what is known and what "
+        "to do next. An Action is one of: search[name], which opens the page about it; lookup[words], which finds the next "
+        "sentence with these words on the open page; finish[answer], which ends the search with an answer that is as short as "
+        "possible. The Observation says what came of the action."
+    ),
+    demonstrations=(
+        Demonstration(
+            "On which island did the engineer who planned the Dunmere Salt Tram grow up?",
+            "Thought 1: I have to find out who planned the Dunmere Salt Tram.\n"
+            "Action 1: search[Dunmere Salt Tram]\n"
+            "Observation 1: Dunmere Salt Tram: The Dunmere Salt Tram opened in 1902. It ran for twelve years.\n"
+            "Thought 2: The engineer is not named here. The page may name him further down.\n"
+            "Action 2: lookup[engineer]\n"
+            "Observation 2: (1 of 1) It was planned by the engineer Odile Varr.\n"
+            "Thought 3: Odile Varr planned it. Now I need the island where she grew up.\n"
+            "Action 3: search[Odile Varr]\n"
+            "Observation 3: Odile Varr: Odile Varr (1866-1931) was an engineer. She grew up on the island of Heskar.\n"
+            "Thought 4: She grew up on Heskar, so that is the answer.\n"
+            "Action 4: finish[Heskar]",
+        ),
+        Demonstration(
+            "Who was born first, Tomas Reill or Agathe Sorn?",
+            "Thought 1: I need two years of birth, first that of Tomas Reill.\n"
+            "Action 1: search[Tomas Reill]\n"
+            "Observation 1: Tomas Reill: The clockmaker Tomas Reill was born on 3 March 1788 in Vennick.\n"
+            "Thought 2: Tomas Reill was born in 1788. Next is Agathe Sorn.\n"
+            "Action 2: search[Agathe Sorn]\n"
+            "Observation 2: Agathe Sorn: Agathe Sorn, born in 1779, built the tower clock of Ostrava Bridge.\n"
+            "Thought 3: 1779 is earlier than 1788, so Agathe Sorn was born first.\n"
+            "Action 3: finish[Agathe Sorn]",
+        ),
+    ),
+    answer_label="Turns:",
+)
+
+STOPS = ("\nObservation", "\nQuestion:")
+FINISH_STOPS = ("]", "\n")
+NO_ACTION = "That was no action. Expected search[...], lookup[...] or finish[...]."
+
+_LABEL = re.compile(r"\baction\s*\d*\s*[:.]", re.IGNORECASE)
+_CALL = re.compile(r"\b(?P<kind>search|look[ -]?up|finish)\s*(?P<open>[\[(])", re.IGNORECASE)
+_THOUGHT = re.compile(r"^\s*thought\s*\d*\s*:", re.IGNORECASE)
+_QUOTES = "\"'“”‘’"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    kind: Kind
+    argument: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}[{self.argument}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A thought, and the action that it led to; None where there is none to be found."""
+
+    thought: str
+    action: Action | None
+
+
+def parse_turn(reply: str) -> Turn:
+    """The first thought and action of a reply.
+
+    The action is what follows the first "Action:", however numbered; without that label, the first call in square brackets.
+    Case, quotation marks around the argument, round brackets, brackets within the argument and a missing closing bracket do
+    not matter; a call without an argument is none.
+    """
+    label = _LABEL.search(reply)
+    start = label.end() if label else 0
+    call = next((one for one in _CALL.finditer(reply, start) if label or one["open"] == "["), None)
+    end = label.start() if label else call.start() if call else len(reply)
+    thought = " ".join(_THOUGHT.sub("", reply[:end]).split())
+    argument = _argument(reply[call.end() :], call["open"]) if call else ""
+    if not call or not argument:
+        return Turn(thought, None)
+    kinds: dict[str, Kind] = {"s": "search", "l": "lookup", "f": "finish"}
+    return Turn(thought, Action(kinds[call["kind"][0].lower()], argument))
+
+
+def _argument(text: str, opening: str) -> str:
+    """Up to the bracket that closes the one before ``text``; to the end of the line where none does."""
+    closing, depth = {"[": "]", "(": ")"}[opening], 1
+    line = text.partition("\n")[0]
+    for place, letter in enumerate(line):
+        depth += (letter == opening) - (letter == closing)
+        if depth == 0:
+            line = line[:place]
+            break
+    return " ".join(line.strip().strip(_QUOTES).split())
+
+
+def written(number: int, turn: Turn, observation: str = "") -> str:
+    """A turn as the model reads it afterwards."""
+    lines = [f"Thought {number}: {turn.thought}".rstrip()]
+    if turn.action is not None:
+        lines.append(f"Action {number}: {turn.action}")
+    if observation:
+        lines.append(f"Observation {number}: {observation}")
+    return "\n".join(lines)

@@ -1,0 +1,153 @@
+"""SearChain: search in the chain (Xu et al. 2024, arXiv 2304.14732): a whole chain of queries, then verified.
+
+The model plans a chain of queries and answers all of them from memory. Retrieval then visits the nodes in turn: it completes
+those that the model left unsolved and corrects those where what was read is surely something else. What follows a corrected
+node is answered anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi import events
+from gnothi.concurrency import both, gather
+from gnothi.errors import MissingCapability
+from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, ask, require_text
+from gnothi.methods.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.settings import CHAIN_STOPS, LIST_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, resource, setting
+from gnothi.methods.summary import note, stated, summarise
+from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.judge import says_yes
+from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.replies import normalized, says_nothing
+from gnothi.signals.self_report import KNOW
+from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+
+LOGPROBS = Capabilities(logprobs=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SearChain(GenerationSettings):
+    """Plans and answers a chain of queries from memory, then lets retrieval complete and correct it node by node."""
+
+    model: LanguageModel
+    retriever: Retriever
+    reader: LanguageModel | None = resource("Model that reads answers, and how sure they are, from passages.")
+    theta: float = setting(
+        0.6, "θ: what was read corrects the chain when the reader is surer than this.", at_least=0.0, at_most=1.0
+    )
+    ask_whether_known: bool = setting(
+        True, "Ask for each query whether the model knows; false: unsolved is what it answers with 'unknown'."
+    )
+    judge: bool = setting(True, "The model says whether two answers mean the same; false: they are spelt alike.")
+    k: int = setting(1, "Passages to verify a node with.", at_least=1)
+    max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
+    decompose: bool = setting(True, "Plan a chain; false: the question is the only node.")
+    max_list_tokens: int = setting(300, "Tokens the list of queries may have.", at_least=1)
+
+    name: ClassVar[str] = "searchain"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.reader is not None and (lacking := self.reader.capabilities.lacking(LOGPROBS)):
+            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+
+    @property
+    def needs(self) -> Capabilities:
+        return LOGPROBS if self.reader is None else Capabilities()
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        nodes = whole(question.text)
+        if self.decompose:
+            nodes = await split_up(self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_nodes)
+        drafted = {one.question: one for one in await ask_in_order(nodes, self._remember)}
+
+        async def visit(query: str) -> Solved:
+            return await self._visit(query, drafted)
+
+        solved = await ask_in_order(nodes, visit)
+        yes_no = not question.choices and asks_yes_or_no(question.text)
+        evidence = tuple({passage.id: passage for one in solved for passage in one.evidence}.values())
+        if len(solved) == 1 and solved[0].question == question.text and not question.choices:
+            return Answer(solved[0].answer, "", evidence, solved[0].disagreement)
+        text, rationale = await self._conclude(question, solved, yes_no)
+        doubts = [one.disagreement for one in solved if one.disagreement is not None]
+        return Answer(as_choice(text, question.choices), rationale, evidence, max(doubts, default=None))
+
+    # --- one node ------------------------------------------------------------------------------------------------------
+
+    async def _remember(self, query: str) -> Solved:
+        """A node as the model has it by itself; unsolved where it does not know."""
+        prompt = _asked(query)
+        decoding = self.decoding(SHORT_STOPS)
+        if self.ask_whether_known:
+            known, reply = await both(says_yes(self.model, Prompt(KNOW, query)), self.model.generate(prompt, decoding))
+        else:
+            known, reply = True, await self.model.generate(prompt, decoding)
+        answer = _read(query, reply.text)
+        if not known or says_nothing(answer):
+            return Solved(query, UNKNOWN, "nothing")
+        return Solved(query, answer, "memory")
+
+    async def _visit(self, query: str, drafted: Mapping[str, Solved]) -> Solved:
+        """The node after retrieval: completed, corrected or kept. A query that an earlier correction changed is a new node."""
+        if query in drafted:
+            node, hits = drafted[query], await self.retriever.search(query, self.k)
+        else:
+            node, hits = await both(self._remember(query), self.retriever.search(query, self.k))
+        found = tuple(hit.passage for hit in hits)
+        if not found:
+            return node
+        reader = self.reader or self.model
+        reply = await reader.generate(_asked(query, found), self.decoding(SHORT_STOPS))
+        read, confidence = _read(query, reply.text), _probability(generation_perplexity(reply))
+        if says_nothing(read):
+            return node
+        if node.source == "nothing":
+            verdict = "complete"
+        elif confidence > self.theta and not await self._same(query, node.answer, read):
+            verdict = "correct"
+        else:
+            verdict = "keep"
+        events.emit(events.Decided("verify", "reader", confidence, self.theta, verdict, query))
+        return node if verdict == "keep" else Solved(query, read, "passages", found, 1.0 - confidence)
+
+    async def _same(self, query: str, one: str, other: str) -> bool:
+        if normalized(one) == normalized(other):
+            return True
+        return self.judge and await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
+
+    # --- the chain -----------------------------------------------------------------------------------------------------
+
+    async def _conclude(self, question: Question, solved: list[Solved], yes_no: bool) -> tuple[str, str]:
+        """The final answer and its explanation, from the corrected chain."""
+        notes = await gather(*(self._stated(one) for one in solved))
+        task = SUMMARISE_YES_NO if yes_no else SUMMARISE
+        conclusion = await summarise(self.model, task, question, notes, self.decoding(CHAIN_STOPS), self.decoding(SHORT_STOPS))
+        return yes_or_no(conclusion.answer) if yes_no else conclusion.answer, conclusion.rationale
+
+    async def _stated(self, solved: Solved) -> str:
+        if solved.source == "nothing":
+            return note(solved)
+        author = self.reader or self.model if solved.source == "passages" else self.model
+        return await stated(author, solved, self.decoding(CHAIN_STOPS))
+
+
+def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
+    return ask(ANSWER_YES_NO if asks_yes_or_no(query) else ANSWER, Question("", query), passages)
+
+
+def _read(query: str, reply: str) -> str:
+    answer = short_answer(reply)
+    return yes_or_no(answer) if asks_yes_or_no(query) else answer
+
+
+def _probability(perplexity: float) -> float:
+    """Geometric mean of the token probabilities; 0 where there are none."""
+    return 0.0 if math.isinf(perplexity) else 1.0 / perplexity

@@ -1,0 +1,76 @@
+"""Self-consistency (Wang et al. 2022, arXiv 2203.11171): of many sampled chains of thought the majority decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.methods.answers import as_choice
+from gnothi.methods.chain import Conclusion, conclude
+from gnothi.methods.prompts import EQUIVALENT, ask, reasoning
+from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.protocols import LanguageModel
+from gnothi.signals.grouping import Groups
+from gnothi.signals.judge import says_yes
+from gnothi.types import Answer, Capabilities, Decoding, Generation, Prompt, Question
+
+
+@dataclass(frozen=True, slots=True)
+class SelfConsistency(GenerationSettings):
+    """Samples several chains of thought from memory and gives the answer that most of them come to."""
+
+    model: LanguageModel
+    paths: int = setting(40, "Chains of thought to sample.", at_least=1)
+    temperature: float = setting(0.7, "Temperature of the chains.", at_least=0.01)
+    top_k: int = setting(40, "Chains draw from this many likeliest tokens (0: all).", at_least=0)
+    top_p: float = setting(
+        1.0, "Chains draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+    )
+    equal: Literal["form", "meaning"] = setting(
+        "form", "Answers are one when they are spelt alike, or when the model says that they mean the same."
+    )
+    demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
+
+    name: ClassVar[str] = "self_consistency"
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities()
+
+    async def __call__(self, question: Question) -> Answer:
+        prompt = ask(reasoning(self.demonstrations), question)
+        decoding = Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, CHAIN_STOPS)
+        chains = [chain.text for chain in (await self.model.sample(prompt, self.paths, decoding)).generations]
+        conclusions = await self._conclude(prompt, chains)
+        answers = [as_choice(conclusions[chain].answer, question.choices) for chain in chains]
+        groups = await self._vote(question, answers)
+        # Ties go to the answer that was given first, whose chain stands for all that came to it.
+        winner = groups.largest
+        if winner is None:
+            return Answer("", conclusions[chains[0]].rationale)
+        chain = next(chain for chain, answer in zip(chains, answers, strict=True) if answer == winner.anchor)
+        return Answer(winner.anchor, conclusions[chain].rationale, uncertainty=1.0 - winner.size / self.paths)
+
+    async def _conclude(self, prompt: Prompt, chains: list[str]) -> dict[str, Conclusion]:
+        """What each chain comes to. The same words come to the same, and are asked to conclude once."""
+        different = list(dict.fromkeys(chains))
+        short = self.decoding(SHORT_STOPS)
+        found = await gather(*(conclude(self.model, prompt, Generation(chain), short) for chain in different))
+        return dict(zip(different, found, strict=True))
+
+    async def _vote(self, question: Question, answers: list[str]) -> Groups:
+        """The answers by form or meaning; those that say nothing have no vote, but count in the denominator."""
+        groups = Groups()
+
+        async def same(one: str, other: str) -> bool:
+            if self.equal == "form":
+                return False
+            return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))
+
+        for answer in answers:
+            await groups.add(answer, same)
+        counts = tuple((group.anchor, group.size) for group in sorted(groups.found, key=lambda group: -group.size))
+        events.emit(events.Grouped(question.text, counts, groups.unknown, self.paths))
+        return groups

@@ -1,0 +1,216 @@
+"""Self-RAG (Asai et al. 2024, arXiv 2310.11511): a model trained to write reflection tokens, whose probabilities steer it.
+
+[Retrieval] says whether to look something up; each passage is continued by itself, and [Relevant], [Fully supported] and
+[Utility:5] say how good the continuation is. One segment is the paper's short form, several with a beam its long form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.errors import MissingCapability
+from gnothi.filtering.evaluator import relevance
+from gnothi.methods.answers import as_choice, final_answer, short_answer
+from gnothi.methods.formats import require_task, speaks
+from gnothi.methods.prompts import USEFUL, ask, require_text
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.reflection_tokens import (
+    CONTINUE,
+    IRRELEVANT,
+    NO_RETRIEVAL,
+    RELEVANT,
+    RETRIEVAL,
+    STOPS,
+    SUPPORTS,
+    TOKENS,
+    UTILITIES,
+    paragraph,
+    share,
+    support,
+    utility,
+    without_tokens,
+)
+from gnothi.methods.settings import check_ranges, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Question, Task
+
+SELF_RAG = Task("self_rag", answer_label="")
+_THRESHOLD = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer as it grows: as the model wrote it, with its tokens; segment by segment as it is read; its score so far."""
+
+    written: str = ""
+    segments: tuple[str, ...] = ()
+    score: float = 0.0
+    evidence: tuple[Passage, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SelfRAG(ReaderSettings):
+    """Follows the reflection tokens of a model trained to write them: when to retrieve, and which continuation to trust."""
+
+    model: LanguageModel
+    retriever: Retriever
+    critic: Literal["auto", "tokens", "judgements"] = setting(
+        "auto",
+        "Reflection tokens as in the paper; or, for models with a format of their own, P(Yes) of 'know' and 'useful' in the "
+        "place of [Retrieval] and [Relevant] (auto: by the model).",
+    )
+    retrieve: Literal["adaptive", "always", "never"] = setting("adaptive", "When to retrieve.")
+    threshold: float | None = setting(
+        None,
+        "Retrieve when [Retrieval] is likelier than this (none: 0.2; for judgements as calibrated on the model).",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    k: int = setting(5, "Passages to retrieve, each continued by itself.", at_least=1)
+    relevance: float = setting(1.0, "Weight of [Relevant] in a continuation's score.", at_least=0.0)
+    support: float = setting(1.0, "Weight of [Fully supported] and, half, [Partially supported].", at_least=0.0)
+    utility: float = setting(0.5, "Weight of [Utility:1] to [Utility:5].", at_least=0.0)
+    segments: int = setting(1, "Segments an answer may have: 1 for short answers, 7 in the paper for long ones.", at_least=1)
+    beam: int = setting(2, "Drafts to keep after each segment.", at_least=1)
+
+    name: ClassVar[str] = "self_rag"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.critic == "tokens":
+            require_task(self.name, self.model, SELF_RAG, "Use --set critic=judgements (or auto), or another model.")
+
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities(logprobs=True, scoring=True) | self.answering_needs
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        if self.critic == "tokens" or (self.critic == "auto" and speaks(self.model, SELF_RAG)):
+            return await self._by_tokens(question)
+        return await self._by_judgements(question)
+
+    # --- reflection tokens ---------------------------------------------------------------------------------------------
+
+    async def _by_tokens(self, question: Question) -> Answer:
+        drafts = [Draft()]
+        for _ in range(self.segments):
+            grown = await gather(*(self._extend(question, draft) for draft in drafts if not draft.finished))
+            candidates = [*(draft for draft in drafts if draft.finished), *(draft for several in grown for draft in several)]
+            drafts = sorted(candidates, key=lambda draft: -draft.score)[: self.beam]
+            shown = tuple((_label(draft), " ".join(draft.segments), draft.score) for draft in drafts)
+            events.emit(events.Ranked("answer", shown))
+            if all(draft.finished for draft in drafts):
+                break
+        best = drafts[0]
+        text = " ".join(segment for segment in best.segments if segment)
+        answer = final_answer(text) or short_answer(text)
+        return Answer(as_choice(answer, question.choices), text, best.evidence, -best.score)
+
+    async def _extend(self, question: Question, draft: Draft) -> list[Draft]:
+        """The draft with one more segment, for each passage where something is to be looked up."""
+        passages: Sequence[Passage] = ()
+        if await self._wants_to_retrieve(question, draft):
+            query = " ".join([question.text, *draft.segments[-1:]])
+            passages = [scored.passage for scored in await self.retriever.search(query, self.k)]
+        if not passages:
+            return [await self._continue(question, draft, None)]
+        return await gather(*(self._continue(question, draft, passage) for passage in passages))
+
+    async def _wants_to_retrieve(self, question: Question, draft: Draft) -> bool:
+        likely = share(await self._probabilities(question, draft.written, (RETRIEVAL, NO_RETRIEVAL)))
+        return self._decide("retrieval_token", likely, _THRESHOLD if self.threshold is None else self.threshold)
+
+    async def _continue(self, question: Question, draft: Draft, passage: Passage | None) -> Draft:
+        """The next segment after a passage (or from memory), with the critique of it. The likeliest token is written."""
+        critique = 0.0
+        written = draft.written + (NO_RETRIEVAL if passage is None else paragraph(passage))
+        if passage is not None:
+            relevant = share(await self._probabilities(question, written, (RELEVANT, IRRELEVANT)))
+            written += RELEVANT if relevant >= 0.5 else IRRELEVANT
+            critique += self.relevance * relevant
+        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self._segment_decoding)
+        segment = without_tokens(reply.text)
+        written += segment
+        if passage is not None:
+            supported = await self._probabilities(question, written, SUPPORTS)
+            written += SUPPORTS[supported.index(max(supported))]
+            critique += self.support * support(supported)
+        ways_on = await self._probabilities(question, written, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
+        useful, going_on = ways_on[: len(UTILITIES)], ways_on[len(UTILITIES) :]
+        critique += self.utility * utility(useful)
+        evidence = draft.evidence if passage is None or passage in draft.evidence else (*draft.evidence, passage)
+        return Draft(
+            written,
+            (*draft.segments, segment),
+            draft.score + _fluency(reply) + critique,
+            evidence,
+            not segment or sum(useful) >= sum(going_on),
+        )
+
+    async def _probabilities(self, question: Question, written: str, tokens: Sequence[str]) -> list[float]:
+        """Of each token to come next. Raises MissingCapability for a model that has no such tokens."""
+        scores = await self.model.score(ask(SELF_RAG, question, so_far=written), tokens)
+        if any(one.text == RETRIEVAL and len(one.logprobs) > 1 for one in scores):
+            raise MissingCapability(
+                self.name,
+                self.model.name,
+                [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
+                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with --set model.renderer=instruction, "
+                "or --set critic=judgements.",
+            )
+        return [math.exp(one.logprob) for one in scores]
+
+    @property
+    def _segment_decoding(self) -> Decoding:
+        return Decoding(self.max_tokens, stop=STOPS)
+
+    # --- judgements in words -------------------------------------------------------------------------------------------
+
+    async def _by_judgements(self, question: Question) -> Answer:
+        """The same course with what the model can be asked: one segment, no critique of support and utility."""
+        passages: list[Passage] = []
+        if await self._says_it_does_not_know(question):
+            passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        if not passages:
+            return await self.read(self.model, question)
+        grades = await relevance(self.model, USEFUL, question.text, passages)
+        prompts = [self.reading(question, [passage]) for passage in passages]
+        measured = await gather(
+            *(self.make_signal(self.signal).measure(self.model, prompt, self.reply_decoding) for prompt in prompts)
+        )
+        scores = [_fluency(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        ranked = tuple((passages[place].id, measured[place].greedy.text.strip(), scores[place]) for place in order)
+        events.emit(events.Ranked("answer", ranked))
+        return await self.answer(self.model, prompts[order[0]], measured[order[0]])
+
+    async def _says_it_does_not_know(self, question: Question) -> bool:
+        yes, no = await self.model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
+        usual = self.model.thresholds.get("self_report", _THRESHOLD)
+        doubt = 1.0 - probability_of_yes(yes.logprob, no.logprob)
+        return self._decide("self_report", doubt, usual if self.threshold is None else self.threshold)
+
+    def _decide(self, signal: str, score: float, threshold: float) -> bool:
+        fired = self.retrieve == "always" or (self.retrieve == "adaptive" and score > threshold)
+        limit = threshold if self.retrieve == "adaptive" else None
+        events.emit(events.Decided("retrieve", signal, score, limit, "retrieve" if fired else "trust"))
+        return fired
+
+
+def _fluency(reply: Generation) -> float:
+    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said."""
+    perplexity = generation_perplexity(reply)
+    return 0.0 if math.isinf(perplexity) else 1.0 / perplexity
+
+
+def _label(draft: Draft) -> str:
+    return ", ".join(passage.id for passage in draft.evidence) or "memory"

@@ -1,0 +1,99 @@
+"""SlimPLM: a slim proxy decides (Tan et al. 2024, arXiv 2402.12052): a small model tries first, and says what to look for.
+
+Its heuristic answer is judged known or not. Known: the large model answers from memory. Not: the claims of the heuristic
+answer become queries beside the question, except for those that are known themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import ClassVar
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.answers import concludes
+from gnothi.methods.prompts import require_text
+from gnothi.methods.queries import least_likely_by_sentence
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals import registry as signals
+from gnothi.signals.registry import SignalName
+from gnothi.signals.threshold import Gate
+from gnothi.types import Answer, Capabilities, Generation, Passage, Question
+
+
+@dataclass(frozen=True, slots=True)
+class SlimPLM(ReaderSettings):
+    """A small model tries first: whether it knows decides whether to retrieve, and its claims are what to look for."""
+
+    model: LanguageModel
+    retriever: Retriever
+    proxy: LanguageModel | None = resource("Small model that tries first.")
+    judgement: SignalName = setting("self_report", "What tells whether the proxy knows.")
+    threshold: float | None = setting(
+        None, "Retrieve above this uncertainty (none: as calibrated on the proxy, else the signal's usual one)."
+    )
+    claims: bool = setting(True, "Search for the claims of the heuristic answer, too; false: for the question alone.")
+    certainty: float = setting(
+        0.9,
+        "A claim is known, and not searched for, when no token of it is less probable than this.",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    k: int = setting(5, "Passages to read, of all queries together.", at_least=1)
+
+    name: ClassVar[str] = "slimplm"
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self._threshold is None:
+            raise InvalidSetting(
+                f"setting 'threshold': got none, but signal {self.judgement!r} has no usual threshold. "
+                "Give one with --set threshold=..., chosen from the scores of earlier runs."
+            )
+        if self.proxy is not None and (lacking := self.proxy.capabilities.lacking(needs_of(self.judgement))):
+            raise MissingCapability(
+                self.name,
+                self.proxy.name,
+                lacking,
+                "Give another proxy with --set proxy=MODEL, or --set judgement=consistency.",
+            )
+
+    @property
+    def needs(self) -> Capabilities:
+        return self.answering_needs | (needs_of(self.judgement) if self.proxy is None else Capabilities())
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        prompt = self.reading(question)
+        gate = Gate(self.make_signal(self.judgement), self._threshold)
+        verdict = await gate(self.proxy or self.model, prompt, self.reply_decoding)
+        if not verdict.fired and self.proxy is None:
+            return await self.answer(self.model, prompt, verdict.measured)
+        if not verdict.fired:
+            return await self.read(self.model, question)
+        found = await self._search([question.text, *self._queries(verdict.measured.greedy)])
+        return await self.read(self.model, question, found)
+
+    def _queries(self, heuristic: Generation) -> list[str]:
+        """The claims of the heuristic answer that the proxy was not sure of."""
+        if not self.claims or not self.reason:
+            return []
+        claims = least_likely_by_sentence(heuristic)
+        return [claim for claim, certainty in claims if certainty < self.certainty and not concludes(claim)]
+
+    async def _search(self, queries: Sequence[str]) -> list[Passage]:
+        """What the queries find, taken in turns, each passage once."""
+        rankings = await gather(*(self.retriever.search(query, self.k) for query in dict.fromkeys(queries)))
+        merged = {one.passage.id: one.passage for places in zip_longest(*rankings) for one in places if one is not None}
+        return list(merged.values())[: self.k]
+
+    @property
+    def _threshold(self) -> float | None:
+        """As set, else as calibrated on the proxy, else the signal's usual one."""
+        if self.threshold is not None:
+            return self.threshold
+        return (self.proxy or self.model).thresholds.get(self.judgement, signals.find(self.judgement).default_threshold)

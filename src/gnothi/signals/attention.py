@@ -1,0 +1,66 @@
+"""What attention and entropy tell about a text that a model wrote: when it needs information, and which (DRAGIN, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gnothi.errors import InvalidInput
+from gnothi.protocols import Attentive, LanguageModel
+from gnothi.types import Attended, Prompt
+
+
+async def attend(model: LanguageModel, prompt: Prompt, continuation: str) -> Attended:
+    """Raises InvalidInput for a model that is not ``Attentive``."""
+    if not isinstance(model, Attentive):
+        raise InvalidInput(f"model {model.name!r} cannot say where it looks, expected one with the capability attentions.")
+    return await model.attend(prompt, continuation)
+
+
+def needs_for_information(attended: Attended, counts: Callable[[str], bool]) -> list[float]:
+    """RIND: for each token of the continuation its entropy, times the most that a later token looks at it, times 0 for a token
+    that ``counts`` says no of. The last token, which none follows, gets 0."""
+    count, start = len(attended.entropies), attended.prompt_tokens
+    scores = []
+    for place in range(count):
+        column = attended.attention[place + 1 :, start + place]
+        looked_at = float(column.max()) if len(column) else 0.0
+        scores.append(float(attended.entropies[place]) * looked_at * counts(attended.tokens[start + place]))
+    return scores
+
+
+def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Callable[[str], bool]) -> list[str]:
+    """QFS: of the last occurrence of ``given`` in the prompt and of the continuation before token ``row``, the ``n`` words
+    that this token looks at most, in the order of the text and without those that ``counts`` says no of.
+
+    White space may differ between ``given`` and the tokens. A word is looked at as much as the one of its tokens that is most.
+    """
+    end = attended.prompt_tokens + row
+    first = _beginning(attended.tokens[: attended.prompt_tokens], given)
+    words: list[tuple[str, float]] = []
+    open_ = False
+    for place in range(first, end):
+        text, weight = attended.tokens[place], float(attended.attention[row, place])
+        for number, piece in enumerate(text.split()):
+            if number == 0 and open_ and not text[0].isspace():
+                before, most = words[-1]
+                words[-1] = before + piece, max(most, weight)
+            else:
+                words.append((piece, weight))
+        open_ = bool(text) and not text[-1].isspace() and bool(words)
+    eligible = [place for place, (word, _) in enumerate(words) if counts(word)]
+    chosen = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
+    return [words[place][0] for place in chosen]
+
+
+def _beginning(tokens: Sequence[str], given: str) -> int:
+    """The token in which the last occurrence of ``given`` begins; past the end where there is none."""
+    owners = [place for place, token in enumerate(tokens) for letter in token if not letter.isspace()]
+    found = "".join("".join(tokens).split()).rfind("".join(given.split()))
+    return owners[found] if 0 <= found < len(owners) else len(tokens)
+
+
+def deepest(scores: Sequence[float]) -> float:
+    """The greatest need, 0 without any."""
+    return float(np.max(scores)) if len(scores) else 0.0

@@ -1,0 +1,118 @@
+"""What makes DRAGIN: entropy times attention triggers, the text is cut there, attention makes the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from gnothi import events, methods
+from gnothi.errors import MissingCapability
+from gnothi.models.fake import Reply, Scripted
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.signals.attention import needs_for_information, words_looked_at
+from gnothi.types import Answer, Attended, Capabilities, Passage, Prompt, Question
+
+QUESTION = Question("q", "Where was the painter of The Tide born?")
+TRUTH = Passage("truth", "Mira was born in Kestrel.")
+DRAFT = "The painter is Mira. Mira was born in Vesk."
+
+
+class Looking(Scripted):
+    """Drafts DRAFT, reads Kestrel. ``entropies`` by word; every word looks at the one before it and at ``at``."""
+
+    def __init__(self, entropies: Mapping[str, float], at: str = "Tide", sink: float = 0.0) -> None:
+        super().__init__(self._reply)
+        self.entropies, self.at, self.sink = entropies, at, sink
+
+    def _reply(self, prompt: Prompt) -> Reply:
+        if prompt.answer_so_far.endswith("is"):
+            return Reply(" Kestrel." if prompt.passages else " Vesk.")
+        if "Kestrel" in prompt.answer_so_far:
+            return Reply("So the answer is Kestrel.")
+        if prompt.passages:
+            return Reply("Kestrel. So the answer is Kestrel.")
+        return Reply(f"{DRAFT} So the answer is Vesk.")
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        before = ["Question:", *f" {prompt.question}".split(), "Answer:", *prompt.answer_so_far.split()]
+        words = continuation.split()
+        tokens = [f" {word}" for word in [*before, *words]]
+        attention = np.zeros((len(words), len(tokens)), np.float32)
+        for row in range(len(words)):
+            place = len(before) + row
+            attention[row, place - 1] += 0.6
+            attention[row, tokens.index(f" {self.at}")] += 0.3
+            attention[row, 0] += 0.1
+        entropies = np.array([self.entropies.get(word.strip("."), 0.01) for word in words], np.float32)
+        return Attended(tuple(tokens), entropies, attention)
+
+
+async def run(model: Scripted, **settings: object) -> tuple[Answer, list[str], list[events.Decided]]:
+    retriever = ScriptedRetriever([TRUTH])
+    with events.record() as recorded:
+        answer = await methods.create("dragin", {"model": model, "retriever": retriever}, settings)(QUESTION)
+    return answer, retriever.queries, [event for event in recorded if isinstance(event, events.Decided)]
+
+
+async def test_the_text_is_cut_before_the_token_and_goes_on_from_what_is_found() -> None:
+    model = Looking({"Vesk": 3.0})
+    answer, queries, decided = await run(model)
+    assert answer.text == "Kestrel"
+    assert answer.rationale == "The painter is Mira. Mira was born in Kestrel. So the answer is Kestrel."
+    assert answer.evidence == (TRUTH,)
+    assert len(queries) == 1
+    assert [(event.signal, event.verdict) for event in decided] == [("rind", "retrieve")] + [("rind", "trust")] * (
+        len(decided) - 1
+    )
+    assert decided[0].score == pytest.approx(1.8)
+    assert decided[0].subject == "Vesk."
+    (cut,) = [prompt.answer_so_far for prompt in model.prompts if prompt.passages][:1]
+    assert cut == "The painter is Mira. Mira was born in"
+
+
+async def test_the_query_is_what_the_token_looks_at_most_in_order() -> None:
+    assert (await run(Looking({"Vesk": 3.0}), top_n=1))[1] == ["Tide"]
+    _, (query,), _ = await run(Looking({"Vesk": 3.0}))
+    assert query == "painter Tide born painter Mira Mira born"  # no function words, no labels of the prompt
+
+
+async def test_entropy_alone_attention_alone_or_a_function_word_is_no_need() -> None:
+    assert (await run(Looking({})))[1] == []
+    assert (await run(Looking({"was": 9.0, "is": 9.0})))[1] == []
+    assert (await run(Looking({"Vesk": 3.0}), theta=2.0))[1] == []
+    assert (await run(Looking({})))[0].text == "Vesk"
+
+
+async def test_theta_may_be_calibrated() -> None:
+    model = Looking({"Vesk": 3.0})
+    model.thresholds = {"rind": 2.0}
+    assert (await run(model))[1] == []
+    assert (await run(model, theta=1.0))[1]
+
+
+def test_a_model_that_cannot_say_where_it_looks_is_refused() -> None:
+    blind = Scripted({}, name="blind", capabilities=Capabilities(logprobs=True, scoring=True))
+    with pytest.raises(MissingCapability, match=r"'dragin' needs attentions.*'blind'"):
+        methods.create("dragin", {"model": blind, "retriever": ScriptedRetriever([])}, {})
+
+
+def attended(tokens: list[str], attention: list[list[float]], entropies: list[float]) -> Attended:
+    return Attended(tuple(tokens), np.array(entropies, np.float32), np.array(attention, np.float32))
+
+
+def test_needs() -> None:
+    one = attended(["a", " b", " the", " c"], [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.6, 0.1]], [2.0, 3.0, 4.0])
+    assert one.prompt_tokens == 1
+    assert needs_for_information(one, lambda word: word != " the") == pytest.approx([1.0, 0.0, 0.0])
+    assert needs_for_information(one, lambda _: True) == pytest.approx([1.0, 1.8, 0.0])
+
+
+def test_words_of_several_tokens_count_once() -> None:
+    tokens = ["<s>", "Who", " pain", "ted", " it", "?", "\nAns", "wer:", " Mir", "a", " Tol"]
+    row = [0.3, 0.1, 0.05, 0.2, 0.1, 0, 0.02, 0.03, 0.2, 0, 0]
+    one = attended(tokens, [row] * 3, [1.0] * 3)
+    assert words_looked_at(one, 2, "Who painted it?", 2, lambda word: word != "it?") == ["painted", "Mira"]
+    assert words_looked_at(one, 2, "Who  painted it ?", 9, lambda _: True) == ["Who", "painted", "it?", "Answer:", "Mira"]
+    assert words_looked_at(one, 2, "absent", 9, lambda _: True) == ["Mira"]

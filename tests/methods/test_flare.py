@@ -1,0 +1,105 @@
+"""What makes FLARE: the draft looks ahead, an improbable token triggers a search, the sentence is written anew."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi import events, methods
+from gnothi.errors import MissingCapability
+from gnothi.methods.queries import certain_words, uncertain_spans
+from gnothi.models.fake import Reply, Scripted
+from gnothi.models.wrappers import Calibrated
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.types import Generation, Passage, Prompt, Question, Token
+
+QUESTION = Question("q", "Where was the painter Mira born?")
+TRUTH = Passage("truth", "Mira was born in Kestrel.")
+OTHER = Passage("other", "Mira is also a dish.")
+
+
+def script(probability: float) -> Scripted:
+    """Drafts "Vesk", of that probability; reads "Kestrel"."""
+
+    def reply(prompt: Prompt) -> Reply:
+        if prompt.task.name == "ask_for":
+            return Reply("Where was Mira born?")
+        if prompt.answer_so_far:
+            return Reply(f"So the answer is {'Kestrel' if 'Kestrel' in prompt.answer_so_far else 'Vesk'}.", (-0.001,))
+        if prompt.passages:
+            return Reply("Mira was born in Kestrel. And", (-0.001,))
+        return Reply("Mira was born in Vesk. And", (-0.001, -0.001, -0.001, -0.001, math.log(probability)))
+
+    return Scripted(reply)
+
+
+async def run(model: Scripted, **settings: object) -> tuple[str, list[str], list[events.Decided]]:
+    retriever = ScriptedRetriever([TRUTH, OTHER])
+    with events.record() as recorded:
+        answer = await methods.create("flare", {"model": model, "retriever": retriever}, settings)(QUESTION)
+    return answer.text, retriever.queries, [event for event in recorded if isinstance(event, events.Decided)]
+
+
+async def test_an_improbable_token_triggers_a_search_with_the_masked_draft() -> None:
+    answer, queries, decided = await run(script(0.3))
+    assert answer == "Kestrel"
+    assert queries == ["Mira was born in"]
+    assert [event.verdict for event in decided] == ["retrieve", "trust"]
+    assert (decided[0].score, decided[0].threshold) == pytest.approx((0.7, 0.2))
+
+
+async def test_between_beta_and_theta_the_word_stays_in_the_query() -> None:
+    _, queries, _ = await run(script(0.6))
+    assert queries == ["Mira was born in Vesk"]
+
+
+async def test_a_sure_draft_is_kept_without_a_search() -> None:
+    assert (await run(script(0.9)))[:2] == ("Vesk", [])
+    assert (await run(script(0.9), theta=0.95))[0] == "Kestrel"
+
+
+async def test_drafts_see_no_passages_and_rewritten_sentences_do() -> None:
+    model = script(0.3)
+    await run(model, k=1)
+    assert [(prompt.passages, prompt.answer_so_far) for prompt in model.prompts] == [
+        ((), ""),
+        ((TRUTH,), ""),
+        ((), "Mira was born in Kestrel."),
+    ]
+
+
+async def test_questions_about_what_was_improbable() -> None:
+    model = script(0.3)
+    answer, queries, _ = await run(model, query="questions")
+    assert (answer, queries) == ("Kestrel", ["Where was Mira born?"])
+    (asked,) = (prompt.question for prompt in model.prompts if prompt.task.name == "ask_for")
+    assert asked == 'Mira was born in Vesk. "Vesk"'
+
+
+async def test_searching_first() -> None:
+    model = script(0.9)
+    answer, queries, _ = await run(model, search_first=True)
+    assert (answer, queries) == ("Kestrel", [QUESTION.text])
+    assert all(prompt.passages == (TRUTH, OTHER) for prompt in model.prompts)
+
+
+def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() -> None:
+    lab = Calibrated(Scripted({}, name="lab"), {}, frozenset({"reason"}))
+    resources = {"model": lab, "retriever": ScriptedRetriever([])}
+    methods.create("flare", resources, {})
+    with pytest.raises(MissingCapability, match=r"'flare' needs the task 'ask_for', which model 'lab'.*query=masked"):
+        methods.create("flare", resources, {"query": "questions"})
+
+
+words = st.lists(st.tuples(st.from_regex(r"\A[a-z]{1,5}\Z"), st.floats(0.01, 1.0)), max_size=12)
+
+
+@given(words, st.floats(0.0, 1.0))
+def test_every_word_is_kept_or_in_a_span(drawn: list[tuple[str, float]], least: float) -> None:
+    tokens = tuple(Token(f" {word}", math.log(p)) for word, p in drawn)
+    draft = Generation("".join(token.text for token in tokens).strip(), tokens)
+    kept, spans = certain_words(draft, least).split(), " ".join(uncertain_spans(draft, least)).split()
+    assert sorted(kept + spans) == sorted(word for word, _ in drawn)

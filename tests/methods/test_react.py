@@ -1,0 +1,131 @@
+"""What makes ReAct: thoughts, actions on the index and observations in turns, up to an answer or a limit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi import methods
+from gnothi.errors import MissingCapability
+from gnothi.methods.browsing import Browser
+from gnothi.methods.react_format import NO_ACTION, Action, Turn, parse_turn, written
+from gnothi.models.fake import Scripted
+from gnothi.models.wrappers import Calibrated
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.types import Answer, Passage, Prompt, Question
+
+QUESTION = Question("q", "Where was the painter of The Tide born?")
+TIDE = Passage("tide", "The Tide is a picture. It hangs in Ulm. It was painted by Mira Tolven. It was sold twice.", "The Tide")
+MIRA = Passage("mira", "Mira Tolven was born in Kestrel.", "Mira Tolven")
+FILM = Passage("film", "The Tide is a film.", "The Tide (film)")
+
+
+async def run(*replies: str, **settings: object) -> tuple[Answer, list[Prompt], ScriptedRetriever]:
+    left = iter(replies)
+    model = Scripted(lambda _: next(left))
+    retriever = ScriptedRetriever({"The Tide": [FILM, TIDE], "Mira Tolven": [MIRA], "tide": [TIDE, FILM]})
+    answer = await methods.create("react", {"model": model, "retriever": retriever}, settings)(QUESTION)
+    return answer, model.prompts, retriever
+
+
+async def test_thoughts_actions_and_observations_in_turns() -> None:
+    answer, prompts, retriever = await run(
+        " I need the painter.\nAction 1: search[The Tide]\nObservation 1: made up",
+        " Who painted it?\nAction 2: lookup[painted]",
+        " Now Mira.\nAction 3: search[Mira Tolven]",
+        " Done.\nAction 4: finish[Kestrel]",
+        shown=2,
+    )
+    assert (answer.text, answer.evidence) == ("Kestrel", (TIDE, MIRA))
+    assert retriever.queries == ["The Tide", "Mira Tolven"]
+    assert prompts[-1].answer_so_far == (
+        "Thought 1: I need the painter.\nAction 1: search[The Tide]\n"
+        "Observation 1: The Tide: The Tide is a picture. It hangs in Ulm.\n"
+        "Thought 2: Who painted it?\nAction 2: lookup[painted]\nObservation 2: (1 of 1) It was painted by Mira Tolven.\n"
+        "Thought 3: Now Mira.\nAction 3: search[Mira Tolven]\nObservation 3: Mira Tolven: Mira Tolven was born in Kestrel.\n"
+        "Thought 4:"
+    )
+    assert answer.rationale.endswith("Action 4: finish[Kestrel]")
+    assert "made up" not in answer.rationale
+
+
+async def test_at_the_limit_the_answer_is_asked_for() -> None:
+    answer, prompts, _ = await run(*[" Again.\nAction: search[nothing]"] * 2, "Kestrel", max_steps=2)
+    assert answer.text == "Kestrel"
+    assert prompts[-1].answer_so_far.endswith("Thought 3: It is time to answer.\nAction 3: finish[")
+    assert "Nothing was found about nothing." in prompts[-1].answer_so_far
+
+
+async def test_what_is_no_action_is_said_to_be_none() -> None:
+    answer, prompts, _ = await run(" Hm, I wonder.", " Oh.\nAction 2: finish[Kestrel]")
+    assert answer.text == "Kestrel"
+    assert f"Thought 1: Hm, I wonder.\nObservation 1: {NO_ACTION}" in prompts[-1].answer_so_far
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("Thought 2: So.\nAction 2: search[The Tide]", ("So.", "search[The Tide]")),
+        (" So.\nAction: Search['The Tide']\nObservation: x", ("So.", "search[The Tide]")),
+        ("So. search[Tide [film] (1924)] and more", ("So.", "search[Tide [film] (1924)]")),
+        ("I could search (or look up) it.\nAction 1: finish(yes)", ("I could search (or look up) it.", "finish[yes]")),
+        ("I could search (or not).", ("I could search (or not).", "None")),
+        ("Action 3: Look up[born", ("", "lookup[born]")),
+        ("Action 3: dance[now]", ("", "None")),
+        ("finish[ ]", ("", "None")),
+        ("", ("", "None")),
+    ],
+)
+def test_turns_are_read_robustly(reply: str, expected: tuple[str, str]) -> None:
+    turn = parse_turn(reply)
+    assert (turn.thought, str(turn.action)) == expected
+
+
+plain = st.from_regex(r"\A[a-zA-Z0-9][a-zA-Z0-9 ,.'-]{0,20}[a-zA-Z0-9]\Z").map(lambda text: " ".join(text.split()))
+
+
+@given(plain, st.sampled_from(("search", "lookup", "finish")), plain, st.integers(1, 99))
+def test_what_is_written_is_read_again(thought: str, kind: str, argument: str, number: int) -> None:
+    turn = Turn(thought, Action(kind, argument))  # type: ignore[arg-type]
+    assert parse_turn(written(number, turn, "seen")) == turn
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_read(text: str) -> None:
+    action = parse_turn(text).action
+    assert action is None or action.argument
+
+
+async def test_browsing() -> None:
+    browser = Browser(ScriptedRetriever({"Tides": [FILM, TIDE], "the tide!": [FILM, TIDE]}), 5, 1, "en")
+    assert browser.lookup("It") == "No page is open. Search first."
+    assert await browser.search("Tides") == "The Tide (film): The Tide is a film. See also: The Tide."
+    assert (
+        await browser.search("the tide!") == "The Tide: The Tide is a picture."
+    )  # the page of that name, though not the first
+    assert [browser.lookup("it ") for _ in range(4)] == [
+        "(1 of 3) It hangs in Ulm.",
+        "(2 of 3) It was painted by Mira Tolven.",
+        "(3 of 3) It was sold twice.",
+        "No more results.",
+    ]
+    assert browser.lookup("Odile") == "The page does not hold Odile."
+    assert browser.lookup("it ").startswith("(1 of 3)")
+    assert browser.seen == (FILM, TIDE)
+
+
+async def test_a_model_with_a_format_of_its_own_acts_by_sentences() -> None:
+    def reply(prompt: Prompt) -> str:
+        if prompt.answer_so_far:
+            return "So the answer is Kestrel. And"
+        return f"Mira was born in {'Kestrel' if prompt.passages else 'Vesk'}. And"
+
+    model, retriever = Scripted(reply), ScriptedRetriever([MIRA, TIDE])
+    lab = Calibrated(model, {}, frozenset({"reason"}))
+    answer = await methods.create("react", {"model": lab, "retriever": retriever}, {})(QUESTION)
+    assert (answer.text, answer.evidence) == ("Kestrel", (MIRA,))
+    assert answer.rationale == "Mira was born in Kestrel. So the answer is Kestrel."
+    assert retriever.queries == ["Mira born Vesk"]
+    with pytest.raises(MissingCapability, match=r"the task 'react'.*form=sentences"):
+        methods.create("react", {"model": lab, "retriever": retriever}, {"form": "actions"})

@@ -1,0 +1,89 @@
+"""What makes SlimPLM: a small model tries first; its judgement gates, its claims are the queries, the large model answers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gnothi import methods
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.queries import least_likely_by_sentence
+from gnothi.models.fake import Reply, Scripted
+from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question, Token
+
+QUESTION = Question("q", "Where was the painter of The Tide born?")
+SURE, UNSURE = "Mira painted The Tide.", "Mira was born in Vesk."
+BORN, TIDE, OTHER = Passage("born", "Mira was born in Kestrel."), Passage("tide", "Mira painted it."), Passage("o", "Other.")
+LOW = math.log(0.2)
+
+
+def proxy(knows: float) -> Scripted:
+    numbers = (-0.01,) * 8 + (LOW, LOW, -0.01)
+    return Scripted(
+        lambda _: Reply(f"{SURE} {UNSURE} So the answer is Vesk.", numbers),
+        name="slim",
+        scorer=lambda _, reply: math.log(knows if reply == "Yes" else 1 - knows),
+    )
+
+
+def large() -> Scripted:
+    def reply(prompt: Prompt) -> str:
+        return f"So the answer is {'Kestrel' if BORN in prompt.passages else 'Ulm'}."
+
+    return Scripted(reply, name="large", capabilities=Capabilities())
+
+
+async def run(model: Scripted, slim: Scripted | None, **settings: object) -> tuple[Answer, list[str]]:
+    retriever = ScriptedRetriever({QUESTION.text: [OTHER, TIDE], UNSURE: [BORN, OTHER], SURE: [TIDE]})
+    resources = {"model": model, "retriever": retriever, "proxy": slim}
+    return await methods.create("slimplm", resources, settings)(QUESTION), retriever.queries
+
+
+async def test_what_the_proxy_knows_the_large_model_answers_from_memory() -> None:
+    model = large()
+    answer, queries = await run(model, proxy(0.9))
+    assert (answer.text, queries) == ("Ulm", [])
+    assert [prompt.passages for prompt in model.prompts] == [()]
+
+
+async def test_unsure_claims_become_queries() -> None:
+    model, slim = large(), proxy(0.1)
+    answer, queries = await run(model, slim)
+    assert queries == [QUESTION.text, UNSURE]
+    assert answer.text == "Kestrel"
+    assert answer.evidence == (OTHER, BORN, TIDE)  # in turns
+    assert len(model.prompts) == 1
+
+
+async def test_queries_by_setting() -> None:
+    assert (await run(large(), proxy(0.1), claims=False))[1] == [QUESTION.text]
+    assert (await run(large(), proxy(0.1), certainty=1.0))[1] == [QUESTION.text, SURE, UNSURE]
+    assert (await run(large(), proxy(0.1), k=2))[0].evidence == (OTHER, BORN)
+
+
+async def test_without_a_proxy_the_model_is_its_own_and_answers_once() -> None:
+    model = proxy(0.9)
+    answer, queries = await run(model, None)
+    assert (answer.text, queries) == ("Vesk", [])
+    assert [prompt.task.name for prompt in model.prompts] == ["reason", "know"]
+
+
+def test_what_is_refused() -> None:
+    resources = {"model": proxy(0.5), "retriever": ScriptedRetriever([]), "proxy": large()}
+    with pytest.raises(MissingCapability, match=r"needs scoring, which model 'large'.*--set proxy=MODEL"):
+        methods.create("slimplm", resources, {})
+    with pytest.raises(MissingCapability, match=r"Give a model that does as --set proxy=MODEL"):
+        methods.create("slimplm", resources | {"model": large(), "proxy": None}, {})
+    with pytest.raises(InvalidSetting, match=r"energy.*no usual threshold"):
+        methods.create("slimplm", resources | {"proxy": None}, {"judgement": "energy"})
+
+
+def test_sentences_with_their_least_likely_token() -> None:
+    words = ["It", " is", " so.", " J.", " R.", " came.", "\nAnd", " went"]
+    draft = Generation("".join(words), tuple(Token(word, -float(number)) for number, word in enumerate(words)))
+    found = least_likely_by_sentence(draft)
+    assert [sentence for sentence, _ in found] == ["It is so.", "J. R. came.", "And went"]
+    assert [-math.log(p) for _, p in found] == pytest.approx([2, 5, 7])
+    assert least_likely_by_sentence(Generation("Black box.")) == [("Black box.", 0.0)]

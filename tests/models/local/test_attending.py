@@ -1,0 +1,75 @@
+"""Attentions of a tiny model, against what the library gives when asked directly, and without harm to the engine."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gnothi.errors import PromptTooLong, UsageError  # noqa: E402
+from gnothi.models import ModelSettings  # noqa: E402
+from gnothi.models.batched import Batched  # noqa: E402
+from gnothi.models.fake import Scripted  # noqa: E402
+from gnothi.models.rendering import Tagged  # noqa: E402
+from gnothi.models.transformers import TransformersBackend  # noqa: E402
+from gnothi.models.wrappers import Traced, Wrapper  # noqa: E402
+from gnothi.protocols import Attentive  # noqa: E402
+from gnothi.types import Capabilities, Decoding, Prompt, Task  # noqa: E402
+from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
+
+PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
+DRAFT = "the w3 of w4 is w5 ."
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+async def test_against_the_library(architecture: str) -> None:
+    tokenizer = build_tokenizer()
+    backend = TransformersBackend(build_model(architecture), tokenizer, Tagged(), name="tiny", settings=ModelSettings())
+    model = Traced(Batched(backend))
+    assert isinstance(model, Attentive)
+    try:
+        decoding = Decoding(max_tokens=6)
+        before = await model.generate(PROMPT, decoding)
+        attended = await model.attend(PROMPT, DRAFT)
+        after = await model.generate(PROMPT, decoding)
+        assert before == after
+        scored = (await model.score(PROMPT, [DRAFT]))[0]
+    finally:
+        await model.aclose()
+    text = f"<question> {PROMPT.question} <reason> {DRAFT}"
+    ids = tokenizer(text)["input_ids"]
+    plain = build_model(architecture)
+    plain.set_attn_implementation("eager")
+    with torch.no_grad():
+        read = plain(input_ids=torch.tensor([ids]), output_attentions=True)
+    count = len(DRAFT.split())
+    assert len(attended.entropies) == count == len(scored.logprobs)
+    assert attended.prompt_tokens == len(ids) - count
+    wanted = read.attentions[-1][0].mean(dim=0)[-count:].numpy()
+    assert attended.attention == pytest.approx(wanted, abs=1e-5)
+    assert attended.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    chances = torch.distributions.Categorical(logits=read.logits[0, -count - 1 : -1].float())
+    assert attended.entropies == pytest.approx(chances.entropy().numpy(), abs=1e-4)
+    assert "".join(attended.tokens).split() == [*PROMPT.question.split(), *DRAFT.split()]
+
+
+async def test_what_is_refused() -> None:
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    model = Batched(backend)
+    with pytest.raises(PromptTooLong):
+        await model.attend(PROMPT, "w1 " * 300)
+    backend.capabilities = Capabilities()
+    with pytest.raises(UsageError, match="'tiny' was asked for attentions"):
+        await model.attend(PROMPT, DRAFT)
+    await model.aclose()
+
+
+async def test_a_wrapped_model_that_cannot() -> None:
+    class Blind:
+        name = "blind"
+
+    with pytest.raises(UsageError, match="'blind' was asked for attentions"):
+        await Wrapper(Blind()).attend(PROMPT, DRAFT)  # type: ignore[arg-type]
+    assert (await Wrapper(Scripted({PROMPT.question: DRAFT})).attend(PROMPT, DRAFT)).entropies.tolist() == pytest.approx(
+        [0.1] * 7
+    )
