@@ -17,7 +17,8 @@ class Scores:
     """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
     recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
 
-    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong."""
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the run's method that measured it
+    (empty for a file)."""
 
     name: str
     values: Floats
@@ -25,6 +26,7 @@ class Scores:
     known: Mask
     truth: str
     sign: int = 1
+    method: str = ""
 
     def recorded(self, value: float) -> float | None:
         """A threshold in the units and direction of what was recorded; None for one that retrieves for all."""
@@ -36,7 +38,8 @@ class Replay:
     """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
-    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key."""
+    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids, where
+    the record has some."""
 
     source: str
     dataset: str
@@ -49,6 +52,7 @@ class Replay:
     searches: Mapping[str, float] = field(default_factory=dict)
     alarms: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
