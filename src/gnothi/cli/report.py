@@ -17,6 +17,8 @@ import click
     metavar="FOLDER",
     help="Write all numbers as CSV files.",
 )
+@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: direct or cot]")
+@click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
 @click.option(
     "--price",
     "given",
@@ -35,7 +37,14 @@ import click
     "--json", "as_json", is_flag=True, help="Print all numbers as one JSON document, a list with one object per data set."
 )
 def report(
-    runs: tuple[Path, ...], html: Path | None, folder: Path | None, given: tuple[str, ...], file: Path | None, as_json: bool
+    runs: tuple[Path, ...],
+    html: Path | None,
+    folder: Path | None,
+    never: str | None,
+    always: str | None,
+    given: tuple[str, ...],
+    file: Path | None,
+    as_json: bool,
 ) -> None:
     """Show one or several RUNs of `gnothi eval`, finished or not.
 
@@ -54,10 +63,10 @@ def report(
     prices = read_prices(file, given)
     sections = load_runs(runs)
     written: list[str] = []
-    if as_json or html or folder or prices:
+    if as_json or html or folder or prices or never or always:
         from gnothi.evaluation.document import document
 
-        documents = [document(section, prices) for section in sections]
+        documents = [document(section, prices, never, always) for section in sections]
         if html is not None:
             from gnothi.evaluation.report import write_report
 

@@ -166,8 +166,8 @@ def show_costs(console: Console, document: Mapping[str, Any]) -> None:
         spread = f" [{amount(money['interval'][0])}, {amount(money['interval'][1])}]" if money["interval"] else ""
         paragraph(
             console,
-            f"{one['method']}: cost {amount(money['total'])}{currency}, {amount(money['per_thousand'])}{spread} for 1,000 questions, "
-            f"{amount(money['per_right'])} for each right answer",
+            f"{one['method']}: cost {amount(money['total'])}{currency}, {amount(money['per_thousand'])}{spread} for 1,000 "
+            f"questions, {amount(money['per_right'])} for each right answer",
         )
 
 

@@ -22,15 +22,18 @@ from gnothi.evaluation.summary import group, summarise
 ByMethod = Mapping[str, Sequence[Row]]
 
 
-def document(section: Section, prices: Prices | None = None) -> dict[str, Any]:
+def document(
+    section: Section, prices: Prices | None = None, never: str | None = None, always: str | None = None
+) -> dict[str, Any]:
     """The summary of ``gnothi eval --json`` and beside it:
 
     ``gates``: what ``gnothi gates`` says of the rows, with ``points``, the methods on the same questions; None where never or
     always is missing, with the reason in ``no_gates``. ``selective`` and ``reliability`` per method, ``costs`` per method,
-    ``prices``, ``runs`` and how many answers are ``missing``."""
+    ``prices``, ``runs`` and how many answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
+    between. Raises UnknownName for one that is not there."""
     by_method = group(section.rows)
     summary = summarise(section.rows, section.dataset)
-    replayed, reason = _gates(section, by_method)
+    replayed, reason = _gates(section, by_method, never, always)
     found = {
         **summary,
         "runs": [path.name for path in section.runs],
@@ -46,10 +49,12 @@ def document(section: Section, prices: Prices | None = None) -> dict[str, Any]:
     return dict(_plain(found))
 
 
-def _gates(section: Section, by_method: ByMethod) -> tuple[dict[str, Any] | None, str | None]:
+def _gates(
+    section: Section, by_method: ByMethod, never: str | None, always: str | None
+) -> tuple[dict[str, Any] | None, str | None]:
     what = "the report" if len(section.runs) > 1 else "the run"
     try:
-        replay = replay_methods(by_method, section.trusting, what, "", section.dataset)
+        replay = replay_methods(by_method, section.trusting, what, "", section.dataset, never=never, always=always)
     except InvalidInput as error:
         return None, str(error)
     found = gates.document(replay)

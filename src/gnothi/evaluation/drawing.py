@@ -21,7 +21,7 @@ SERIES = tuple(f"#0000{number:02x}" for number in range(0xA1, 0xA9))
 """Stand-ins for ``--series-1`` to ``--series-8``."""
 MARKERS = "osD^vPX*"
 WIDTH, HEIGHT = 4.8, 3.3  # inches; small, so that letters stay readable where a phone shrinks the drawing
-_ROW = 0.19  # inches that a line of the legend takes
+_ROW = 0.2  # inches that a line of the legend takes
 
 
 class Picture(NamedTuple):
@@ -50,7 +50,7 @@ def draw(
         "svg.hashsalt": name,
         "text.parse_math": False,
         "font.family": "sans-serif",
-        "font.size": 9,
+        "font.size": 10,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "legend.frameon": False,
@@ -61,7 +61,7 @@ def draw(
         figure = Figure(figsize=(WIDTH, height + _ROW * lines), layout="constrained")
         paint(figure.subplots())
         if legend:
-            figure.legend(loc="outside lower center", ncols=columns, fontsize=8.5, handlelength=1.6, columnspacing=1.2)
+            figure.legend(loc="outside lower center", ncols=columns, fontsize=9, handlelength=1.6, columnspacing=1)
         content = io.StringIO()
         figure.savefig(content, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     return _for_page(content.getvalue(), name, label)

@@ -99,8 +99,8 @@ def frontier(section: str, document: Document) -> Picture | None:
     return Picture(
         "Accuracy against retrieval rate",
         f"Further up is better, further left cheaper. Lines: {gates['names']['never']} below a threshold of the signal and "
-        f"{gates['names']['always']} above it, for every threshold. Crosses: the threshold chosen on other questions than it is "
-        "judged on. Points: the methods as they ran, which may do more than choose between these two.",
+        f"{gates['names']['always']} above it, for every threshold. Crosses: the threshold chosen on other questions than it "
+        "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
         svg,
         ("", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
         rows,
@@ -144,7 +144,7 @@ def search_errors(section: str, document: Document) -> Picture | None:
         ):
             values = [search[label]["share"] for _, search in shown]
             bars = axes.barh(places, [sign * value for value in values], color=colour, alpha=0.85, height=0.6, label=said)
-            axes.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize=8)
+            axes.bar_label(bars, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=8)
         axes.axvline(0, color=INK, lw=0.8)
         reach = max(0.1, *(search[label]["share"] for _, search in shown for label in ("over_search", "under_search"))) * 1.25
         axes.set(xlabel="share of all questions", xlim=(-reach, reach), yticks=range(len(shown)))
@@ -159,7 +159,8 @@ def search_errors(section: str, document: Document) -> Picture | None:
     ]
     return Picture(
         "Searched too much, searched too little",
-        f"To the right: searched although {closed}, which never searches, was right. To the left: did not search although it was wrong.",
+        f"To the right: searched although {closed}, which never searches, was right. To the left: did not search although it "
+        "was wrong.",
         draw(
             f"{section}-search",
             "Over-search and under-search. " + "; ".join(f"{row[0]}: over {row[1]}, under {row[2]}" for row in rows),
@@ -196,8 +197,8 @@ def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, ga
     counts = [np.histogram(groups[flag], edges)[0].tolist() for flag in (False, True)]
     return Picture(
         f"What {name} measures where the model knows and where not",
-        f"AUROC {share(gate['auroc'])} {interval(gate['interval'])}: chance that a question of the second kind scores above one of "
-        "the first. The less the two overlap, the better a threshold can do.",
+        f"AUROC {share(gate['auroc'])} {interval(gate['interval'])}: chance that a question of the second kind scores above "
+        "one of the first. The less the two overlap, the better a threshold can do.",
         draw(f"{section}-distribution-{identifier(name)}", text, paint, 2 + len(gate["thresholds"])),
         ("score from", "to", "right", "wrong"),
         [

@@ -38,8 +38,8 @@ class Replay:
     """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
-    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids, where
-    the record has some."""
+    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
+    where the record has some."""
 
     source: str
     dataset: str

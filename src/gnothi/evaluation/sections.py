@@ -62,7 +62,7 @@ def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Secti
 
 
 def _name(method: str, path: Path, taken: dict[str, Path]) -> str:
-    """``method``; where another run has one of that name, with the folder's name, and where that is taken with its whole path."""
+    """``method``; where another run has one of that name, with the folder's name; where that is taken, with its path."""
     for name in (method, f"{method} ({path.name})", f"{method} ({path})"):
         if name not in taken:
             taken[name] = path
