@@ -102,7 +102,7 @@ def paired_tests(by_method: ByMethod) -> list[dict[str, Any]]:
                 }
             )
     for metric in METRICS:
-        family = [test for test in found if test["metric"] == metric]
-        for test, corrected in zip(family, holm([test["p"] for test in family]).tolist(), strict=True):
-            test["p_holm"] = corrected
+        family = [one for one in found if one["metric"] == metric]
+        for one, corrected in zip(family, holm([one["p"] for one in family]).tolist(), strict=True):
+            one["p_holm"] = corrected
     return found

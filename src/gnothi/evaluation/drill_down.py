@@ -37,7 +37,7 @@ def questions(section: Section, limit: int, room: int) -> list[dict[str, Any]]:
     events = _events(chosen, section)
     views = []
     for question, rows in chosen.items():
-        answers = []
+        answers: list[dict[str, Any]] = []
         for row in rows:
             shown: list[Step] | None = steps(events.get(row.key, []))
             room -= sum(len(line) for step in shown or () for line in (step.title, *step.lines))

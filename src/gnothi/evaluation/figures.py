@@ -323,7 +323,7 @@ def _cost_picture(
     name: str,
     title: str,
     axis: str,
-    costs: Mapping[str, tuple[float | None, Sequence[float] | None]],
+    costs: Mapping[str, tuple[Any, Sequence[float] | None]],
 ) -> Picture | None:
     shown = [method for method in document["methods"] if method["em"] is not None and costs[method["method"]][0] is not None]
     if not shown:
