@@ -40,6 +40,7 @@ def test_all_are_listed() -> None:
         "keqa",
         "black_box",
         "skill_rag",
+        "guarantee",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed

@@ -79,7 +79,8 @@ def gnothi_json(gnothi: Callable[..., tuple[int, str, str]]) -> Callable[..., An
 
     def run(*arguments: str) -> Any:
         code, out, err = gnothi(*arguments, "--json")
-        assert (code, err) == (0, "")
+        assert code == 0, err
+        assert all(line.startswith("warning: ") for line in err.splitlines()), err
         return json.loads(out)
 
     return run

@@ -55,6 +55,19 @@ def test_the_same_command_again_asks_nothing(scripted: Scripted, gnothi_json: Ca
 
 
 @pytest.mark.usefixtures("scripted")
+def test_a_gate_that_decides_nothing_is_reported_on_stderr_beside_json(gnothi: Run, tmp_path: Path) -> None:
+    arguments = ("eval", "lab:one_hop", "--method", "seakr", "--limit", "24", "--set", "threshold=99")
+    code, out, err = gnothi(*arguments, "--out", str(tmp_path / "run"), "--json")
+    assert code == 0
+    (method,) = json.loads(out)
+    (warning,) = method["warnings"]
+    assert err == f"warning: seakr: {warning}\n"
+    for said in ("(almost) never fires. The scores lie between", ", none above it.", "gnothi calibrate DATASET --method seakr"):
+        assert said in warning
+    assert "(almost) never fires" in " ".join(gnothi("report", str(tmp_path / "run"))[1].split())
+
+
+@pytest.mark.usefixtures("scripted")
 def test_other_settings_are_refused(gnothi: Run, tmp_path: Path) -> None:
     arguments = ("eval", "lab", "--method", "seakr", "--limit", "3", "--out", str(tmp_path / "run"))
     assert gnothi(*arguments, "--set", "threshold=-5")[0] == 0

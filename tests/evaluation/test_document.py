@@ -185,8 +185,8 @@ def test_ends_can_be_named(tmp_path: Path) -> None:
         )
     ]
     (section,) = load_runs([make_run(tmp_path / "run", rows)])
-    assert document(section)["gates"]["names"] == {"never": "direct", "always": "rag"}
-    assert document(section, never="cot")["gates"]["names"] == {"never": "cot", "always": "rag"}
+    assert document(section)["gates"]["names"] == {"never": "cot", "always": "rag"}
+    assert document(section, never="direct")["gates"]["names"] == {"never": "direct", "always": "rag"}
     with pytest.raises(UnknownName, match="cott"):
         document(section, never="cott")
 

@@ -15,6 +15,7 @@ from gnothi.evaluation.statistics import (
     auroc_interval,
     crossfit_probabilities,
     ece,
+    ece_interval,
     holm,
     mean,
     mean_interval,
@@ -198,6 +199,28 @@ def test_crossfitting_needs_enough_of_both() -> None:
     assert with_infinities is not None
     assert with_infinities.min() == 0
     assert with_infinities.max() == 1
+
+
+def test_the_interval_of_the_calibration_error_covers_what_was_drawn() -> None:
+    covered = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        predicted = random.choice([0.15, 0.55, 0.85], 400)
+        happened = random.random(400) < predicted + 0.1  # off by 0.1 in every bin
+        interval = ece_interval(predicted, happened, resamples=500)
+        assert interval is not None
+        covered += interval.low <= 0.1 <= interval.high
+    assert covered >= 34
+
+
+def test_each_resample_of_the_calibration_error_is_the_error_of_the_drawn_questions() -> None:
+    predicted, happened = [0.2, 0.2, 0.7, 0.7], [0, 1, 1, 1]
+    interval = ece_interval(predicted, happened, resamples=2000)
+    assert ece(predicted, happened) == pytest.approx(0.3)
+    # At best both bins' errors vanish or shrink (|.2 - 0| = .2 if only the first is drawn), at worst the second alone: .8.
+    assert interval is not None
+    assert 0 <= interval.low <= 0.3 <= interval.high <= 0.6
+    assert ece_interval([0.5], [1]) is None
 
 
 # --- many tests ----------------------------------------------------------------------------------------------------

@@ -123,22 +123,29 @@ def calibrate(
     goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
     """
     from gnothi.cli import calibration_table, terminal
+    from gnothi.cli.resources import model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
 
     settings = options.read(config, overrides, cache)
-    given_model = model if ctx.get_parameter_source("model") is not click.core.ParameterSource.DEFAULT else None
+    given_model, given_method = (
+        value if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT else None
+        for name, value in (("model", model), ("method", method))
+    )
     replayed = _replay(dataset, metric, never, always)
     if replayed is not None:
-        source = _from_replay(replayed, method, signal, given_model or "")
+        source = _from_replay(replayed, given_method, signal, given_model or "")
     else:
         weigh = price is not None or target_error is None
         live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
-        budget = options.budget([model], max_cost, max_tokens)
-        from gnothi.models.remote.budget import spending
-
+        models = model_specs(model, [method], settings)
+        budget = options.budget(models, max_cost, max_tokens)
         with spending(budget):
             source = live.ask(out.with_name(out.name + ".runs"), weigh)
+        if any(map(is_remote, models)):
+            click.echo(f"charged: {budget.describe()}", err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
     made = _calibration(source, chosen)
     calibration_file.write(made, out)
@@ -193,27 +200,30 @@ def _replay(dataset: str, metric: str | None, never: str | None, always: str | N
     return None
 
 
-def _from_replay(replay: Replay, method: str, signal: str | None, model: str) -> Source:
+def _from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
+    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
     from gnothi.evaluation.calibrating import Sample
 
     found = {one.name: one for one in replay.signals}
-    if signal is not None and signal not in found:
-        raise UnknownName(f"signal of {replay.source}", signal, found)
-    own = [name for name in found if name.startswith(f"{method}: ")]
-    name = signal or (own[0] if own else next(iter(found), None))
-    if name is None:
+    if not found:
         raise InvalidInput(
             f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
         )
-    if signal is None and len(found) > 1 and not own:
-        raise InvalidSetting(f"--signal: got none, expected one of those that {replay.source} holds: {', '.join(found)}.")
-    scores = found[name]
-    by_run = bool(replay.settings)
-    prefix = f"method.{method}."
+    if signal is not None and signal not in found:
+        raise UnknownName(f"signal of {replay.source}", signal, found)
+    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    if method is not None and methods and method not in methods:
+        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
+    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
+    if len(fitting) != 1:
+        flag, names = ("--method", methods) if methods else ("--signal", found)
+        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
+    (scores,) = fitting
+    prefix = f"method.{scores.method}."
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
-        method=method if by_run else None,
-        signal=name.rpartition(": ")[2],
+        method=scores.method or None,
+        signal=scores.name.rpartition(": ")[2],
         dataset=replay.dataset,
         metric=replay.metric,
         model=model or str(replay.settings.get("model.name", "")),

@@ -156,11 +156,11 @@ def evaluate(
         folder.write_summary(summary)
     if as_json:
         terminal.print_json(summary["methods"])
+        for warning in summary["warnings"]:
+            click.echo(f"warning: {warning}", err=True)
     else:
-        summary_table.show(terminal.console(), summary | {"warnings": []})
+        summary_table.show(terminal.console(), summary)
         click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
-    for warning in summary["warnings"]:
-        summary_table.paragraph(terminal.console(stderr=True), f"warning: {warning}", style="yellow")
     if any(map(is_remote, models)):
         click.echo(f"charged: {budget.describe()}", err=as_json)
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--price", default=0.0, show_default=True, help="What a retrieval costs, as a share of right answers, where one is chosen."
 )
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: contained for files, em for runs]")
-@click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; direct or cot]")
+@click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; cot or direct]")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: one_retrieval; rag]")
 @click.option(
     "--surer",

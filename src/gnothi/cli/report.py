@@ -17,7 +17,7 @@ import click
     metavar="FOLDER",
     help="Write all numbers as CSV files.",
 )
-@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: direct or cot]")
+@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: cot or direct]")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
 @click.option(
     "--price",

@@ -102,7 +102,7 @@ def paired_tests(by_method: ByMethod) -> list[dict[str, Any]]:
                 }
             )
     for metric in METRICS:
-        family = [one for one in found if one["metric"] == metric]
-        for one, corrected in zip(family, holm([one["p"] for one in family]).tolist(), strict=True):
-            one["p_holm"] = corrected
+        family = [entry for entry in found if entry["metric"] == metric]
+        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
+            entry["p_holm"] = corrected
     return found

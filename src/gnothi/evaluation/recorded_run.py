@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, UnknownName
-from gnothi.evaluation.comparison import never_of, scored
-from gnothi.evaluation.gate import ALWAYS, degenerate, gate_summary, question_scores, truth
+from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK, degenerate, gate_summary, question_scores, truth
 from gnothi.evaluation.journal import read_config
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.replay import Replay, Scores
@@ -24,7 +24,7 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     """Scores of every method with a gate, on the questions that it, never and always all answered.
 
     A method whose threshold was infinite never searched: its own answers say where it is wrong from memory, and stand for never
-    unless the run holds ``direct`` or ``cot``. Raises InvalidInput or UnknownName."""
+    unless the run holds ``cot`` or ``direct``. Raises InvalidInput or UnknownName."""
     config, by_method = read_config(path), _by_method(read_rows(path))
     trusting = [name for name in by_method if trusts_all(config, name)]
     name = str(config.get("dataset.name", path.name))
@@ -50,8 +50,12 @@ def replay_methods(
         if given is not None and given not in by_method:
             raise UnknownName(f"method of {what}", given, by_method)
     scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, name in trusting))}
-    closed = next((name for name in scores if name in trusting), None)
-    without, with_ = never or never_of(by_method) or closed, always or (ALWAYS if ALWAYS in by_method else None)
+    # cot before direct, as where AUROC is measured: methods with gates reason.
+    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if name in trusting))
+    without, with_ = (
+        never or next((name for name in closed if name in by_method), None),
+        always or (ALWAYS if ALWAYS in by_method else None),
+    )
     if without is None or with_ is None:
         raise InvalidInput(_lacking(what, by_method, without))
     ends = {name: scored(by_method[name]) for name in (without, with_)}
@@ -121,7 +125,8 @@ def _signals(
             source = name
         values = np.array([own[question] for question in questions])
         missed = np.array([wrong.get(question, False) for question in questions])
-        found.append(Scores(label, values, missed, np.array([question in wrong for question in questions]), source, 1, name))
+        known = np.array([question in wrong for question in questions])
+        found.append(Scores(label, values, missed, known, source, method=name))
     return found
 
 

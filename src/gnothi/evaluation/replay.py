@@ -17,8 +17,7 @@ class Scores:
     """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
     recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
 
-    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the run's method that measured it
-    (empty for a file)."""
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the one that measured, in a run."""
 
     name: str
     values: Floats

@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
 PERMUTATIONS = 10_000
+BINS = 10
 _CHUNK = 1 << 22  # random numbers held at once
 
 
@@ -226,7 +227,7 @@ def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.
 # --- calibration ---------------------------------------------------------------------------------------------------
 
 
-def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
+def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> tuple[Bin, ...]:
     """Equal-width bins over [0, 1] that hold at least one prediction, in order."""
     p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
     if p.shape != y.shape or p.ndim != 1:
@@ -239,7 +240,7 @@ def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> tu
     )
 
 
-def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = 10) -> float | None:
+def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> float | None:
     """Expected calibration error: mean |predicted - observed| over the bins, weighted by their size (Naeini et al. 2015).
 
     None without predictions.
@@ -257,15 +258,13 @@ def ece_interval(
     Resampling adds to the error about what the sample itself had added: reflecting at the estimate takes both away, which the
     percentile interval would not. It ends at 0. None for fewer than two."""
     p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
-    estimate = ece(p, y)
-    if estimate is None or len(p) < 2:
+    estimate, n = ece(p, y), len(p)
+    if estimate is None or n < 2:
         return None
-    random = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(resamples):
-        chosen = random.integers(0, len(p), len(p))
-        drawn.append(ece(p[chosen], y[chosen]))
-    low, high = np.quantile(np.array(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
+    in_bin = np.minimum((p * BINS).astype(int), BINS - 1)[:, None] == np.arange(BINS)
+    errors = np.abs(drawn @ (in_bin * (p - y)[:, None])).sum(axis=1) / n
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(max(0.0, float(2 * estimate - high)), max(0.0, float(2 * estimate - low)))
 
 

@@ -51,9 +51,9 @@ class Guarantee:
 
 def tail(wrong: int, trusted: int, target_error: float) -> float:
     """P(at most ``wrong`` of ``trusted``) if each is wrong with probability ``target_error``: the p-value."""
-    from scipy import stats
+    from scipy import special
 
-    return float(stats.binom.cdf(wrong, trusted, target_error))
+    return float(special.bdtr(wrong, trusted, target_error)) if trusted else 1.0
 
 
 def most_wrong(trusted: int, target_error: float, epsilon: float) -> int:
@@ -82,23 +82,32 @@ def guaranteed_threshold(
     drawn from ``seed``. Raises PromiseRefused where the sample cannot support it, naming the number of questions that would
     be needed; InvalidInput or InvalidSetting for input that makes no sense.
     """
+    found = promised(scores, wrong, target_error, epsilon, seed)
+    if found is None:
+        raise PromiseRefused(_refusal(*_checked(scores, wrong, target_error, epsilon), target_error, epsilon))
+    return found
+
+
+def promised(
+    scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON, seed: int = 0
+) -> Guarantee | None:
+    """As ``guaranteed_threshold``; None where the sample cannot support the promise."""
     x, y = _checked(scores, wrong, target_error, epsilon)
     aside = _set_aside(len(x), seed)
-    steps = sequence(x[aside], y[aside], int((~aside).sum()), target_error)
-    tested_x, tested_y = x[~aside], y[~aside]
+    others_x, others_y = x[~aside], y[~aside]
     accepted: list[tuple[float, int, int, float]] = []
-    for threshold in steps.tolist():
-        trusted = tested_x <= threshold
-        found = int(trusted.sum()), int(tested_y[trusted].sum())
-        p = tail(found[1], found[0], target_error)
+    for threshold in sequence(x[aside], y[aside], len(others_x), target_error).tolist():
+        trusted = others_x <= threshold
+        count, missed = int(trusted.sum()), int(others_y[trusted].sum())
+        p = tail(missed, count, target_error)
         if p > epsilon:
             break
-        accepted.append((threshold, *found, p))
+        accepted.append((threshold, count, missed, p))
     if not accepted:
-        raise PromiseRefused(_refusal(x, y, target_error, epsilon))
+        return None
     threshold, count, missed, p = accepted[-1]
     passed = tuple(step for step, *_ in accepted)
-    return Guarantee(threshold, target_error, epsilon, len(x), len(tested_x), count, missed, p, passed)
+    return Guarantee(threshold, target_error, epsilon, len(x), len(others_x), count, missed, p, passed)
 
 
 def sequence(scores: Floats, wrong: Mask, tests: int, target_error: float, steps: int = STEPS) -> Floats:
@@ -145,10 +154,10 @@ def questions_needed(
 
 def _trusted_needed(error: float, target_error: float, epsilon: float, power: float) -> int | None:
     """The fewest trusted questions with which a true ``error`` is shown to be below ``target_error`` that often."""
-    from scipy import stats
 
     def enough(trusted: int) -> bool:
-        return bool(stats.binom.cdf(most_wrong(trusted, target_error, epsilon), trusted, error) >= power)
+        most = most_wrong(trusted, target_error, epsilon)
+        return most >= 0 and tail(most, trusted, error) >= power
 
     high = fewest(target_error, epsilon)
     while not enough(high):

@@ -1,0 +1,164 @@
+"""``gnothi calibrate``, and ``--calibration`` of ``ask`` and ``eval``, with a scripted model."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.evaluation.run_folder import read_config
+from gnothi.models.fake import Reply, Scripted
+from gnothi.types import Prompt
+from tests.cli.test_gates import recorded
+
+__all__ = ["recorded"]
+
+Run = Callable[..., tuple[int, str, str]]
+LIVE = ("--method", "seakr", "--limit", "60", "--set", "form=simple", "--set", "samples=4")
+
+
+def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    out = tmp_path / "made.toml"
+    found = gnothi_json("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.1", "--out", str(out))
+    assert 1.5 < found["gate"]["threshold"] < 2.1
+    assert found["guarantee"]["tested"] == 96
+    assert found["guarantee"]["p"] <= 0.1
+    assert found["model"] == {"name": "", "fingerprint": ""}
+    assert found["data"]["questions"] == 120
+    assert tomllib.loads(out.read_text(encoding="utf-8")) == found
+
+
+def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    out, diagram = tmp_path / "made.toml", tmp_path / "made.png"
+    code, shown, err = gnothi(
+        *("calibrate", recorded, "--signal", "energy_score", "--price", "0.1", "--out", str(out), "--plot", str(diagram))
+    )
+    assert (code, err) == (0, "")
+    assert diagram.read_bytes().startswith(b"\x89PNG")
+    assert max(len(line) for line in shown.splitlines() if not line.startswith("calibration: ")) <= 80
+    assert "energy_score: retrieve below 2" in shown
+    assert "worth at a price of 0.1 a retrieval" in shown
+    assert tomllib.loads(out.read_text(encoding="utf-8"))["gate"]["fires"] == "below"
+
+
+def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    out = tmp_path / "made.toml"
+    code, shown, err = gnothi("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.01", "--out", str(out))
+    assert (code, shown) == (2, "")
+    assert "cannot promise an error of at most 0.01" in err
+    assert "got 120 questions" in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--signal: expected one of those that"),
+        (("--signal", "gram"), "signal of"),
+        (("--signal", "perplexity", "--target-error", "1.5"), "1.5"),
+        (("--signal", "perplexity", "--plot", "picture.xyz"), "ends in .png"),
+    ],
+)
+def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = gnothi("calibrate", recorded, *arguments, "--out", str(tmp_path / "made.toml"))
+    assert code == 2
+    assert said in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path) -> None:
+    out = str(tmp_path / "made.toml")
+    for arguments, said in (
+        (("lob",), "lab:one_hop"),
+        (("lab", "--method", "direct"), "has no gate with a threshold"),
+        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves"),
+        (("lab", "--never", "direct"), "got the data set 'lab'"),
+    ):
+        code, _, err = gnothi("calibrate", *arguments, "--out", out)
+        assert code == 2
+        assert said in err
+
+
+def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    """Half of the questions are known: the script answers them rightly and surely."""
+    known = _teach(scripted)
+    out = tmp_path / "made.toml"
+    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    made = gnothi_json(*command)
+    assert made["gate"]["signal"] == "gram"
+    assert made["gate"]["settings"]["samples"] == 4
+    assert made["model"]["name"] == "lab"
+    assert made["model"]["fingerprint"]
+    assert made["sample"]["wrong_from_memory"] == 60 - len(known)
+    assert made["guarantee"]["wrong"] <= 2  # of about 24 that are known
+    asked = len(scripted.prompts)
+    assert gnothi_json(*command)["gate"] == made["gate"]
+    assert len(scripted.prompts) == asked  # everything was kept
+
+    run = str(tmp_path / "run")
+    evaluate = ("eval", "lab:one_hop", *LIVE, "--calibration", str(out), "--out", run)
+    code, _, err = gnothi(*evaluate)
+    assert code == 0
+    assert "seakr: threshold" in err
+    assert "calibrated on 60 questions of lab:one_hop" in err
+    assert read_config(Path(run))["method.seakr.threshold"] == made["gate"]["threshold"]
+
+    for more, said in (
+        (("--model", "openai:other"), "is of model 'lab', got 'openai:other'"),
+        (("--set", "threshold=-3"), "and another one from --set threshold=-3"),
+        (("--set", "samples=5"), "was made with samples = 4, got 5"),
+        (("--set", "signal=perplexity"), "no method of seakr uses it (seakr has signal perplexity)"),
+    ):
+        code, _, err = gnothi(*evaluate, *more)
+        assert code == 2
+        assert said in err
+    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "samples=5", "--calibration-anyway")[2]
+    _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "samples=4", "--calibration", str(out))
+    assert f"{made['gate']['threshold']:.2f}" in shown
+
+
+def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    _teach(scripted)
+    out = tmp_path / "made.toml"
+    made = gnothi_json("calibrate", "lab:one_hop", *LIVE, "--set", "query=question", "--out", str(out))
+    assert {path.name for path in (tmp_path / "made.toml.runs").iterdir()} == {"shut", "open"}
+    assert made["worth"]["never"] < made["worth"]["oracle"]
+    rows = [json.loads(line) for line in (tmp_path / "made.toml.runs" / "open" / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert all(row["cost"]["retrievals"] == 1 for row in rows)
+
+
+def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    _teach(scripted)
+    run, out = str(tmp_path / "run"), tmp_path / "made.toml"
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
+    asked = len(scripted.prompts)
+    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
+    assert len(scripted.prompts) == asked
+    assert (made["gate"]["method"], made["gate"]["signal"], made["gate"]["settings"]["samples"]) == ("seakr", "gram", 4)
+    assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
+    assert made["gate"]["threshold"] in made["guarantee"]["accepted"]
+    assert made["worth"]["price"] == 0.1
+    code, _, err = gnothi("calibrate", run, "--method", "keqa", "--out", str(out))
+    assert (code, "method with a gate" in err) == (2, True)
+
+
+def _teach(scripted: Scripted) -> list[str]:
+    """Every other question of the data set is known, and all are with a passage. Returns the texts of the known ones."""
+    from gnothi import lab
+
+    questions = lab.questions(lab.world(), "one_hop", 500)[:60]
+    truth = {question.text: question.answers[0] for question in questions}
+    answers = {question.text: question.answers[0] for question in questions[::2]}
+
+    def script(prompt: Prompt) -> Reply:
+        sure = prompt.question in answers or bool(prompt.passages)
+        answer = truth.get(prompt.question, "nobody") if sure else "nobody"
+        said = f"{answer}." if prompt.answer_so_far.endswith("the answer is") else f"So the answer is {answer}."
+        return Reply(said, doubt=0.0 if sure else 5.0)
+
+    scripted._script = script
+    return list(answers)

@@ -1,0 +1,109 @@
+"""``gnothi gates`` on outcomes made up for the purpose, and on a run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli.main import COMMANDS
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> str:
+    """120 questions; perplexity tells what is wrong from memory, retrieval is right in half of all."""
+    draw = random.Random(0)
+    lines = []
+    for number in range(120):
+        known, found = draw.random() < 0.5, draw.random() < 0.5
+        answer = "Paris" if known else "Rome"
+        signals = {"perplexity": 1 + draw.random() + (not known), "energy_score": 20 + draw.random() + known}
+        lines.append(
+            {
+                "question": f"Question {number}?",
+                "answers": ["Paris"],
+                "no_retrieval": answer,
+                "one_retrieval": "Paris" if found else "Lyon",
+                "direct": {"answer": answer, **signals},
+            }
+        )
+    path = tmp_path / "some.test.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return str(path)
+
+
+def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -> None:
+    first, second = gnothi_json("gates", recorded, recorded)
+    assert first == second
+    assert (first["n"], first["metric"], first["dataset"]) == (120, "contained", "some.test")
+    assert first["oracle"] > max(first["never"], first["always"])
+    perplexity, energy = first["signals"]["perplexity"], first["signals"]["energy_score"]
+    assert perplexity["auroc"] == pytest.approx(1, abs=0.05)
+    assert energy["auroc"] == pytest.approx(1, abs=0.05)
+    assert perplexity["chosen"]["gap_closed"] > 0.8
+    assert set(perplexity["frontier"][0]) == {"threshold", "accuracy", "retrieval_rate"}
+    assert 1.5 < perplexity["chosen"]["threshold"] < 2.5
+
+
+def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
+    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=2", "--price", "0.1")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    for said in ("never", "oracle", "perplexity at 2: accuracy", "all: helps", "less 0.1 a retrieval", "<2"):
+        assert said in " ".join(out.split())
+
+
+def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
+    code, _, err = gnothi("gates", recorded, "--threshold", "perplexity=0.5", "--json")
+    assert code == 0
+    assert "warning: some.test: perplexity: the threshold 0.5 (almost) always retrieves. The scores lie between 1." in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--threshold", "perplexity"), "expected SIGNAL=VALUE"),
+        (("--threshold", "perplexity=high"), "expected SIGNAL=VALUE"),
+        (("--threshold", "perplexty=2"), "Did you mean 'perplexity'"),
+        (("--metric", "bleu"), "contained"),
+        (("--always", "twice"), "expected twice, a text"),
+        (("--surer", "gram"), "signal of the file"),
+        (("--plot", "picture.xyz"), "ends in .png, .svg or .pdf"),
+    ],
+)
+def test_mistakes(gnothi: Run, recorded: str, arguments: tuple[str, ...], said: str) -> None:
+    code, out, err = gnothi("gates", recorded, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "one.png", tmp_path / "two.png"
+    for picture in (first, second):
+        assert gnothi("gates", recorded, "--plot", str(picture))[0] == 0
+    assert first.read_bytes().startswith(b"\x89PNG")
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", "--limit", "24", "--out", run)[0] == 0
+    (found,) = gnothi_json("gates", run)
+    assert (found["n"], found["metric"], found["names"]) == (24, "em", {"never": "direct", "always": "rag"})
+    assert list(found["signals"]) == ["gram"]
+    assert list(found["others"]) == ["seakr"]
+    (swapped,) = gnothi_json("gates", run, "--never", "rag", "--always", "direct")
+    assert swapped["never"] == found["always"]
+    code, _, err = gnothi("gates", run, "--metric", "contained")
+    assert (code, "metric of a run" in err) == (2, True)
+
+
+def test_it_is_listed() -> None:
+    assert {"gates", "calibrate"} <= set(COMMANDS)

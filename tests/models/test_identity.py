@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gnothi.models.identity import Identity, identify
+
+
+def folder(path: Path, weights: bytes = b"weights") -> Path:
+    path.mkdir()
+    (path / "config.json").write_text("{}")
+    (path / "model.safetensors").write_bytes(weights)
+    (path / "gnothi.json").write_text("{}")
+    return path
+
+
+def test_a_folder_is_known_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> None:
+    one = identify(str(folder(tmp_path / "one")))
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    os.utime(tmp_path / "copy" / "config.json", (0, 0))
+    (tmp_path / "copy" / "gnothi.json").write_text('{"thresholds": {"gram": -3}}')
+    copied = identify(str(tmp_path / "copy"))
+    assert one.fingerprint == copied.fingerprint
+    assert one.same(copied)
+    trained = identify(str(folder(tmp_path / "trained", b"Weights")))
+    assert not one.same(trained)
+
+
+def test_large_files_are_told_apart_by_either_end(tmp_path: Path) -> None:
+    size = 3 << 20
+    plain = identify(str(folder(tmp_path / "plain", bytes(size)))).fingerprint
+    last = identify(str(folder(tmp_path / "last", bytes(size - 1) + b"1"))).fingerprint
+    longer = identify(str(folder(tmp_path / "longer", bytes(size + 1)))).fingerprint
+    assert len({plain, last, longer}) == 3
+
+
+def test_the_lab_model_under_any_backend() -> None:
+    assert identify("lab").fingerprint
+    assert identify("lab").same(identify("vllm:lab"))
+
+
+@pytest.mark.parametrize("spec", ["openai:some", "no/such-model", "no such/model at all", "/nowhere"])
+def test_where_only_the_name_is_known_it_decides(spec: str) -> None:
+    found = identify(spec)
+    assert found == Identity(spec)
+    assert found.same(Identity(spec))
+    assert not found.same(Identity("other"))
