@@ -12,6 +12,7 @@ from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, SignalSettings, se
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
 from gnothi.signals.registry import SignalName
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
 
@@ -34,9 +35,9 @@ class ReaderSettings(SignalSettings):
         """The answer of ``model`` from the passages."""
         prompt = self.reading(question, passages)
         measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding)
-        return await self.answer(model, question, prompt, measured)
+        return await self.answer_from(model, question, prompt, measured)
 
-    async def answer(self, model: LanguageModel, question: Question, prompt: Prompt, measured: Measured) -> Answer:
+    async def answer_from(self, model: LanguageModel, question: Question, prompt: Prompt, measured: Measured) -> Answer:
         """The answer that the reply to a ``reading`` comes to."""
         if self.reason:
             conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
@@ -44,3 +45,11 @@ class ReaderSettings(SignalSettings):
         else:
             text, rationale = short_answer(measured.greedy.text), ""
         return Answer(as_choice(text, question.choices), rationale, prompt.passages, measured.score)
+
+    async def draft(self, model: LanguageModel, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
+        """A first short answer from the passages, to filter them by (FILCO); none where there is nothing to say."""
+        if not passages:
+            return ()
+        reply = await model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
+        answer = short_answer(reply.text)
+        return () if says_nothing(answer) else (answer,)

@@ -29,6 +29,7 @@ _METHODS: Mapping[str, str] = {
     "filco": "gnothi.methods.filco:Filco",
     "crag": "gnothi.methods.crag:CorrectiveRAG",
     "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
+    "compose": "gnothi.methods.compose:Compose",
 }
 _FLAGS = {"model": "--model", "retriever": "--index"}
 _PROTOCOLS: Mapping[type, str] = {

@@ -11,11 +11,11 @@ from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.self_knowledge import Informative
+from gnothi.methods.gating import threshold_of
 from gnothi.methods.prompts import TASKS, require_text
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals import registry as signals
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Question
@@ -74,7 +74,7 @@ class SkillRAG(ReaderSettings):
             gate = Gate(self.make_signal(self.gate), self._gate_threshold)
             verdict = await gate(self.model, prompt, self.reply_decoding)
             if not verdict.fired:
-                return await self.answer(self.model, question, prompt, verdict.measured)
+                return await self.answer_from(self.model, question, prompt, verdict.measured)
         found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
         kept = await self._filter(question, found)
         return await self.read(self.model, question, kept)
@@ -95,7 +95,4 @@ class SkillRAG(ReaderSettings):
 
     @property
     def _gate_threshold(self) -> float | None:
-        """As set, else as calibrated on the model, else the signal's usual one."""
-        if self.gate is None or self.gate_threshold is not None:
-            return self.gate_threshold
-        return self.model.thresholds.get(self.gate, signals.find(self.gate).default_threshold)
+        return threshold_of(self.model, self.gate, self.gate_threshold)
