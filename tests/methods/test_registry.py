@@ -19,7 +19,7 @@ RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 
 
 def test_names_and_lazy_loading() -> None:
-    assert methods.names() == ("direct", "cot", "rag", "ircot", "seakr", "keqa", "skill_rag", "filco", "crag", "skr")
+    assert methods.names() == ("direct", "cot", "rag", "ircot", "seakr", "keqa", "skill_rag", "filco", "crag", "skr", "compose")
     code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "set()"

@@ -151,15 +151,27 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
-    possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
+    possible = signals.within(capabilities)
+    best = "consistency" if "consistency" in possible else possible[0] if possible else ""
     other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
-    if not possible:
-        beside = [key for key in _helpers(method) if not capabilities.lacking(_with(method, key).needs)]
+    key = _replaceable(method, best, capabilities) if best else None
+    if key is None:
+        beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
         first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
         return f"{first} another model: {other_model}."
-    best = "consistency" if "consistency" in possible else possible[0]
     others = ", ".join(signal for signal in possible if signal != best)
-    return f"Use --set signal={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    return f"Use --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+
+
+def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:
+    """The setting that names a signal and asks for too much, where ``signal`` in its place would do."""
+    for key in ("signal", "gate"):
+        value = getattr(method, key, None)
+        if value in signals.names() and capabilities.lacking(signals.find(value).needs):
+            other: Method = replace(cast("Any", method), **{key: signal})
+            if not capabilities.lacking(other.needs):
+                return key
+    return None
 
 
 def _helpers(method: Method) -> list[str]:
@@ -168,6 +180,10 @@ def _helpers(method: Method) -> list[str]:
     return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
 
 
-def _with(method: Method, key: str) -> Method:
-    filled: Method = replace(cast("Any", method), **{key: _Unspecified()})
-    return filled
+def _would_do(method: Method, key: str, capabilities: Capabilities) -> bool:
+    """Whether a model in that field leaves nothing to be asked of the main one."""
+    try:
+        filled: Method = replace(cast("Any", method), **{key: _Unspecified()})
+    except InvalidSetting:  # with these settings, there is nothing for it to do
+        return False
+    return not capabilities.lacking(filled.needs)
