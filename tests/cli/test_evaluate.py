@@ -192,10 +192,32 @@ def test_report(gnothi: Run, tmp_path: Path) -> None:
     assert "seakr" in out
     assert "<svg" in (tmp_path / "pages" / "page.html").read_text(encoding="utf-8")
     code, out, _ = gnothi("report", str(tmp_path / "run"), "--json")
-    assert [method["method"] for method in json.loads(out)[0]["methods"]] == ["direct", "rag", "seakr"]
+    (found,) = json.loads(out)
+    assert [method["method"] for method in found["methods"]] == ["direct", "rag", "seakr"]
+    assert found["gates"]["names"] == {"never": "direct", "always": "rag"}
     code, _, err = gnothi("report", str(tmp_path))
     assert code == 2
     assert "is not a run" in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_report_as_tables_with_prices(gnothi: Run, tmp_path: Path) -> None:
+    run, tables = str(tmp_path / "run"), tmp_path / "csv"
+    gnothi("eval", "lab", *THREE, "--out", run)
+    code, out, err = gnothi("report", run, "--csv", str(tables), "--price", "prompt=0.15,retrieval=0.01,currency=EUR")
+    assert (code, err) == (0, "")
+    assert f"files in {tables}" in " ".join(out.split())
+    assert "for each right answer" in " ".join(out.split())
+    assert "EUR" in out
+    assert len((tables / "methods.csv").read_text(encoding="utf-8").splitlines()) == 4
+    for arguments, said in (
+        (("--price", "prompts=1"), "Did you mean 'prompt'"),
+        (("--prices", str(tmp_path / "none.toml")), "cannot read the prices"),
+        (("--never", "dirct"), "Did you mean 'direct'"),
+    ):
+        code, out, err = gnothi("report", run, *arguments)
+        assert (code, out) == (2, ""), err
+        assert said in err
 
 
 @pytest.mark.usefixtures("scripted")

@@ -33,7 +33,7 @@ def test_a_gate_beside_never_and_always() -> None:
         "oracle 1.000",
         "seakr: over-search .000 (searched, though direct was right), under-search .000",
         "seakr: right decisions .500",
-        "direct - seakr: EM -0.500 [-0.650, -0.350], p = 1.9e-06 (mcnemar exact, n = 40): differ",
+        "direct - seakr: EM -0.500 [-0.650, -0.350], p = 1.9e-06, corrected 5.7e-06 (mcnemar exact, n = 40): differ",
     ):
         assert said in flat
 

@@ -15,10 +15,11 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.evaluation import report
-from gnothi.evaluation.report import load_runs, render, write_report
+from gnothi.evaluation.report import render, write_report
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
 from gnothi.evaluation.runner import here, run
+from gnothi.evaluation.sections import load_runs
 from gnothi.evaluation.trace import steps
 from gnothi.events import Expanded, Linked
 from gnothi.types import Mention, Passage, Question
@@ -120,13 +121,20 @@ def test_a_full_run(tmp_path: Path) -> None:
     page = self_contained((tmp_path / "out" / "page.html").read_text(encoding="utf-8"))
     drawings = [attributes["aria-label"] or "" for tag, attributes in page.tags if tag == "svg"]
     assert [label.split(".")[0].split(":")[0] for label in drawings] == [
-        "Exact match against searches per question",
+        "Exact match against the share of questions with a search",
+        "Over-search and under-search",
         "seakr",
-        "Risk against coverage",
         "Reliability of seakr",
+        "Risk against coverage",
+        "Exact match against tokens per question",
+        "Exact match against searches per question",
     ]
+    assert page.text.count("The same in numbers") == len(drawings)
     for said in (
         "Between never and always",
+        "Signals",
+        "Answering only where sure",
+        "Cost",
         "Paired tests",
         "mcnemar exact",
         "seakr: 1 of 61 questions failed",
@@ -171,8 +179,8 @@ def test_many_methods_and_runs(tmp_path: Path) -> None:
     again = make_run(tmp_path / "again", lab_rows(12, "method 0"))
     other = make_run(tmp_path / "other", [row("direct", 1)], **{"dataset.fingerprint": "g"})
     sections = load_runs([many, again, other, many])
-    assert [len(section.summary["methods"]) for section in sections] == [13, 1]
-    assert [method["method"] for method in sections[0].summary["methods"]][-1] == "method 0 (again)"
+    assert [len({row.method for row in section.rows}) for section in sections] == [13, 1]
+    assert sections[0].rows[-1].method == "method 0 (again)"
     page = self_contained(render(sections))
     assert page.text.count("Settings of") == 3
 

@@ -16,6 +16,7 @@ from gnothi.evaluation.statistics import (
     crossfit_probabilities,
     ece,
     ece_interval,
+    holm,
     mean,
     mean_interval,
     paired_test,
@@ -220,3 +221,38 @@ def test_each_resample_of_the_calibration_error_is_the_error_of_the_drawn_questi
     assert interval is not None
     assert 0 <= interval.low <= 0.3 <= interval.high <= 0.6
     assert ece_interval([0.5], [1]) is None
+
+
+# --- many tests ----------------------------------------------------------------------------------------------------
+
+P_VALUES = st.lists(st.floats(0, 1), max_size=8)
+
+
+def test_holm_by_hand() -> None:
+    """Holm's steps: 0.01 x 4, 0.02 x 3, 0.03 x 2 (not below its predecessor), 0.5 x 1."""
+    assert holm([0.5, 0.01, 0.03, 0.02]) == pytest.approx([0.5, 0.04, 0.06, 0.06])
+    assert holm([]).tolist() == []
+    assert holm([0.7, 0.9]).tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"p-values in \[0, 1\]"):
+        holm([1.2])
+
+
+@given(P_VALUES)
+def test_holm_is_the_closed_bonferroni_test(p: list[float]) -> None:
+    """The definition by closed testing: the largest Bonferroni-corrected minimum of all subsets that hold the hypothesis."""
+    subsets = [chosen for chosen in product((False, True), repeat=len(p)) if any(chosen)]
+    expected = [
+        max(
+            min(1.0, sum(chosen) * min(value for value, held in zip(p, chosen, strict=True) if held))
+            for chosen in subsets
+            if chosen[place]
+        )
+        for place in range(len(p))
+    ]
+    assert holm(p) == pytest.approx(expected)
+
+
+def test_holm_is_statsmodels_where_it_is_installed() -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
+    p = np.random.default_rng(1).random(20) ** 3
+    assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])

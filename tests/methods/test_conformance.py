@@ -142,6 +142,22 @@ class TestFilcoByInformation(TestFilco):
     settings: ClassVar = {"k": 30, "spans": None, "measure": "cxmi", "threshold": -1.0, "reason": False}
 
 
+class TestCompose(MethodConformance):
+    name = "compose"
+    settings: ClassVar = {"k": 30, "gate": "self_report", "query": "keywords"}
+
+
+class TestComposeSurer(TestCompose):
+    settings: ClassVar = {
+        "k": 30,
+        "gate": "gram",
+        "filter": "log_odds",
+        "keep": 60,
+        "filter_threshold": -60.0,
+        "answer": "surer",
+    }
+
+
 class TestCorrectiveRAG(MethodConformance):
     name = "crag"
     settings: ClassVar = {"k": 30, "upper": 0.4, "strip_threshold": 0.0, "strips": 60}

@@ -1,4 +1,4 @@
-"""``gnothi report``: what runs came to, on the terminal or as one HTML file."""
+"""``gnothi report``: what runs came to, on the terminal, as one HTML file, as CSV or as JSON."""
 
 from __future__ import annotations
 
@@ -10,28 +10,83 @@ import click
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one self-contained page.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summaries as one JSON document.")
-def report(runs: tuple[Path, ...], html: Path | None, as_json: bool) -> None:
+@click.option(
+    "--csv",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write all numbers as CSV files.",
+)
+@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: cot or direct]")
+@click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
+@click.option(
+    "--price",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="Prices: prompt and generated (per million tokens), call and retrieval (each), currency (a name).",
+)
+@click.option(
+    "--prices",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Prices as a TOML file with the same keys; --price is stronger.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print all numbers as one JSON document, a list with one object per data set."
+)
+def report(
+    runs: tuple[Path, ...],
+    html: Path | None,
+    folder: Path | None,
+    never: str | None,
+    always: str | None,
+    given: tuple[str, ...],
+    file: Path | None,
+    as_json: bool,
+) -> None:
     """Show one or several RUNs of `gnothi eval`, finished or not.
 
-    Runs over the same questions are compared with each other.
+    Runs over the same questions are compared with each other, others stand one below the other.
 
     \b
     gnothi report runs/lab --html lab.html
-    gnothi report runs/delta-5 runs/delta-6
+    gnothi report runs/gram runs/perplexity --html signals.html
+    gnothi report runs/lab --csv numbers --price prompt=0.15,generated=0.60,currency=EUR
     """
     from gnothi.cli import summary_table, terminal
-    from gnothi.evaluation.report import load_runs, write_report
+    from gnothi.evaluation.costs import read_prices
+    from gnothi.evaluation.sections import load_runs
+    from gnothi.evaluation.summary import summarise
 
+    prices = read_prices(file, given)
     sections = load_runs(runs)
-    if html is not None:
-        write_report(sections, html)
+    written: list[str] = []
+    if as_json or html or folder or prices or never or always:
+        from gnothi.evaluation.document import document
+
+        documents = [document(section, prices, never, always) for section in sections]
+        if html is not None:
+            from gnothi.evaluation.report import write_report
+
+            write_report(sections, html, documents)
+            written.append(f"page: {html}")
+        if folder is not None:
+            from gnothi.evaluation.tables import write_tables
+
+            files = write_tables(documents, sections, folder)
+            written.append(f"tables: {len(files)} files in {folder}")
+    else:
+        documents = [summarise(section.rows, section.dataset) for section in sections]
     if as_json:
-        terminal.print_json([section.summary for section in sections])
+        terminal.print_json(documents)
         return
-    for section in sections:
-        summary_table.show(terminal.console(), section.summary)
-        if section.expected > len(section.rows):
+    for section, found in zip(sections, documents, strict=True):
+        summary_table.show(terminal.console(), found)
+        if prices is not None:
+            summary_table.show_costs(terminal.console(), found)
+        if section.missing:
             click.echo(f"unfinished: {len(section.rows)} of {section.expected} answers; the same `gnothi eval` completes it.")
-    if html is not None:
-        click.echo(f"page: {html}")
+    for line in written:
+        click.echo(line)

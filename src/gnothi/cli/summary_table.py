@@ -125,11 +125,13 @@ def _from_cache(method: Mapping[str, Any]) -> str | None:
 def _test(test: Mapping[str, Any]) -> str | None:
     if test["metric"] != "em":
         return None
-    verdict = "differ" if test["p"] < SIGNIFICANT else "no difference shown"
+    corrected = test.get("p_holm", test["p"])
+    verdict = "differ" if corrected < SIGNIFICANT else "no difference shown"
+    holm = f", corrected {corrected:.2g}" if corrected != test["p"] else ""
     interval = f" {between(test['interval'], sign=True)}" if test["interval"] else ""
     return (
         f"{test['first']} - {test['second']}: EM {test['difference']:+.3f}{interval}, "
-        f"p = {test['p']:.2g} ({test['test']}, n = {test['n']}): {verdict}"
+        f"p = {test['p']:.2g}{holm} ({test['test']}, n = {test['n']}): {verdict}"
     )
 
 
@@ -154,3 +156,21 @@ def number(value: float | None) -> str:
 
 def thousands(value: float) -> str:
     return f"{value / 1000:.1f}k" if value >= 10_000 else f"{value:.0f}"
+
+
+def show_costs(console: Console, document: Mapping[str, Any]) -> None:
+    """What each method cost, at the prices of a report's document."""
+    currency = f" {document['prices']['currency']}".rstrip()
+    for one in document["costs"]:
+        money = one["money"]
+        spread = f" [{amount(money['interval'][0])}, {amount(money['interval'][1])}]" if money["interval"] else ""
+        paragraph(
+            console,
+            f"{one['method']}: cost {amount(money['total'])}{currency}, {amount(money['per_thousand'])}{spread} for 1,000 "
+            f"questions, {amount(money['per_right'])} for each right answer",
+        )
+
+
+def amount(value: float | None) -> str:
+    """A sum of money; small ones with three significant digits."""
+    return "-" if value is None else f"{value:,.2f}" if value >= 1 else f"{value:.3g}"

@@ -9,7 +9,7 @@ from typing import Any
 from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
-from gnothi.evaluation.statistics import mean, paired_test
+from gnothi.evaluation.statistics import holm, mean, paired_test
 
 ByMethod = Mapping[str, Sequence[Row]]
 
@@ -79,13 +79,14 @@ def search_errors(name: str, by_method: ByMethod, metric: str = "em") -> dict[st
 
 
 def paired_tests(by_method: ByMethod) -> list[dict[str, Any]]:
-    """Every two methods, on the questions both answered, in every metric; p is two-sided and not corrected for their number."""
+    """Every two methods, on the questions both answered, in every metric. ``p`` is two-sided; ``p_holm`` is it corrected for
+    the number of tests in that metric."""
     pairs = list(combinations(by_method, 2))
     if len(by_method) > _ALL_PAIRS:
         references = {never_of(by_method), ALWAYS} & set(by_method) or {next(iter(by_method))}
         pairs = [pair for pair in pairs if references & set(pair)]
     tables = {name: scored(rows) for name, rows in by_method.items()}
-    found = []
+    found: list[dict[str, Any]] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]
         for metric in METRICS if common else ():
@@ -100,4 +101,8 @@ def paired_tests(by_method: ByMethod) -> list[dict[str, Any]]:
                     "interval": test.interval and list(test.interval),
                 }
             )
+    for metric in METRICS:
+        family = [entry for entry in found if entry["metric"] == metric]
+        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
+            entry["p_holm"] = corrected
     return found

@@ -1,202 +1,363 @@
-"""The report's pictures as SVG to be put inside a page: text stays text, colours are the page's, nothing is loaded.
-
-Series are drawn in stand-in colours that become CSS variables (``--series-1`` ...), axes and text in ``currentColor``, so
-that one drawing serves light, dark and paper.
-"""
+"""The report's pictures, each with its numbers as a table beside it."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnothi.errors import MissingDependency
+from gnothi.evaluation.drawing import HEIGHT, INK, MARKERS, SERIES, Picture, draw, identifier, shortened
 from gnothi.evaluation.gate import Truth, paired_scores
 from gnothi.evaluation.rows import Row
-from gnothi.evaluation.statistics import crossfit_probabilities, reliability, risk_coverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK = "#010203"
-SERIES = tuple(f"#0000{number:02x}" for number in range(0xA1, 0xA9))
-"""Stand-ins for ``--series-1`` to ``--series-8``."""
-MARKERS = "osD^vPX*"
-_SIZE = (4.8, 3.3)  # inches; small, so that letters stay readable where a phone shrinks the drawing
-
-ByMethod = Mapping[str, Sequence[Row]]
+POINTS = 300
+"""Points of a line that are drawn; CSV and JSON have all of them."""
+_ROWS = 11
+Document = Mapping[str, Any]
 
 
-def draw(name: str, label: str, paint: Callable[[Axes], None]) -> str:
-    """An ``<svg>`` element with what ``paint`` puts on the axes. ``name`` keeps its ids apart from other drawings' in the page,
-    ``label`` says to those who cannot see it what it shows."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency("matplotlib", "report", "the HTML report") from error
-
-    style: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": name,
-        "text.parse_math": False,
-        "font.family": "sans-serif",
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "legend.frameon": False,
-        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
-    }
-    with mpl.rc_context(style):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        paint(figure.subplots())
-        content = io.StringIO()
-        figure.savefig(content, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    return _for_page(content.getvalue(), name, label)
+def share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
-def _for_page(svg: str, name: str, label: str) -> str:
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    view = re.search(r'viewBox="[^"]*"', body)
-    assert view is not None
-    opening = f'<svg role="img" aria-label="{_attribute(label)}" {view.group()}>'
-    body = opening + body[body.index(">") + 1 :]
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
-    # The page's fonts are to win; a style element would reach beyond the drawing.
-    body = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL))
-    body = body.replace(INK, "currentColor")
-    for number, colour in enumerate(SERIES, start=1):
-        body = body.replace(colour, f"var(--series-{number})")
-    return body.strip()
+def interval(value: Sequence[float] | None) -> str:
+    return "" if value is None else f"[{value[0]:.3f}, {value[1]:.3f}]"
 
 
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+def number(value: float | None) -> str:
+    return (
+        "–"
+        if value is None
+        else f"{value:,.0f}"
+        if abs(value) >= 100
+        else f"{value:.2f}"
+        if abs(value) >= 0.1
+        else f"{value:.3g}"
+    )
 
 
-# --- the pictures --------------------------------------------------------------------------------------------------
+class Styles:
+    """A colour and a marker for each method, the same in all pictures of a section."""
+
+    def __init__(self, document: Document) -> None:
+        self._places = {method["method"]: place for place, method in enumerate(document["methods"])}
+
+    def colour(self, method: str) -> str:
+        return SERIES[self._places.get(method, 0) % len(SERIES)]
+
+    def marker(self, method: str) -> str:
+        return MARKERS[(self._places.get(method, 0) + self._places.get(method, 0) // len(SERIES)) % len(MARKERS)]
 
 
-def quality(section: str, methods: Sequence[Mapping[str, Any]]) -> str | None:
-    """Exact match against mean searches per question, with intervals; the oracle where the run holds never and always."""
-    shown = [method for method in methods if method["em"] is not None]
-    if not shown:
+# --- gates -----------------------------------------------------------------------------------------------------------
+
+
+def frontier(section: str, document: Document) -> Picture | None:
+    """Accuracy against retrieval rate: every threshold of every signal, each method as a point, the oracle."""
+    gates = document["gates"]
+    if gates is None:
         return None
+    styles = Styles(document)
 
     def paint(axes: Axes) -> None:
-        for method, colour, marker in zip(shown, cycle(SERIES), cycle(MARKERS), strict=False):
-            x, y = method["retrievals"], method["em"]
-            for interval, horizontal in ((method["intervals"]["em"], False), (method["intervals"]["retrievals"], True)):
-                if interval:
-                    axes.plot(interval if horizontal else (x, x), (y, y) if horizontal else interval, color=colour, linewidth=1)
-            axes.plot([x], [y], marker, color=colour, label=method["method"], markersize=7)
-        if oracle := _oracle(shown):
-            axes.plot(
-                *oracle, "_", color=INK, markersize=14, markeredgewidth=2, label="oracle (the better of never and always)"
-            )
-        axes.set(xlabel="searches per question", ylabel="exact match")
-        axes.set_xlim(left=min(-0.05, axes.get_xlim()[0]))
+        axes.plot([0, 1], [gates["never"], gates["always"]], ":", color=INK, alpha=0.6, lw=1.2, label="retrieving at random")
+        for name, signal in gates["signals"].items():
+            line, colour = thinned(signal["frontier"]), styles.colour(signal["method"])
+            x, y = [point["retrieval_rate"] for point in line], [point["accuracy"] for point in line]
+            axes.plot(x, y, color=colour, lw=1.5, label=f"any threshold of {shortened(name, 22)}")
+            if chosen := signal["chosen"]:
+                axes.plot([chosen["retrieval_rate"]], [chosen["accuracy"]], "+", color=colour, ms=10, mew=2)
+        for point in gates["points"]:
+            colour, x, y = styles.colour(point["method"]), point["retrieval_rate"], point["accuracy"]
+            if point["interval"]:
+                axes.plot((x, x), point["interval"], color=colour, lw=0.8, alpha=0.5)
+            axes.plot([x], [y], styles.marker(point["method"]), color=colour, ms=7, label=shortened(point["method"]))
+        best = [gates["oracle_retrieval_rate"]], [gates["oracle"]]
+        axes.plot(*best, "*", color=INK, ms=11, label="oracle of never and always")
+        axes.set(xlabel="share of questions with a search", ylabel="exact match", xlim=(-0.03, 1.03))
         axes.grid(color=INK, alpha=0.12)
-        axes.legend(fontsize=8)
 
-    text = "; ".join(f"{method['method']}: {method['em']:.3f} at {method['retrievals']:.2f} searches" for method in shown)
-    return draw(f"{section}-quality", f"Exact match against searches per question. {text}", paint)
+    rows = [
+        [name, share(signal["auroc"]), *(share(_reached(signal["frontier"], rate)) for rate in (0.1, 0.25, 0.5, 0.75, 0.9))]
+        for name, signal in gates["signals"].items()
+    ]
+    rows += [[f"{point['method']} (method)", "", *_at_its_place(point)] for point in gates["points"]]
+    label = "; ".join(
+        f"{point['method']}: {share(point['accuracy'])} at {share(point['retrieval_rate'])}" for point in gates["points"]
+    )
+    entries = 2 + len(gates["signals"]) + len(gates["points"])
+    svg = draw(
+        f"{section}-frontier",
+        f"Exact match against the share of questions with a search. {label}; oracle: {share(gates['oracle'])}",
+        paint,
+        entries,
+    )
+    return Picture(
+        "Accuracy against retrieval rate",
+        f"Further up is better, further left cheaper. Lines: {gates['names']['never']} below a threshold of the signal and "
+        f"{gates['names']['always']} above it, for every threshold. Crosses: the threshold chosen on other questions than it "
+        "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
+        svg,
+        ("", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
+        rows,
+    )
 
 
-def _oracle(methods: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """Searches per question (one where always is the better) and exact match."""
-    for method in methods:
-        beside = method["beside"]
-        if beside and beside["em"].get("oracle") is not None:
-            return beside["retrieval_rate"]["oracle"], beside["em"]["oracle"]
-    return None
+def _reached(line: Sequence[Mapping[str, float]], rate: float) -> float | None:
+    """The accuracy of the threshold that retrieves most, up to a rate."""
+    within = [point for point in line if point["retrieval_rate"] <= rate]
+    return max(within, key=lambda point: point["retrieval_rate"])["accuracy"] if within else None
 
 
-def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, gate: Mapping[str, Any]) -> str | None:
-    """The gate's first scores where the closed-book answer was right and where it was wrong, with the thresholds."""
+def _at_its_place(point: Mapping[str, Any]) -> list[str]:
+    """A method's accuracy in the column nearest to its retrieval rate from above."""
+    rates = (0.1, 0.25, 0.5, 0.75, 0.9)
+    place = min(range(len(rates)), key=lambda column: abs(rates[column] - point["retrieval_rate"]))
+    return [f"{share(point['accuracy'])} at {point['retrieval_rate']:.0%}" if column == place else "" for column in range(5)]
+
+
+def thinned(line: Sequence[Any], at_most: int = POINTS) -> Sequence[Any]:
+    """The first and last point and evenly many between them."""
+    if len(line) <= at_most:
+        return line
+    return [line[place] for place in np.linspace(0, len(line) - 1, at_most).round().astype(int)]
+
+
+def search_errors(section: str, document: Document) -> Picture | None:
+    """How often each method searched without need, and did not though it should have."""
+    shown = [
+        (method["method"], method["search"]) for method in document["methods"] if method["search"] and method["search"]["n"]
+    ]
+    if not shown:
+        return None
+    closed = shown[0][1]["closed_book"]
+
+    def paint(axes: Axes) -> None:
+        places = range(len(shown))
+        for label, sign, colour, said in (
+            ("over_search", 1, SERIES[1], "searched without need"),
+            ("under_search", -1, SERIES[0], "should have searched"),
+        ):
+            values = [search[label]["share"] for _, search in shown]
+            bars = axes.barh(places, [sign * value for value in values], color=colour, alpha=0.85, height=0.6, label=said)
+            axes.bar_label(bars, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=8)
+        axes.axvline(0, color=INK, lw=0.8)
+        reach = max(0.1, *(search[label]["share"] for _, search in shown for label in ("over_search", "under_search"))) * 1.25
+        axes.set(xlabel="share of all questions", xlim=(-reach, reach), yticks=range(len(shown)))
+        axes.set_yticklabels([shortened(name, 24) for name, _ in shown])
+        axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        axes.invert_yaxis()
+        axes.grid(color=INK, alpha=0.12, axis="x")
+
+    rows = [
+        [name, *(f"{search[label]['count']} ({share(search[label]['share'])})" for label in ("over_search", "under_search"))]
+        for name, search in shown
+    ]
+    return Picture(
+        "Searched too much, searched too little",
+        f"To the right: searched although {closed}, which never searches, was right. To the left: did not search although it "
+        "was wrong.",
+        draw(
+            f"{section}-search",
+            "Over-search and under-search. " + "; ".join(f"{row[0]}: over {row[1]}, under {row[2]}" for row in rows),
+            paint,
+            2,
+            height=max(1.6, 0.75 + 0.3 * len(shown)),
+        ),
+        ("method", "over-search", "under-search"),
+        rows,
+    )
+
+
+def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, gate: Mapping[str, Any]) -> Picture | None:
+    """The gate's highest scores where the closed-book answer was right and where it was wrong, with the thresholds."""
     scores, wrong = paired_scores(rows, known)
     finite = [(score, is_wrong) for score, is_wrong in zip(scores, wrong, strict=True) if np.isfinite(score)]
     if not finite or gate["auroc"] is None:
         return None
     values = np.array([score for score, _ in finite])
     edges: list[float] = np.histogram_bin_edges(values, bins=min(30, max(5, int(np.sqrt(len(values)) * 1.5)))).tolist()
+    groups = {flag: [score for score, is_wrong in finite if is_wrong == flag] for flag in (False, True)}
 
     def paint(axes: Axes) -> None:
-        for is_wrong, colour, label in ((False, SERIES[0], "right"), (True, SERIES[1], "wrong")):
-            chosen = [score for score, flag in finite if flag == is_wrong]
-            axes.hist(chosen, edges, color=colour, alpha=0.55, label=f"{_asked(known)} {label} ({len(chosen)})")
+        for flag, colour, label in ((False, SERIES[0], "right"), (True, SERIES[1], "wrong")):
+            axes.hist(groups[flag], edges, color=colour, alpha=0.55, label=f"{_asked(known)} {label} ({len(groups[flag])})")
         for threshold in gate["thresholds"]:
             axes.axvline(threshold, color=INK, linestyle="--", linewidth=1, label=f"threshold {threshold:g}")
         axes.set(xlabel=f"{gate['signal']} (higher: less certain)", ylabel="questions")
-        axes.legend(fontsize=8)
 
     beyond = len(scores) - len(finite)
     text = f"{name}: highest scores of retrieval decisions, AUROC {gate['auroc']:.3f}" + (
         f"; {beyond} infinite" if beyond else ""
     )
-    return draw(f"{section}-distribution-{_identifier(name)}", text, paint)
+    counts = [np.histogram(groups[flag], edges)[0].tolist() for flag in (False, True)]
+    return Picture(
+        f"What {name} measures where the model knows and where not",
+        f"AUROC {share(gate['auroc'])} {interval(gate['interval'])}: chance that a question of the second kind scores above "
+        "one of the first. The less the two overlap, the better a threshold can do.",
+        draw(f"{section}-distribution-{identifier(name)}", text, paint, 2 + len(gate["thresholds"])),
+        ("score from", "to", "right", "wrong"),
+        [
+            [f"{low:.4g}", f"{high:.4g}", str(right), str(missed)]
+            for low, high, right, missed in zip(edges[:-1], edges[1:], *counts, strict=True)
+            if right or missed
+        ],
+    )
 
 
 def _asked(known: Truth) -> str:
     return "familiarity says" if known.source == "familiarity" else f"{known.source} was"
 
 
-def risk(section: str, by_method: ByMethod) -> str | None:
-    """The share of wrong answers as ever more of the most certain are accepted, for methods that give an uncertainty."""
-    curves = {}
-    for name, rows in by_method.items():
-        usable = [(row.uncertainty, row.metrics["em"] < 1) for row in rows if row.uncertainty is not None and row.metrics]
-        if len(usable) > 1:
-            curves[name] = (risk_coverage([u for u, _ in usable], [w for _, w in usable]), len(usable))
-    if not curves:
-        return None
-
-    def paint(axes: Axes) -> None:
-        for (name, ((coverage, wrong), _)), colour in zip(curves.items(), cycle(SERIES), strict=False):
-            axes.step(coverage, wrong, where="post", color=colour, label=name, linewidth=1.6)
-        axes.set(
-            xlabel="share of answers accepted, most certain first", ylabel="share of them wrong", xlim=(0, 1.01), ylim=(0, 1.01)
-        )
-        axes.grid(color=INK, alpha=0.12)
-        axes.legend(fontsize=8)
-
-    text = "; ".join(f"{name}: {wrong[-1]:.3f} wrong of {n} when all are accepted" for name, ((_, wrong), n) in curves.items())
-    return draw(f"{section}-risk", f"Risk against coverage. {text}", paint)
-
-
-def calibration(section: str, by_method: ByMethod, known: Truth) -> str | None:
+def calibration(section: str, document: Document) -> Picture | None:
     """How often the closed-book answer was wrong against the probability that the gate's score gives it (cross-fitted)."""
-    curves = {}
-    for name, rows in by_method.items():
-        scores, wrong = paired_scores(rows, known)
-        predicted = crossfit_probabilities(scores, wrong)
-        if predicted is not None:
-            curves[name] = reliability(predicted, wrong)
+    curves = document["reliability"]
     if not curves:
         return None
+    styles = Styles(document)
 
     def paint(axes: Axes) -> None:
         axes.plot((0, 1), (0, 1), color=INK, alpha=0.4, linestyle="--", linewidth=1)
-        for (name, bins), colour, marker in zip(curves.items(), cycle(SERIES), cycle(MARKERS), strict=False):
-            most = max(bin.n for bin in bins)
-            axes.plot([bin.predicted for bin in bins], [bin.observed for bin in bins], color=colour, linewidth=1, label=name)
-            sizes = [15 + 65 * bin.n / most for bin in bins]
-            axes.scatter([bin.predicted for bin in bins], [bin.observed for bin in bins], s=sizes, marker=marker, color=colour)
+        for one in curves:
+            name, bins = one["method"], one["bins"]
+            most = max(bin["n"] for bin in bins)
+            x, y = [bin["predicted"] for bin in bins], [bin["observed"] for bin in bins]
+            axes.plot(x, y, color=styles.colour(name), linewidth=1)
+            sizes = [15 + 65 * bin["n"] / most for bin in bins]
+            label = f"{shortened(name)} (ECE {one['ece']:.3f})"
+            axes.scatter(x, y, s=sizes, marker=styles.marker(name), color=styles.colour(name), label=label)
         axes.set(xlabel="predicted share of wrong answers", ylabel="observed share", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        axes.legend(fontsize=8)
 
-    return draw(
-        f"{section}-calibration",
-        f"Reliability of {', '.join(curves)}: predicted against observed share of wrong answers",
-        paint,
+    return Picture(
+        "Calibration",
+        "Gate scores as probabilities that the closed-book answer is wrong (isotonic regression, fitted on the other "
+        "folds) against how often it was. Dots on the line are right; large dots hold many questions.",
+        draw(
+            f"{section}-calibration",
+            "Reliability of " + ", ".join(f"{one['method']}: calibration error {share(one['ece'])}" for one in curves),
+            paint,
+            len(curves),
+        ),
+        ("method", "predicted", "observed", "questions"),
+        [
+            [one["method"], share(bin["predicted"]), share(bin["observed"]), str(bin["n"])]
+            for one in curves
+            for bin in one["bins"]
+        ],
     )
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name)
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def risk(section: str, document: Document) -> Picture | None:
+    """The share of wrong answers as ever more of the most certain are accepted, for methods that give an uncertainty."""
+    curves = document["selective"]
+    if not curves:
+        return None
+    styles = Styles(document)
+
+    def paint(axes: Axes) -> None:
+        for one in curves:
+            line = thinned(one["curve"])
+            x, y = [point["coverage"] for point in line], [point["risk"] for point in line]
+            # From the first step on: before it, nothing can be accepted.
+            axes.step(x, y, where="post", color=styles.colour(one["method"]), lw=1.6, label=shortened(one["method"]))
+            axes.plot(x[:1], y[:1], styles.marker(one["method"]), color=styles.colour(one["method"]), ms=4)
+        highest = max(point["risk"] for one in curves for point in one["curve"])
+        axes.set(xlabel="share of answers given, most certain first", ylabel="share of them wrong", xlim=(0, 1.01))
+        axes.set_ylim(0, min(1.01, highest * 1.1 + 0.02))
+        axes.grid(color=INK, alpha=0.12)
+
+    rows = [[one["method"], *(share(at["risk"]) for at in one["at"]), share(one["risk"]), share(one["aurc"])] for one in curves]
+    return Picture(
+        "Risk against coverage",
+        "Were only the most certain answers given, how many of them would be wrong? Exact match; lower is better.",
+        draw(
+            f"{section}-risk",
+            "Risk against coverage. "
+            + "; ".join(f"{row[0]}: {row[-2]} wrong when all are given, area {row[-1]}" for row in rows),
+            paint,
+            len(curves),
+            3,
+        ),
+        ("method", *(f"{at['wanted']:.0%} given" for at in curves[0]["at"]), "all given", "area (AURC)"),
+        rows,
+    )
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+def quality(section: str, document: Document) -> Picture | None:
+    """Exact match against mean searches per question, with intervals."""
+    return _cost_picture(
+        section,
+        document,
+        "quality",
+        "Quality against searches",
+        "searches per question",
+        {method["method"]: (method["retrievals"], method["intervals"]["retrievals"]) for method in document["methods"]},
+    )
+
+
+def spending(section: str, document: Document) -> Picture | None:
+    """Exact match against what a thousand questions cost; against tokens where there are no prices."""
+    if document["prices"] is None:
+        values = {one["method"]: (one["tokens"], None) for one in document["costs"]}
+        return _cost_picture(section, document, "cost", "Quality against tokens", "tokens per question", values)
+    money = {one["method"]: (one["money"]["per_thousand"], one["money"]["interval"]) for one in document["costs"]}
+    axis = " ".join(
+        ("cost of 1,000 questions", f"({document['prices']['currency']})" if document["prices"]["currency"] else "")
+    )
+    return _cost_picture(section, document, "cost", "Quality against cost", axis.strip(), money)
+
+
+def _cost_picture(
+    section: str,
+    document: Document,
+    name: str,
+    title: str,
+    axis: str,
+    costs: Mapping[str, tuple[Any, Sequence[float] | None]],
+) -> Picture | None:
+    shown = [method for method in document["methods"] if method["em"] is not None and costs[method["method"]][0] is not None]
+    if not shown:
+        return None
+    styles = Styles(document)
+
+    def paint(axes: Axes) -> None:
+        for method in shown:
+            x, spread = costs[method["method"]]
+            y, colour = method["em"], styles.colour(method["method"])
+            if method["intervals"]["em"]:
+                axes.plot((x, x), method["intervals"]["em"], color=colour, lw=1)
+            if spread:
+                axes.plot(spread, (y, y), color=colour, lw=1)
+            axes.plot([x], [y], styles.marker(method["method"]), color=colour, label=shortened(method["method"]), ms=7)
+        axes.set(xlabel=axis, ylabel="exact match")
+        axes.set_xlim(left=min(-0.02 * axes.get_xlim()[1], 0))
+        axes.grid(color=INK, alpha=0.12)
+
+    rows = [
+        [method["method"], number(costs[method["method"]][0]), share(method["em"]), interval(method["intervals"]["em"])]
+        for method in shown
+    ]
+    return Picture(
+        title,
+        "Further up is better, further left cheaper. Lines: 95 % intervals.",
+        draw(
+            f"{section}-{name}",
+            f"Exact match against {axis}. " + "; ".join(f"{row[0]}: {row[2]} at {row[1]}" for row in rows),
+            paint,
+            len(shown),
+            3,
+            HEIGHT,
+        ),
+        ("method", axis, "exact match", "95 % interval"),
+        rows,
+    )

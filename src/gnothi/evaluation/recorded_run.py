@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +25,46 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
 
     A method whose threshold was infinite never searched: its own answers say where it is wrong from memory, and stand for never
     unless the run holds ``cot`` or ``direct``. Raises InvalidInput or UnknownName."""
+    config, by_method = read_config(path), _by_method(read_rows(path))
+    trusting = [name for name in by_method if trusts_all(config, name)]
+    name = str(config.get("dataset.name", path.name))
+    return replay_methods(by_method, trusting, f"the run {path}", str(path), name, metric, never, always, config)
+
+
+def replay_methods(
+    by_method: ByMethod,
+    trusting: Collection[str],
+    what: str,
+    source: str,
+    dataset: str,
+    metric: str = "em",
+    never: str | None = None,
+    always: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Replay:
+    """As ``read_run``, from rows by method; ``trusting`` are methods whose gate was told never to fire, ``what`` names the
+    rows in messages."""
     if metric not in METRICS:
         raise UnknownName("metric of a run", metric, METRICS)
-    config, by_method = read_config(path), _by_method(read_rows(path))
     for given in (never, always):
         if given is not None and given not in by_method:
-            raise UnknownName(f"method of the run {path}", given, by_method)
-    scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, trusts_all(config, name)))}
+            raise UnknownName(f"method of {what}", given, by_method)
+    scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, name in trusting))}
     # cot before direct, as where AUROC is measured: methods with gates reason.
-    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if trusts_all(config, name)))
+    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if name in trusting))
     without, with_ = (
         never or next((name for name in closed if name in by_method), None),
         always or (ALWAYS if ALWAYS in by_method else None),
     )
     if without is None or with_ is None:
-        raise InvalidInput(_lacking(path, by_method, without))
+        raise InvalidInput(_lacking(what, by_method, without))
     ends = {name: scored(by_method[name]) for name in (without, with_)}
-    scores = {name: found for name, found in scores.items() if name != with_ and (name != without or trusts_all(config, name))}
+    scores = {name: found for name, found in scores.items() if name != with_ and (name != without or name in trusting)}
     tables: list[Mapping[str, object]] = [*ends.values(), *scores.values()]
     common = [question for question in ends[without] if all(question in table for table in tables)]
     if not common:
         every = ", ".join(dict.fromkeys([*ends, *scores]))
-        raise InvalidInput(f"the run {path} holds no question with a gold answer that {every} all answered.")
+        raise InvalidInput(f"{what} holds no question with a gold answer that {every} all answered.")
     quality = {
         name: np.array([table[question].metrics[metric] for question in common])
         for name, table in ((name, scored(rows)) for name, rows in by_method.items())
@@ -54,19 +72,20 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     }
     others = {name: values for name, values in quality.items() if name not in ends}
     return Replay(
-        source=str(path),
-        dataset=str(config.get("dataset.name", path.name)),
+        source=source,
+        dataset=dataset,
         metric=metric,
         names=(without, with_),
         never=quality[without],
         always=quality[with_],
-        signals=tuple(_signals(by_method, scores, common, metric, config)),
+        signals=tuple(_signals(by_method, scores, common, metric, trusting)),
         others=others,
         searches={name: _searches(by_method[name]) for name in (with_, *others)},
         alarms=tuple(
             f"{name}: {alarm}" for name, rows in by_method.items() if (alarm := degenerate(gate_summary(rows, None), name))
         ),
-        settings=config,
+        settings=settings or {},
+        questions=tuple(common),
     )
 
 
@@ -93,7 +112,7 @@ def _signals(
     scores: Mapping[str, Mapping[str, float]],
     questions: Sequence[str],
     metric: str,
-    config: Mapping[str, Any],
+    trusting: Collection[str],
 ) -> list[Scores]:
     names = {name: _signal_of(by_method[name]) for name in scores}
     judge = truth(by_method, metric)
@@ -101,7 +120,7 @@ def _signals(
     for name, own in scores.items():
         label = names[name] if list(names.values()).count(names[name]) == 1 else f"{name}: {names[name]}"
         wrong, source = (judge.wrong, judge.source) if judge else ({}, "")
-        if trusts_all(config, name):
+        if name in trusting:
             wrong = {question: row.metrics[metric] < 1 for question, row in scored(by_method[name]).items()}
             source = name
         values = np.array([own[question] for question in questions])
@@ -126,10 +145,10 @@ def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _lacking(path: Path, by_method: ByMethod, without: str | None) -> str:
+def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
     lacking = "direct or cot, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
     methods = ",".join(dict.fromkeys(["direct", ALWAYS, *by_method]))
     return (
-        f"the run {path} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
+        f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
         f"stands between. Run --method {methods} into another folder, or name methods of this run with --never and --always."
     )

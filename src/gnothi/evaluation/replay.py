@@ -37,7 +37,8 @@ class Replay:
     """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
-    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key."""
+    ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
+    where the record has some."""
 
     source: str
     dataset: str
@@ -50,6 +51,7 @@ class Replay:
     searches: Mapping[str, float] = field(default_factory=dict)
     alarms: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:

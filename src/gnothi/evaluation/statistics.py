@@ -119,6 +119,21 @@ def _sign_flip(differences: Floats, seed: int) -> float:
     return (1 + extreme) / (1 + PERMUTATIONS)
 
 
+def holm(p: ArrayLike) -> Floats:
+    """p-values corrected for their number by Holm's step-down procedure (Holm 1979), in the order given.
+
+    Rejecting where a corrected value is at most alpha keeps the chance of any false rejection at or below alpha, however the
+    tests depend on each other. Raises ValueError for values outside [0, 1]."""
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"got {values!r}, expected p-values in [0, 1]")
+    order = np.argsort(values, kind="stable")
+    stepped = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return corrected
+
+
 # --- ranking -------------------------------------------------------------------------------------------------------
 
 
@@ -170,6 +185,34 @@ def risk_coverage(uncertainty: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Flo
     last_of_group = np.append(u[1:] != u[:-1], True) if len(u) else np.zeros(0, dtype=bool)
     accepted = np.arange(1, len(u) + 1)[last_of_group]
     return accepted / max(1, len(u)), np.cumsum(w)[last_of_group] / accepted
+
+
+def aurc(uncertainty: ArrayLike, wrong: ArrayLike) -> float | None:
+    """Area under the risk-coverage curve: the mean risk over accepting the most certain answer, the two most certain ... all
+    (Geifman & El-Yaniv 2017). Answers of equal uncertainty count as ordered by chance. Lower is better; None for no answers.
+    """
+    u, w = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    if not len(u):
+        return None
+    order = np.argsort(u, kind="stable")
+    u, errors = u[order], np.concatenate([[0.0], np.cumsum(w[order])])
+    ends = np.append(np.flatnonzero(u[1:] != u[:-1]) + 1, len(u))
+    accepted = np.arange(1, len(u) + 1)
+    expected = np.interp(accepted, np.concatenate([[0], ends]), errors[np.concatenate([[0], ends])])
+    return float((expected / accepted).mean())
+
+
+def aurc_interval(
+    uncertainty: ArrayLike, wrong: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval | None:
+    """Percentile bootstrap interval over answers. None for fewer than two."""
+    u, w = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    if len(u) < 2:
+        return None
+    random = np.random.default_rng(seed)
+    drawn = [aurc(u[chosen], w[chosen]) for chosen in (random.integers(0, len(u), len(u)) for _ in range(resamples))]
+    low, high = np.quantile(np.array(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
 
 
 def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -28,8 +28,8 @@ class Informative:
     then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
     ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
     its passage's title. ``in_order``: as they stood, else the best first. At least ``at_least`` sentences are kept, of one
-    passage at most ``per_passage``; a passage of which nothing is kept is dropped. Emits Filtered with kind ``pmi`` or the
-    task's name.
+    passage at most ``per_passage``, in all at most ``most``; a passage of which nothing is kept is dropped. Emits Filtered with
+    kind ``pmi`` or the task's name.
     """
 
     judge: LanguageModel
@@ -41,11 +41,12 @@ class Informative:
     at_least: int = 0
     per_passage: int | None = None
     language: str = LANGUAGE
+    most: int | None = None
 
     async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         sentences = sentences_of(passages, self.language)
         scores = await self.scores(question, sentences)
-        best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)
+        best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)[: self.most]
         kind = "pmi" if self.task.name == KNOW.name else self.task.name
         events.emit(filtered(kind, question, sentences, scores, set(best), self.threshold))
         return rejoined(sentences[place] for place in (sorted(best) if self.in_order else best))

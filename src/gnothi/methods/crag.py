@@ -14,8 +14,7 @@ from typing import ClassVar
 from gnothi import events
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.evaluator import fit, relevance
-from gnothi.filtering.self_knowledge import filtered
-from gnothi.filtering.sentences import choose, rejoined, sentences_of
+from gnothi.filtering.strips import Strips
 from gnothi.methods.prompts import USEFUL, require_text
 from gnothi.methods.queries import keywords
 from gnothi.methods.reader import ReaderSettings
@@ -87,12 +86,7 @@ class CorrectiveRAG(ReaderSettings):
 
     async def _refine(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best sentences ("strips"), in their order."""
-        sentences = sentences_of(passages, self.language)
-        grades = await self._grades(question, [sentence.passage for sentence in sentences])
-        best = choose(sentences, grades, lambda grade: grade > self.strip_threshold)
-        kept = sorted(best[: self.strips])
-        events.emit(filtered(self._grader, question, sentences, grades, set(kept), self.strip_threshold))
-        return rejoined(sentences[place] for place in kept)
+        return await Strips(self._grades, self._grader, self.strip_threshold, self.strips, self.language)(question, passages)
 
     async def _look_elsewhere(self, question: Question, found: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best passages for the question's keywords; in the same index, those not found before."""

@@ -6,21 +6,15 @@ against the model's own draft, or, as the bound that the paper calls silver, aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from gnothi import events
-from gnothi.filtering.self_knowledge import filtered
-from gnothi.filtering.sentences import Sentence, choose, rejoined, sentences_of
-from gnothi.filtering.targets import cxmi, includes, overlap
-from gnothi.methods.answers import short_answer
+from gnothi.filtering.leading import Leading, Measure
 from gnothi.methods.prompts import ANSWER, ask, require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import SHORT_STOPS, setting
+from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +24,7 @@ class Filco(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     k: int = setting(5, "Passages to retrieve.", at_least=1)
-    measure: Literal["strinc", "lexical", "cxmi"] = setting(
+    measure: Measure = setting(
         "strinc", "A sentence counts by whether it holds the answer; by words shared with question and answer; by CXMI."
     )
     threshold: float = setting(0.0, "A sentence stays only when it measures more than this.")
@@ -51,30 +45,9 @@ class Filco(ReaderSettings):
         """What the reader is asked: the question, behind the sentences that were kept."""
         require_text(question)
         found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
-        targets = question.answers if self.oracle else await self._draft(question, found)
-        # Without an answer to look for there is nothing to filter by.
-        kept = await self._filter(question, found, targets) if targets else found
+        targets = question.answers if self.oracle else await self.draft(self.model, question, found)
+        kept = found
+        if targets:  # without an answer to look for there is nothing to filter by
+            leading = Leading(self.measure, self.model, self.threshold, self.spans, self.language)
+            kept = await leading(question, ask(ANSWER, question), found, targets)
         return self.reading(question, kept)
-
-    async def _draft(self, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
-        if not passages:
-            return ()
-        reply = await self.model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
-        answer = short_answer(reply.text)
-        return () if says_nothing(answer) else (answer,)
-
-    async def _filter(self, question: Question, passages: Sequence[Passage], targets: Sequence[str]) -> tuple[Passage, ...]:
-        sentences = sentences_of(passages, self.language)
-        scores = await self._scores(question, sentences, targets)
-        best = choose(sentences, scores, lambda score: score > self.threshold)
-        kept = sorted(best[: self.spans])
-        events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
-        return rejoined(sentences[place] for place in kept)
-
-    async def _scores(self, question: Question, sentences: Sequence[Sentence], targets: Sequence[str]) -> list[float]:
-        if self.measure == "strinc":
-            return [includes(sentence.text, targets) for sentence in sentences]
-        if self.measure == "lexical":
-            wanted = [f"{question.text} {target}" for target in targets]
-            return [max(overlap(f"{one.source.title} {one.text}", text) for text in wanted) for one in sentences]
-        return await cxmi(self.model, ask(ANSWER, question), targets[0], sentences)

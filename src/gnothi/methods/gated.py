@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.gating import threshold_of
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel
-from gnothi.signals import registry as signals
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Question
@@ -28,7 +28,7 @@ class GatedSettings(ReaderSettings):
 
     def check_gate(self, thresholds: Mapping[str, float]) -> None:
         """Raise InvalidSetting for a gate that has no threshold: none given, calibrated or usual."""
-        if self.gate is not None and self._threshold(thresholds) is None:
+        if self.gate is not None and threshold_of(thresholds, self.gate, self.gate_threshold) is None:
             raise InvalidSetting(
                 f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
                 "Give one with --set gate_threshold=..., chosen from the scores of earlier runs."
@@ -36,15 +36,9 @@ class GatedSettings(ReaderSettings):
 
     async def from_memory(self, model: LanguageModel, question: Question) -> Answer | None:
         """The model's answer from memory where the gate trusts it; None where it does not, or there is no gate."""
-        threshold = self._threshold(model.thresholds)
+        threshold = threshold_of(model.thresholds, self.gate, self.gate_threshold)
         if self.gate is None or threshold is None:
             return None
         prompt = self.reading(question)
         verdict = await Gate(self.make_signal(self.gate), threshold)(model, prompt, self.reply_decoding)
-        return None if verdict.fired else await self.answer(model, prompt, verdict.measured)
-
-    def _threshold(self, thresholds: Mapping[str, float]) -> float | None:
-        """As set, else as calibrated on the model, else the signal's usual one."""
-        if self.gate is None or self.gate_threshold is not None:
-            return self.gate_threshold
-        return thresholds.get(self.gate, signals.find(self.gate).default_threshold)
+        return None if verdict.fired else await self.answer_from(model, prompt, verdict.measured)

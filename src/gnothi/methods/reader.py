@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnothi.methods.answering import AnsweringSettings
+from gnothi.methods.answers import short_answer
 from gnothi.methods.prompts import ANSWER, REASON, ask
 from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
 
@@ -36,8 +38,16 @@ class ReaderSettings(AnsweringSettings):
         if not self.reason:
             return await self.answer_at_once(model, prompt)
         measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding)
-        return await self.answer(model, prompt, measured)
+        return await self.answer_from(model, prompt, measured)
 
-    async def answer(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
+    async def answer_from(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
         """The answer that the reply to a ``reading`` comes to."""
         return await (self.conclusion_of if self.reason else self.answer_of)(model, prompt, measured)
+
+    async def draft(self, model: LanguageModel, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
+        """A first short answer from the passages, to filter them by (FILCO); none where there is nothing to say."""
+        if not passages:
+            return ()
+        reply = await model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
+        answer = short_answer(reply.text)
+        return () if says_nothing(answer) else (answer,)

@@ -42,6 +42,7 @@ _METHODS: Mapping[str, str] = {
     "dragin": "gnothi.methods.dragin:Dragin",
     "self_rag": "gnothi.methods.self_rag:SelfRAG",
     "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
+    "compose": "gnothi.methods.compose:Compose",
 }
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
@@ -178,19 +179,31 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
     other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
-    for key, value in _MODEST.items():
-        if getattr(method, key, value) != value:
-            modest: Method = replace(cast("Any", method), **{key: value})
+    for name, value in _MODEST.items():
+        if getattr(method, name, value) != value:
+            modest: Method = replace(cast("Any", method), **{name: value})
             if not capabilities.lacking(modest.needs):
-                return f"Use --set {key}={config.as_text(value)}, or another model: {other_model}."
-    possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
-    if not possible:
-        beside = [key for key in _helpers(method) if not capabilities.lacking(_with(method, key).needs)]
+                return f"Use --set {name}={config.as_text(value)}, or another model: {other_model}."
+    possible = signals.within(capabilities)
+    best = "consistency" if "consistency" in possible else possible[0] if possible else ""
+    key = _replaceable(method, best, capabilities) if best else None
+    if key is None:
+        beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
         first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
         return f"{first} another model: {other_model}."
-    best = "consistency" if "consistency" in possible else possible[0]
     others = ", ".join(signal for signal in possible if signal != best)
-    return f"Use --set signal={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    return f"Use --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+
+
+def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:
+    """The setting that names a signal and asks for too much, where ``signal`` in its place would do."""
+    for key in ("signal", "gate"):
+        value = getattr(method, key, None)
+        if value in signals.names() and capabilities.lacking(signals.find(value).needs):
+            other: Method = replace(cast("Any", method), **{key: signal})
+            if not capabilities.lacking(other.needs):
+                return key
+    return None
 
 
 def _helpers(method: Method) -> list[str]:
@@ -199,6 +212,10 @@ def _helpers(method: Method) -> list[str]:
     return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
 
 
-def _with(method: Method, key: str) -> Method:
-    filled: Method = replace(cast("Any", method), **{key: _Unspecified()})
-    return filled
+def _would_do(method: Method, key: str, capabilities: Capabilities) -> bool:
+    """Whether a model in that field leaves nothing to be asked of the main one."""
+    try:
+        filled: Method = replace(cast("Any", method), **{key: _Unspecified()})
+    except InvalidSetting:  # with these settings, there is nothing for it to do
+        return False
+    return not capabilities.lacking(filled.needs)

@@ -16,6 +16,7 @@ from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.methods.answers import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.chain import Conclusion, conclude
+from gnothi.methods.gating import threshold_of
 from gnothi.methods.prompts import ANSWER, REASON, ask
 from gnothi.methods.queries import query_from_draft
 from gnothi.methods.settings import (
@@ -28,7 +29,6 @@ from gnothi.methods.settings import (
     setting,
 )
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals import registry as signals
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
@@ -189,9 +189,7 @@ class SeaKR(SignalSettings):
 
     @property
     def _threshold(self) -> float | None:
-        """As set, else as calibrated on the model, else the signal's usual one."""
-        usual = signals.find(self.signal).default_threshold
-        return self.model.thresholds.get(self.signal, usual) if self.threshold is None else self.threshold
+        return threshold_of(self.model.thresholds, self.signal, self.threshold)
 
     @property
     def _reranker(self) -> LeastUncertain:

@@ -191,7 +191,7 @@ class SelfRAG(ReaderSettings):
         order = sorted(range(len(scores)), key=lambda place: -scores[place])
         ranked = tuple((passages[place].id, measured[place].greedy.text.strip(), scores[place]) for place in order)
         events.emit(events.Ranked("answer", ranked))
-        return await self.answer(self.model, prompts[order[0]], measured[order[0]])
+        return await self.answer_from(self.model, prompts[order[0]], measured[order[0]])
 
     async def _says_it_does_not_know(self, question: Question) -> bool:
         yes, no = await self.model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))

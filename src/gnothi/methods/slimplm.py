@@ -72,7 +72,7 @@ class SlimPLM(ReaderSettings):
         gate = Gate(self.make_signal(self.judgement), self._threshold)
         verdict = await gate(self.proxy or self.model, prompt, self.reply_decoding)
         if not verdict.fired and self.proxy is None:
-            return await self.answer(self.model, prompt, verdict.measured)
+            return await self.answer_from(self.model, prompt, verdict.measured)
         if not verdict.fired:
             return await self.read(self.model, question)
         found = await self._search([question.text, *self._queries(verdict.measured.greedy)])

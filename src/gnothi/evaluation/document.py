@@ -1,0 +1,118 @@
+"""Everything that a report shows, as one JSON-ready document per data set: page, JSON and CSV are written from it alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from gnothi.errors import InvalidInput
+from gnothi.evaluation import gates
+from gnothi.evaluation.costs import Prices, costs
+from gnothi.evaluation.gate import paired_scores, truth
+from gnothi.evaluation.recorded_run import replay_methods
+from gnothi.evaluation.replay import Replay
+from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.sections import Section
+from gnothi.evaluation.selective import selective
+from gnothi.evaluation.statistics import crossfit_probabilities, ece, ece_interval, mean, mean_interval, reliability
+from gnothi.evaluation.summary import group, summarise
+
+ByMethod = Mapping[str, Sequence[Row]]
+
+
+def document(
+    section: Section, prices: Prices | None = None, never: str | None = None, always: str | None = None
+) -> dict[str, Any]:
+    """The summary of ``gnothi eval --json`` and beside it:
+
+    ``gates``: what ``gnothi gates`` says of the rows, with ``points``, the methods on the same questions; None where never or
+    always is missing, with the reason in ``no_gates``. ``selective`` and ``reliability`` per method, ``costs`` per method,
+    ``prices``, ``runs`` and how many answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
+    between. Raises UnknownName for one that is not there."""
+    by_method = group(section.rows)
+    summary = summarise(section.rows, section.dataset)
+    replayed, reason = _gates(section, by_method, never, always)
+    found = {
+        **summary,
+        "runs": [path.name for path in section.runs],
+        "questions": len({row.question_id for row in section.rows}),
+        "missing": section.missing,
+        "gates": replayed,
+        "no_gates": reason,
+        "selective": _present({name: selective(rows) for name, rows in by_method.items()}),
+        "reliability": _present(_reliability(by_method)),
+        "prices": None if prices is None else asdict(prices),
+        "costs": [{"method": name, **costs(rows, prices)} for name, rows in by_method.items()],
+    }
+    return dict(_plain(found))
+
+
+def _gates(
+    section: Section, by_method: ByMethod, never: str | None, always: str | None
+) -> tuple[dict[str, Any] | None, str | None]:
+    what = "the report" if len(section.runs) > 1 else "the run"
+    try:
+        replay = replay_methods(by_method, section.trusting, what, "", section.dataset, never=never, always=always)
+    except InvalidInput as error:
+        return None, str(error)
+    found = gates.document(replay)
+    methods = {signal.name: signal.method for signal in replay.signals}
+    for name, signal in found["signals"].items():
+        signal["method"] = methods[name]
+    kept = {key: value for key, value in found.items() if key not in ("file", "dataset", "warnings")}
+    return kept | {"points": _points(replay, by_method)}, None
+
+
+def _points(replay: Replay, by_method: ByMethod) -> list[dict[str, Any]]:
+    """Each method that answered all questions of the replay: how good, and for how many questions it searched."""
+    found = []
+    for name, rows in by_method.items():
+        table = {row.question_id: row for row in rows if row.metrics}
+        if not all(question in table for question in replay.questions):
+            continue
+        quality = [table[question].metrics[replay.metric] for question in replay.questions]
+        interval = mean_interval(quality)
+        found.append(
+            {
+                "method": name,
+                "accuracy": mean(quality),
+                "interval": interval and list(interval),
+                "retrieval_rate": mean(table[question].retrieved for question in replay.questions),
+            }
+        )
+    return found
+
+
+def _reliability(by_method: ByMethod) -> dict[str, dict[str, Any] | None]:
+    """Gate scores as probabilities of a wrong closed-book answer (isotonic, fitted on the other folds), and what happened."""
+    known = truth(by_method)
+    found: dict[str, dict[str, Any] | None] = {}
+    for name, rows in by_method.items():
+        scores, wrong = paired_scores(rows, known)
+        predicted = crossfit_probabilities(scores, wrong)
+        if predicted is None or known is None:
+            continue
+        interval = ece_interval(predicted, wrong)
+        found[name] = {
+            "truth": known.source,
+            "n": len(scores),
+            "ece": ece(predicted, wrong),
+            "interval": interval and list(interval),
+            "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
+        }
+    return found
+
+
+def _present(found: Mapping[str, dict[str, Any] | None]) -> list[dict[str, Any]]:
+    return [{"method": name, **one} for name, one in found.items() if one is not None]
+
+
+def _plain(value: Any) -> Any:
+    """Six significant digits everywhere; what is not finite is None."""
+    if isinstance(value, float):
+        return significant(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,160 @@
+"""A report's numbers as tables: one CSV file each, for spreadsheets and data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gnothi.evaluation.breakdown import action
+from gnothi.evaluation.gate import question_scores
+from gnothi.evaluation.rows import Row
+from gnothi.evaluation.run_folder import replace_file
+from gnothi.evaluation.sections import Section
+from gnothi.evaluation.summary import COSTS, group
+
+Line = dict[str, Any]
+QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
+
+
+def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Every table that has a row, with the data set in its first column. The files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables: dict[str, list[Line]] = {}
+    for document, section in zip(documents, sections, strict=True):
+        for name, lines in (*numbers(document).items(), ("questions", _questions(section.rows))):
+            tables.setdefault(name, []).extend({"dataset": section.dataset, **line} for line in lines)
+    written = [folder / f"{name}.csv" for name, lines in tables.items() if lines]
+    for file in written:
+        replace_file(file, _csv(tables[file.stem]))
+    return written
+
+
+def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
+    """A document's numbers as flat rows, by table."""
+    return {
+        "methods": [_method(method) for method in document["methods"]],
+        "search": list(_search(document["methods"])),
+        "signals": list(_signals(document["gates"])),
+        "frontier": list(_frontier(document["gates"])),
+        "points": [_spread(point, "interval") for point in (document["gates"] or {"points": ()})["points"]],
+        "selective": [_selective(one) for one in document["selective"]],
+        "risk_coverage": [{"method": one["method"], **point} for one in document["selective"] for point in one["curve"]],
+        "calibration": [_spread(_without(one, "bins"), "interval") for one in document["reliability"]],
+        "reliability": [{"method": one["method"], **bin} for one in document["reliability"] for bin in one["bins"]],
+        "costs": [_cost(one) for one in document["costs"]],
+        "comparisons": [_spread(test, "interval") for test in document["comparisons"]],
+        "kinds": [{"method": method["method"], **kind} for method in document["methods"] for kind in method["kinds"]],
+        "lab": [
+            {"method": method["method"], **cell}
+            for method in document["methods"]
+            for cell in (method["lab"] or {"cells": ()})["cells"]
+        ],
+    }
+
+
+def _method(method: Mapping[str, Any]) -> Line:
+    line: Line = {"method": method["method"], "n": method["n"], "failures": method["failures"]}
+    for name in (*QUALITY, *COSTS, "gate_auroc"):
+        line |= {name: method[name], **_bounds(name, method["intervals"][name])}
+    gate = method["gate"] or {}
+    return line | {"cached_calls": method["cached_calls"]} | {key: gate.get(key) for key in ("signal", "truth", "firing_rate")}
+
+
+def _search(methods: Iterable[Mapping[str, Any]]) -> Iterable[Line]:
+    for method in methods:
+        beside, search = method["beside"], method["search"]
+        if not beside and not search:
+            continue
+        line: Line = {"method": method["method"]}
+        for role in ("never", "always", "method", "oracle"):
+            line |= {
+                f"{role}_em": (beside or {"em": {}})["em"].get(role),
+                f"{role}_retrieval_rate": (beside or {"retrieval_rate": {}})["retrieval_rate"].get(role),
+            }
+        for label in ("over_search", "under_search"):
+            line |= {f"{label}_{key}": search[label][key] if search else None for key in ("count", "share", "rate")}
+        yield line
+
+
+def _signals(gates: Mapping[str, Any] | None) -> Iterable[Line]:
+    for name, signal in (gates or {"signals": {}})["signals"].items():
+        chosen = signal["chosen"] or {}
+        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "auroc")}
+        line |= _bounds("auroc", signal["interval"])
+        line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", "accuracy", "retrieval_rate", "gain", "gap_closed")}
+        for key, interval in (("chosen_accuracy", "interval"), ("chosen_gap_closed", "gap_closed_interval")):
+            line |= _bounds(key, chosen.get(interval))
+        yield line | {f"hindsight_{key}": value for key, value in signal["hindsight"].items()}
+
+
+def _frontier(gates: Mapping[str, Any] | None) -> Iterable[Line]:
+    for name, signal in (gates or {"signals": {}})["signals"].items():
+        for point in signal["frontier"]:
+            yield {"signal": name, **point}
+
+
+def _selective(one: Mapping[str, Any]) -> Line:
+    line: Line = {key: one[key] for key in ("method", "n", "metric", "risk", "aurc")} | _bounds("aurc", one["aurc_interval"])
+    line |= {"best_aurc": one["best_aurc"], "auroc": one["auroc"]} | _bounds("auroc", one["auroc_interval"])
+    return line | {f"risk_at_{at['wanted']:g}": at["risk"] for at in one["at"]}
+
+
+def _cost(one: Mapping[str, Any]) -> Line:
+    money = one["money"] or {"parts": {}}
+    line: Line = {"method": one["method"], "tokens": one["tokens"]}
+    line |= {f"{name}_per_question": value for name, value in one["per_question"].items()}
+    line |= {f"{name}_total": value for name, value in one["total"].items()}
+    line |= {f"money_{key}": money.get(key) for key in ("total", "per_thousand", "per_right")}
+    line |= _bounds("money_per_thousand", money.get("interval"))
+    return line | {f"money_for_{key}": value for key, value in money["parts"].items()}
+
+
+def _questions(rows: Sequence[Row]) -> list[Line]:
+    scores = {name: question_scores(found) for name, found in group(rows).items()}
+    return [
+        {
+            "method": row.method,
+            "question_id": row.question_id,
+            "question": row.question,
+            "kind": row.kind,
+            "gold": " / ".join(row.gold),
+            "answer": row.answer,
+            **{metric: row.metrics.get(metric) for metric in ("em", "f1", "accuracy")},
+            "done": None if row.failed else action(row),
+            "uncertainty": row.uncertainty,
+            "gate_score": scores[row.method].get(row.question_id),
+            **{cost: row.cost.get(cost) for cost in (*COSTS, "cached_calls")},
+            "error": row.error and f"{row.error['type']}: {row.error['message']}",
+        }
+        for row in rows
+    ]
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+def _bounds(name: str, interval: Sequence[float] | None) -> Line:
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _spread(line: Mapping[str, Any], key: str) -> Line:
+    """``line`` with the interval under ``key`` as ``low`` and ``high``."""
+    low, high = line[key] or (None, None)
+    return {**_without(line, key), "low": low, "high": high}
+
+
+def _without(line: Mapping[str, Any], key: str) -> Line:
+    return {name: value for name, value in line.items() if name != key}
+
+
+def _csv(lines: Sequence[Line]) -> str:
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,51 @@
+"""Sentences that lead to an answer: those that hold it, share its words, or make it likelier (FILCO: Wang et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gnothi import events
+from gnothi.filtering.self_knowledge import filtered
+from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
+from gnothi.filtering.targets import cxmi, includes, overlap
+from gnothi.protocols import LanguageModel
+from gnothi.types import Passage, Prompt, Question
+
+Measure = Literal["strinc", "lexical", "cxmi"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """Keeps the ``spans`` best sentences (None: all) that measure more than ``threshold``, in their order.
+
+    ``model`` scores answers for the measure cxmi, after ``prompt``, which asks the question without passages. Emits Filtered
+    with the measure as kind."""
+
+    measure: Measure
+    model: LanguageModel
+    threshold: float = 0.0
+    spans: int | None = 1
+    language: str = LANGUAGE
+
+    async def __call__(
+        self, question: Question, prompt: Prompt, passages: Sequence[Passage], targets: Sequence[str]
+    ) -> tuple[Passage, ...]:
+        """``targets`` holds at least one answer to look for."""
+        sentences = sentences_of(passages, self.language)
+        scores = await self._scores(question, prompt, sentences, targets)
+        best = choose(sentences, scores, lambda score: score > self.threshold)
+        kept = sorted(best[: self.spans])
+        events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
+        return rejoined(sentences[place] for place in kept)
+
+    async def _scores(
+        self, question: Question, prompt: Prompt, sentences: Sequence[Sentence], targets: Sequence[str]
+    ) -> list[float]:
+        if self.measure == "strinc":
+            return [includes(sentence.text, targets) for sentence in sentences]
+        if self.measure == "lexical":
+            wanted = [f"{question.text} {target}" for target in targets]
+            return [max(overlap(f"{one.source.title} {one.text}", text) for text in wanted) for one in sentences]
+        return await cxmi(self.model, prompt, targets[0], sentences)
