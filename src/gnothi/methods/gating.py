@@ -8,7 +8,7 @@ from gnothi.signals import registry as signals
 
 
 def threshold_of(thresholds: Mapping[str, float], signal: str | None, given: float | None) -> float | None:
-    """As given, else as calibrated (a model's ``thresholds``), else the signal's usual one; None where there is none, or no signal."""
+    """As given, else as calibrated (a model's ``thresholds``), else the signal's usual one; None where there is none."""
     if signal is None or given is not None:
         return given
     return thresholds.get(signal, signals.find(signal).default_threshold)
