@@ -226,7 +226,8 @@ class Revised(Event):
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
-    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached."""
+    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
+    is a search, or the neighbourhood of some nodes of a graph."""
 
     retrievals: int = 0
     model_calls: int = 0
@@ -239,7 +240,7 @@ class Usage:
         seen = list(events)
         calls = [event for event in seen if isinstance(event, ModelCall)]
         return cls(
-            retrievals=sum(isinstance(event, Searched) for event in seen),
+            retrievals=sum(isinstance(event, Searched | Expanded) for event in seen),
             model_calls=len(calls),
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),

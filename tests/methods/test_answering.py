@@ -46,7 +46,8 @@ async def test_a_short_answer_needs_no_generation() -> None:
 async def test_a_named_signal_tells_the_uncertainty_all_the_same() -> None:
     asked = model()
     answer = await ask("direct", asked, signal="perplexity")
-    assert (answer.text, answer.uncertainty, len(asked.prompts)) == ("blue", pytest.approx(2.718281828), 2)
+    assert (answer.text, len(asked.prompts)) == ("blue", 2)
+    assert answer.uncertainty == pytest.approx(2.718281828)
 
 
 async def test_a_chain_is_written_and_the_choices_stand_where_it_names_its_answer() -> None:

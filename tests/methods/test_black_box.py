@@ -102,9 +102,10 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
             methods.create(name, resources, {})
         resources[beside[name]] = Scripted(lambda _: "unknown")
     elif name in instead:
-        with pytest.raises(MissingCapability):
-            methods.create(name, resources, {})
         settings = instead[name]
+        key, value = next(iter(settings.items()))
+        with pytest.raises(MissingCapability, match=f"--set {key}={str(value).lower()}"):
+            methods.create(name, resources, {})
     elif methods.describe(name).needs != Capabilities():
         with pytest.raises(MissingCapability, match="--set signal=consistency"):
             methods.create(name, resources, {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ class Given:
         self.scores = scores
         self.queries: list[str] = []
 
-    async def score(self, query: str, texts: list[str]) -> tuple[float, ...]:  # type: ignore[override]
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         self.queries.append(query)
         return tuple(self.scores[: len(texts)])
 

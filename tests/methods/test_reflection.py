@@ -7,7 +7,7 @@ import pytest
 from gnothi import events
 from gnothi.methods.expansion import Expanded
 from gnothi.methods.reflection import Subject, admits_ignorance, query, reflect, subjects
-from gnothi.models.fake import Scripted
+from gnothi.models.fake import Reply, Scripted
 from gnothi.retrieval.fake import ListedGraph, ScriptedRetriever
 from gnothi.types import Passage, Question
 
@@ -36,6 +36,13 @@ async def test_what_is_known_is_kept_and_everything_is_told() -> None:
     assert isinstance(reflected, events.Reflected)
     assert [name for name, _ in reflected.told] == ["Velkarra", "Ulm", "Vesk"]
     assert reflected.known == ("Velkarra",)
+
+
+async def test_what_the_model_is_unsure_of_can_be_left_out() -> None:
+    model = Scripted({"Velkarra": Reply("A film.", (-0.05,)), "Ulm": Reply("A town.", (-2.0,))})
+    about = [Subject("Velkarra"), Subject("Ulm")]
+    assert [one.title for one in await reflect(model, about, sure=1.2)] == ["Velkarra"]
+    assert [one.title for one in await reflect(model, about)] == ["Velkarra", "Ulm"]
 
 
 async def test_nothing_to_ask_about() -> None:

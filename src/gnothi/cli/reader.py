@@ -109,8 +109,8 @@ def reader(
     by = resolved.get(f"method.{method}.choice_score", "tokens")
     if resolved.get(f"method.{method}.reason"):
         raise InvalidSetting(
-            "setting 'reason': got true, expected false: gold answers teach to answer at once; there are no chains of thought to "
-            "learn from."
+            "setting 'reason': got true, expected false: gold answers teach to answer at once, there are no chains of thought "
+            "to learn from."
         )
     if by == "label":
         raise InvalidSetting(

@@ -95,7 +95,7 @@ async def open_resources(
 
         graph = None
         if graph_spec and (searches.expand != "none" or reads_graph(methods)):
-            graph = keep(KnowledgeGraph, graph_spec, partial(open_graph, graph_spec))
+            graph = keep(KnowledgeGraph, graph_spec, partial(open_graph, graph_spec, searches.recogniser))
         index = open_index(spec) if spec else None
         if index is not None:
             stack.push_async_callback(index.aclose)
@@ -105,7 +105,7 @@ async def open_resources(
         if spec:
             opened[Retriever, spec] = retriever
         for protocol, other in named:
-            keep(protocol, other, partial(open_other, protocol, other, built))
+            keep(protocol, other, partial(open_other, protocol, other, built, searches.recogniser))
         yield Resources(model, retriever, settings, tuple(methods), opened, graph)
 
 
@@ -126,7 +126,7 @@ def reads_graph(names: Sequence[str]) -> bool:
 
 
 def open_other(
-    protocol: type, spec: str, built: Mapping[str, CallCache]
+    protocol: type, spec: str, built: Mapping[str, CallCache], recogniser: str | None = None
 ) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference:
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
@@ -134,7 +134,7 @@ def open_other(
     if protocol is Retriever:
         return open_index(spec)
     if protocol is KnowledgeGraph:
-        return open_graph(spec)
+        return open_graph(spec, recogniser)
     if protocol is Reranker:
         return open_reranker(spec)
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
@@ -197,7 +197,8 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
             recorded[f"{MODEL_SECTION}.settings.base_url"] = one.located().base_url
     if searching := settings.section(INDEX_SECTION):
         values = config.resolved(search_settings(settings))
-        recorded |= {f"{INDEX_SECTION}.settings.{key}": values[key] for key in searching}
+        # "index" itself is the index's name.
+        recorded |= {f"searches.{key}": values[key] for key in searching}
     return recorded
 
 
@@ -228,17 +229,28 @@ def search_settings(settings: Settings) -> SearchSettings:
     return config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
 
 
-def open_graph(spec: str) -> KnowledgeGraph:
-    """The knowledge graph of a spec, traced. Raises IndexUnavailable."""
+def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
+    names in a text; None: the graph's own names do. Raises IndexUnavailable, and for a recogniser MissingDependency,
+    ModelUnavailable or UnknownName."""
     from gnothi.retrieval.wrappers import TracedGraph
 
+    graph = _open_plain_graph(spec)
+    if recogniser is None:
+        return TracedGraph(graph)
+    from gnothi.retrieval.graph.recognisers import RecognisedGraph, open_recogniser
+
+    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
+
+
+def _open_plain_graph(spec: str) -> KnowledgeGraph:
     if spec == LAB:
         from gnothi.lab.graph import graph
 
-        return TracedGraph(graph())
+        return graph()
     from gnothi.retrieval.graph.folder import open_folder
 
-    return TracedGraph(open_folder(spec))
+    return open_folder(spec)
 
 
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:

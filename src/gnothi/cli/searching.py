@@ -17,6 +17,12 @@ class SearchSettings:
         "none", "reflection: search with the query and what the model says about the things it names (IEKR)."
     )
     expand_tokens: int = setting(100, "Tokens that the model may say about each thing.", at_least=1)
+    expand_sure: float | None = setting(
+        None, "Search only with what the model says at most with this perplexity (none: all of it).", at_least=1.0
+    )
+    recogniser: str | None = setting(
+        None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
+    )
     reranker: str | None = setting(None, "Re-ranker of what is found: lab, a folder or a hub id (none: the index's own order).")
     depth: int = setting(50, "Passages that the re-ranker chooses from.", at_least=1)
 
@@ -35,5 +41,5 @@ class SearchSettings:
         if self.expand == "reflection":
             from gnothi.methods.expansion import Expanded
 
-            retriever = Expanded(retriever, model, graph, self.expand_tokens)
+            retriever = Expanded(retriever, model, graph, self.expand_tokens, self.expand_sure)
         return retriever

@@ -18,12 +18,18 @@ class Expanded:
     query stays as it is."""
 
     def __init__(
-        self, retriever: Retriever, model: LanguageModel, graph: KnowledgeGraph | None = None, max_tokens: int = 100
+        self,
+        retriever: Retriever,
+        model: LanguageModel,
+        graph: KnowledgeGraph | None = None,
+        max_tokens: int = 100,
+        sure: float | None = None,
     ) -> None:
         self._retriever = retriever
         self._model = model
         self._graph = graph
         self._max_tokens = max_tokens
+        self._sure = sure
 
     @property
     def name(self) -> str:
@@ -34,7 +40,7 @@ class Expanded:
         if not query_text.strip() or k < 1:
             return await self._retriever.search(query_text, k)
         asked = Question("", query_text)
-        internal = await reflect(self._model, await subjects(self._graph, asked), self._max_tokens)
+        internal = await reflect(self._model, await subjects(self._graph, asked), self._max_tokens, self._sure)
         return await self._retriever.search(query(asked, internal) if internal else query_text, k)
 
     async def aclose(self) -> None:

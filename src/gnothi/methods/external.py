@@ -22,8 +22,8 @@ async def candidates(graph: KnowledgeGraph, about: Sequence[Subject], hops: int,
 
 
 async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most: int) -> list[int]:
-    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by the
-    words they share with the query."""
+    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by
+    the words they share with the query."""
     if not texts:
         return []
     scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)

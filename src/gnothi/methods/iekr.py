@@ -33,6 +33,9 @@ class IEKR(ReaderSettings):
     reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
     verifier: LanguageModel | None = resource("Model that revises internal knowledge (verify=true).")
     internal: bool = setting(True, "Reflect; false (ablation): internal knowledge is neither searched with nor read.")
+    sure: float | None = setting(
+        None, "Keep only internal knowledge of at most this perplexity (none: all of it, as in the paper).", at_least=1.0
+    )
     external: bool = setting(True, "Look for facts; false (ablation): only internal knowledge is read.")
     source: Literal["graph", "passages"] | None = setting(
         None, "Where external knowledge comes from (none: the graph where there is one, else passages)."
@@ -56,7 +59,8 @@ class IEKR(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return self.answering_needs if self.reader is None else Capabilities()
+        own = Capabilities(logprobs=self.internal and self.sure is not None)
+        return own | (self.answering_needs if self.reader is None else Capabilities())
 
     def check_resources(self) -> None:
         """Raise InvalidSetting where external knowledge has no source, MissingCapability for a reader that cannot choose."""
@@ -80,7 +84,7 @@ class IEKR(ReaderSettings):
         """What the reader is asked: the question, behind internal and external knowledge."""
         require_text(question)
         about = await subjects(self.graph, question) if self.internal or self.external else ()
-        internal = await reflect(self.model, about, self.max_tokens) if self.internal else ()
+        internal = await reflect(self.model, about, self.max_tokens, self.sure) if self.internal else ()
         external = await self._look_up(question, about, internal) if self.external else ()
         if self.verify and internal and external:
             internal = await revise(self.verifier or self.model, question, internal, external, self.max_tokens)

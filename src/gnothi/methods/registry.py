@@ -34,6 +34,8 @@ _METHODS: Mapping[str, str] = {
     "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
 }
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
+_MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
+"""Settings of methods, and the value that needs least of a model."""
 _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
@@ -165,10 +167,11 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
     other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
-    if getattr(method, "choose", "text") == "likelihood":
-        by_text: Method = replace(cast("Any", method), choose="text")
-        if not capabilities.lacking(by_text.needs):
-            return f"Use --set choose=text, or another model: {other_model}."
+    for key, value in _MODEST.items():
+        if getattr(method, key, value) != value:
+            modest: Method = replace(cast("Any", method), **{key: value})
+            if not capabilities.lacking(modest.needs):
+                return f"Use --set {key}={config.as_text(value)}, or another model: {other_model}."
     possible = signals.within(capabilities) if getattr(method, "signal", None) else ()
     if not possible:
         beside = [key for key in _helpers(method) if not capabilities.lacking(_with(method, key).needs)]

@@ -26,6 +26,7 @@ from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.training.finetuning import (
     CHECKPOINTS,
     METRICS,
+    Kind,
     Origin,
     adapted,
     newest_checkpoint,
@@ -124,21 +125,23 @@ class Format:
     renderer: Renderer
     encoder: Encoder = field(init=False)
     context: int | None = field(init=False)
+    apart: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        from gnothi.models.transformers import context_length
+        from gnothi.models.transformers import context_length, is_encoder_decoder
 
         eos = end_tokens(self.tokenizer, getattr(self.model, "generation_config", None), self.model.config.get_text_config())
-        self.encoder = Encoder(self.tokenizer, self.renderer, eos)
+        self.apart = is_encoder_decoder(self.model)
+        self.encoder = Encoder(self.tokenizer, self.renderer, eos, self.apart)
         self.context = context_length(self.model, self.tokenizer)
 
     @property
-    def kind(self) -> Any:
-        return "CAUSAL_LM"
+    def kind(self) -> Kind:
+        return "SEQ_2_SEQ_LM" if self.apart else "CAUSAL_LM"
 
     def rows(self, examples: Sequence[Example]) -> list[tuple[list[int], list[int]]]:
-        """Token ids of prompt and answer, and labels that are -100 over the prompt; the answer is closed. What does not fit is
-        left out."""
+        """Token ids of prompt and answer, and labels that are -100 over the prompt; the answer is closed. Where another part of
+        the model replies: the prompt's ids, and the answer's. What does not fit is left out."""
         return [self._row(example) for example in examples if self.fits(example)]
 
     def fits(self, example: Example) -> bool:
@@ -149,6 +152,10 @@ class Format:
         (prompt,) = self.encoder.encode([text])
         (said,) = self.encoder.continuations(text, prompt, [example.target])
         said = [*said, self.tokenizer.eos_token_id]
+        if self.apart:
+            from gnothi.models.local.encoder_decoder import closing_tokens, starting_tokens
+
+            return [*prompt, *closing_tokens(self.tokenizer)], [*starting_tokens(self.model)[1:], *said]
         return [*prompt, *said], [-100] * len(prompt) + said
 
 
