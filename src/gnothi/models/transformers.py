@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,10 +21,10 @@ from gnothi.models.local.attention import Unsupported
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
 from gnothi.models.local.forked import Forked, check
 from gnothi.models.local.packed import is_packed
-from gnothi.models.local.passes import Network
+from gnothi.models.local.passes import Network, by_length
 from gnothi.models.local.repeated import Repeated
 from gnothi.models.local.rows import Task
-from gnothi.models.local.scoring import score
+from gnothi.models.local.scoring import score, score_next
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
@@ -161,11 +161,20 @@ class TransformersBackend:
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _score(self, items: Sequence[Scored]) -> None:
-        waiting = deque(_by_length(items, self._engine.limits.prefill))
+        path, most = self._engine.path, self._engine.limits.prefill
+        # One token is told by the prompt alone.
+        short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
+        longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
+        waiting = deque([[longer[at] for at in chunk] for chunk in by_length([len(ids) for _, _, ids, _ in longer], most)])
+        waiting.extendleft([short] if short else [])
         while waiting:
             chunk = waiting.popleft()
+            prompts, tokens = [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk]
             try:
-                results = score(self._engine.path, [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk])
+                if max(map(len, tokens[0]), default=0) <= 1:
+                    results = score_next(path, prompts, tokens, most)
+                else:
+                    results = score(path, prompts, tokens)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
@@ -215,18 +224,6 @@ def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -
 
 
 Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]
-
-
-def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
-    """Items of similar prompt length together, at most ``budget`` padded tokens a chunk (at least one item)."""
-    chunk: list[Scored] = []
-    for item in sorted(items, key=lambda item: len(item[2])):
-        if chunk and len(item[2]) * (len(chunk) + 1) > budget:
-            yield chunk
-            chunk = []
-        chunk.append(item)
-    if chunk:
-        yield chunk
 
 
 def _context_length(model: Any, tokenizer: Any) -> int | None:
