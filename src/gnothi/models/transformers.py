@@ -33,6 +33,8 @@ from gnothi.types import Capabilities, ContinuationScore, StateSpec
 
 # Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
 _PREFIX_TOKENS = 16_384
+# Tokens whose numbers between two layers stay in a processor's cache: beyond, memory sets the pace.
+_IN_CACHE = 2048
 
 
 class TransformersBackend:
@@ -56,6 +58,7 @@ class TransformersBackend:
         self._detokenizer = Detokenizer(tokenizer)
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
+        self._at_once = _IN_CACHE if model.device.type == "cpu" else settings.prefill_tokens
         path, reason = _path(self._network, settings.attention, budget)
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
@@ -172,7 +175,7 @@ class TransformersBackend:
             prompts, tokens = [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk]
             try:
                 if max(map(len, tokens[0]), default=0) <= 1:
-                    results = score_next(path, prompts, tokens, most)
+                    results = score_next(path, prompts, tokens, min(most, self._at_once))
                 else:
                     results = score(path, prompts, tokens)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
