@@ -16,7 +16,7 @@ from gnothi import __version__
 from gnothi.cli import options, terminal
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.types import Question
+from gnothi.types import Passage, Question
 
 if TYPE_CHECKING:
     from gnothi.models import ModelSettings
@@ -35,6 +35,7 @@ class Job:
     dataset: str
     questions: Sequence[Question]
     model: str
+    index: str | None
     model_settings: ModelSettings
     settings: SelfKnowledgeSettings
     out: Path
@@ -53,6 +54,11 @@ class Job:
     show_default=True,
     metavar="lab|PATH|HUB-ID",
     help="The model to train, which runs in this process.",
+)
+@click.option(
+    "--index",
+    metavar="lab|PATH",
+    help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
 )
 @options.settings
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
@@ -83,6 +89,7 @@ class Job:
 def self_knowledge(
     dataset: str,
     model: str,
+    index: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     limit: int | None,
@@ -100,6 +107,7 @@ def self_knowledge(
     gnothi train self-knowledge lab-train:one_hop --out knowing
     gnothi train self-knowledge train.jsonl --model PATH --out knowing --set answers.n=10
     gnothi eval lab --model knowing --method skill_rag
+    gnothi train self-knowledge lab-train:one_hop --out filtering --set answers.sentences=4
 
     First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
     and for No where it is not. --out is then a model folder. docs/training.md lists the settings (--set) and what is written.
@@ -116,10 +124,22 @@ def self_knowledge(
     model_settings = _model_settings(model, settings)
     questions = load_questions(dataset, format, limit)
     require_usable(questions)
-    about_answers, about_training = _configs(dataset, format, limit, questions, model, settings, chosen)
+    spec = _index(index, model, chosen.answers.sentences)
+    about_answers, about_training = _configs(dataset, format, limit, questions, model, spec, settings, chosen)
     folder = answers or out / ANSWERS_FOLDER
     job = Job(
-        dataset, questions, model, model_settings, chosen, out, folder, about_answers, about_training, concurrency, max_failures
+        dataset,
+        questions,
+        model,
+        spec,
+        model_settings,
+        chosen,
+        out,
+        folder,
+        about_answers,
+        about_training,
+        concurrency,
+        max_failures,
     )
     try:
         failed, result = _run(job, answers_only)
@@ -154,12 +174,29 @@ def _model_settings(model: str, settings: Settings) -> ModelSettings:
     return built
 
 
+def _index(index: str | None, model: str, sentences: int) -> str | None:
+    """Where sentences are found; None where none are shown."""
+    from gnothi.cli.resources import LAB, LAB_MODELS
+
+    if not sentences:
+        if index is not None:
+            raise InvalidSetting("--index: got one, but no sentences are shown. Say how many with --set answers.sentences=4.")
+        return None
+    spec = index or (LAB if model in LAB_MODELS else None)
+    if spec is None:
+        raise InvalidSetting(
+            f"setting 'answers.sentences': got {sentences}, but there is no index to find them: give --index PATH."
+        )
+    return spec
+
+
 def _configs(
     dataset: str,
     format: str | None,
     limit: int | None,
     questions: Sequence[Question],
     model: str,
+    index: str | None,
     settings: Settings,
     chosen: SelfKnowledgeSettings,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -177,6 +214,7 @@ def _configs(
         "dataset.fingerprint": fingerprint(questions),
         "model.name": model,
         **recorded_settings([model], settings),
+        **({"index.name": index} if index else {}),
         **{f"answers.{key}": value for key, value in resolved(chosen.answers).items()},
         f"{EXECUTION}gnothi": __version__,
     }
@@ -200,8 +238,11 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
         if _leads():
             stack.enter_context(claim(job.out, job.about_training, "training"))
         # A launcher's processes would wait for each other too long.
-        asked = read_answers(job.answers, job.questions) if several else asyncio.run(_collect(job))
-        failed = len(job.questions) - len(asked)
+        if several:
+            asked = read_answers(job.answers, job.questions)
+            failed = len(job.questions) - len({one.question.id for one in asked})
+        else:
+            asked, failed = asyncio.run(_collect(job))
         if not asked:
             raise InvalidInput(f"all {failed} questions failed; {job.answers} says why. Remove the cause and try again.")
         if answers_only:
@@ -209,18 +250,19 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
         return failed, _familiarity(asked) | {"training": _train(job, asked)}
 
 
-async def _collect(job: Job) -> list[Familiar]:
+async def _collect(job: Job) -> tuple[list[Familiar], int]:
+    """What was sampled, and how many questions failed (with a sentence or without)."""
     from gnothi.cli.progress import RunProgress
     from gnothi.cli.resources import open_model
     from gnothi.training.self_knowledge.answers import Collecting
     from gnothi.training.self_knowledge.figures import draw_familiarity
 
-    with Collecting(job.answers, job.questions, job.about_answers) as collecting:
+    with Collecting(job.answers, job.questions, job.about_answers, await _sentences(job)) as collecting:
         if collecting.missing:
             with terminal.Waiting(f"opening model {job.model} ..."):
                 model = open_model(job.model, job.model_settings)
             try:
-                total = len(job.questions)
+                total = len(collecting.asked)
                 with RunProgress(total, total - len(collecting.missing), f"{job.dataset}: answers") as progress:
                     await collecting.run(
                         model,
@@ -234,7 +276,22 @@ async def _collect(job: Job) -> list[Familiar]:
         asked = collecting.finish()
         if asked:
             draw_familiarity(job.answers, [one.acc_rate for one in asked], job.settings.answers.n)
-        return asked
+        return asked, len({one.question.id for one in collecting.missing})
+
+
+async def _sentences(job: Job) -> dict[str, tuple[Passage, ...]]:
+    """What each question is shown, by its id."""
+    from gnothi.cli.resources import open_index
+    from gnothi.training.self_knowledge.contexts import find
+
+    if job.index is None:
+        return {}
+    with terminal.Waiting(f"opening index {job.index} ..."):
+        retriever = open_index(job.index)
+    try:
+        return await find(job.questions, retriever, job.settings.answers.sentences, job.settings.answers.k)
+    finally:
+        await retriever.aclose()
 
 
 def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
@@ -18,22 +18,44 @@ from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings
-from gnothi.types import Question
+from gnothi.types import Passage, Question
 
 ANSWERS = "answers.jsonl"
 
 Line = dict[str, Any]
 """What ``answers.jsonl`` holds of a question: ``question_id``, ``question``, ``choices``, ``gold``, ``answers`` (the n sampled
-ones), ``correct`` (one truth value each), ``acc_rate`` (their mean), ``usage``; or ``question_id`` and ``error``."""
+ones), ``correct`` (one truth value each), ``acc_rate`` (their mean), ``usage``; or ``question_id`` and ``error``. A line of a
+question that is shown a sentence has it as ``sentence``: ``id``, ``title``, ``text``."""
+
+
+class Asked(NamedTuple):
+    """A training question, and the sentence it is shown, None where it is asked from memory."""
+
+    question: Question
+    sentence: Passage | None = None
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        return () if self.sentence is None else (self.sentence,)
+
+    @property
+    def name(self) -> str:
+        """The question's id, with that of the sentence."""
+        return self.question.id if self.sentence is None else f"{self.question.id} after {self.sentence.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Familiar:
-    """A training question with the answers that were sampled, and whether each was right."""
+    """A training question with the answers that were sampled, and whether each was right. ``sentence`` is what was shown."""
 
     question: Question
     answers: tuple[str, ...]
     correct: tuple[bool, ...]
+    sentence: Passage | None = None
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.question, self.sentence)
 
     @property
     def acc_rate(self) -> float:
@@ -45,14 +67,16 @@ class Familiar:
         return self.acc_rate > INDIFFERENT
 
 
-async def sample(question: Question, model: LanguageModel, settings: AnswerSettings) -> Line:
-    """One question's line. The question is put as every method puts it when it wants a short answer from memory."""
-    with question_scope(0, question.id), record() as events:
-        samples = await model.sample(ask(ANSWER, question), settings.n, settings.decoding)
+async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -> Line:
+    """One question's line. The question is put as every method puts it when it wants a short answer."""
+    question = asked.question
+    with question_scope(0, asked.name), record() as events:
+        samples = await model.sample(ask(ANSWER, question, asked.passages), settings.n, settings.decoding)
     answers = [short_answer(generation.text) for generation in samples.generations]
     correct = [settings.correct(answer, question.answers, question.choices) for answer in answers]
     return {
         "question_id": question.id,
+        **_shown(asked),
         "question": question.text,
         "choices": list(question.choices),
         "gold": list(question.answers),
@@ -70,13 +94,22 @@ class Collecting:
     same file. A question that raised is a line with its error, and is missing the next time.
     """
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidSetting where ``out`` was made with another ``config``, InvalidInput as ``require_usable``."""
+    def __init__(
+        self,
+        out: Path,
+        questions: Sequence[Question],
+        config: Mapping[str, Any],
+        sentences: Mapping[str, Sequence[Passage]] | None = None,
+    ) -> None:
+        """``sentences`` by question id: the question is asked after each of them, too. Raises InvalidSetting where ``out`` was
+        made with another ``config``, InvalidInput as ``require_usable``."""
         require_usable(questions)
-        self.out, self.questions = out, questions
+        self.out = out
+        shown = sentences or {}
+        self.asked = [Asked(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
         self._lock = claim(out, config, "folder of sampled answers")
         try:
-            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / ANSWERS)}
+            self._lines = _by_name(out)
             self._journal = Journal(out / ANSWERS)
         except BaseException:
             self._lock.close()
@@ -93,8 +126,8 @@ class Collecting:
         self._lock.close()
 
     @property
-    def missing(self) -> list[Question]:
-        return [question for question in self.questions if "acc_rate" not in self._lines.get(question.id, {})]
+    def missing(self) -> list[Asked]:
+        return [asked for asked in self.asked if "acc_rate" not in self._lines.get(asked.name, {})]
 
     async def run(
         self,
@@ -111,17 +144,17 @@ class Collecting:
 
         async def work() -> None:
             nonlocal failures
-            for question in pending:
-                line = await _line(question, model, settings)
+            for asked in pending:
+                line = await _line(asked, model, settings)
                 self._journal.append(line)
-                self._lines[question.id] = line
+                self._lines[asked.name] = line
                 self.spent.update(line.get("usage", {}))
                 if on_line is not None:
                     on_line(line)
                 failures += "error" in line
                 if max_failures is not None and failures > max_failures:
                     raise TooManyFailures(
-                        f"stopped: {failures} questions failed, the last one ({question.id}) with "
+                        f"stopped: {failures} questions failed, the last one ({asked.name}) with "
                         f"{line['error']['type']}: {line['error']['message']} What is finished is kept in {self.out}: remove "
                         "the cause and give the same command again, or allow more with --max-failures."
                     )
@@ -130,38 +163,62 @@ class Collecting:
 
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""
-        lines = [self._lines[question.id] for question in self.questions]
+        lines = [self._lines[asked.name] for asked in self.asked]
         self._journal.rewrite(lines)
-        return familiar(self.questions, lines)
+        return familiar(self.asked, lines)
 
 
 def read_answers(out: Path, questions: Sequence[Question]) -> list[Familiar]:
     """What a finished sampling says of the questions, in their order. Raises InvalidInput where some are missing."""
-    lines = {line["question_id"]: line for _, line in read_lines(out / ANSWERS)}
+    lines = _by_name(out)
     missing = [question.id for question in questions if question.id not in lines]
     if missing:
         raise InvalidInput(
             f"{out / ANSWERS}: got answers to {len(lines)} questions, expected {len(missing)} more ({missing[0]!r}, ...). Give "
             "the same command with --answers-only first."
         )
-    return familiar(questions, [lines[question.id] for question in questions])
+    by_question: dict[str, list[Line]] = {}
+    for line in lines.values():
+        by_question.setdefault(line["question_id"], []).append(line)
+    found = [(Asked(question, _sentence(line)), line) for question in questions for line in by_question[question.id]]
+    return familiar([asked for asked, _ in found], [line for _, line in found])
 
 
-def familiar(questions: Sequence[Question], lines: Sequence[Line]) -> list[Familiar]:
+def familiar(asked: Sequence[Asked], lines: Sequence[Line]) -> list[Familiar]:
     return [
-        Familiar(question, tuple(line["answers"]), tuple(line["correct"]))
-        for question, line in zip(questions, lines, strict=True)
+        Familiar(one.question, tuple(line["answers"]), tuple(line["correct"]), one.sentence)
+        for one, line in zip(asked, lines, strict=True)
         if "acc_rate" in line
     ]
 
 
-async def _line(question: Question, model: LanguageModel, settings: AnswerSettings) -> Line:
+def _by_name(out: Path) -> dict[str, Line]:
+    """The lines on disk, the last one of each question and sentence."""
+    lines = [line for _, line in read_lines(out / ANSWERS)]
+    return {Asked(Question(line["question_id"], ""), _sentence(line)).name: line for line in lines}
+
+
+def _shown(asked: Asked) -> Line:
+    one = asked.sentence
+    return {} if one is None else {"sentence": {"id": one.id, "title": one.title, "text": one.text}}
+
+
+def _sentence(line: Line) -> Passage | None:
+    one = line.get("sentence")
+    return Passage(one["id"], one["text"], one["title"]) if one else None
+
+
+async def _line(asked: Asked, model: LanguageModel, settings: AnswerSettings) -> Line:
     try:
-        return await sample(question, model, settings)
+        return await sample(asked, model, settings)
     except RunStopped:
         raise  # no fault of this question
     except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-        return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
+        return {
+            "question_id": asked.question.id,
+            **_shown(asked),
+            "error": {"type": type(error).__name__, "message": str(error)},
+        }
 
 
 def require_usable(questions: Sequence[Question]) -> None:

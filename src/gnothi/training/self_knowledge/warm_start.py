@@ -53,7 +53,7 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
 
     random_ = random.Random(f"{settings.seed}/warm start")
     chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
-    rows = [prompts.with_reply(one.question, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
+    rows = [prompts.with_reply(one.asked, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
     arguments: Any = TrainingArguments
     trainer: Any = Trainer(
         model=model,
