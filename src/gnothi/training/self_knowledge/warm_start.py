@@ -47,6 +47,7 @@ def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Famil
 
 def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
+    from accelerate import PartialState
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, ProgressCallback, Trainer, TrainingArguments
 
     from datasets import Dataset
@@ -60,7 +61,7 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
         args=arguments(
             output_dir=str(scratch),
             max_steps=settings.warm_start_steps,
-            per_device_train_batch_size=settings.warm_start_batch,
+            per_device_train_batch_size=max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes),
             learning_rate=settings.warm_start_rate,
             lr_scheduler_type="linear",
             seed=settings.seed,
