@@ -19,8 +19,7 @@ from gnothi.types import Passage, Question
 async def find(questions: Sequence[Question], retriever: Retriever, count: int, k: int) -> dict[str, tuple[Passage, ...]]:
     """``count`` sentences for each question, by its id, of the best ``k`` passages, each under its passage's title.
 
-    Up to a quarter of them (rounded up) hold a gold answer, the others none; where one kind is short, the other makes it up.
-    Most of what is found tells nothing about a question, so that most of what is shown should not either.
+    Up to half of them (rounded up) hold a gold answer, the others none; where one kind is short, the other makes it up.
     The same questions and index give the same sentences.
     """
 
@@ -38,5 +37,5 @@ def choose(question: Question, sentences: Sequence[Passage], count: int) -> tupl
     shuffled = random.Random(question.id).sample(sentences, len(sentences))
     holding = [one for one in shuffled if includes(one.text, question.answers)]
     others = [one for one in shuffled if not includes(one.text, question.answers)]
-    first = holding[: max(-(-count // 4), count - len(others))]
+    first = holding[: max(-(-count // 2), count - len(others))]
     return (*first, *others[: count - len(first)])

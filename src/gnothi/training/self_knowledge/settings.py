@@ -27,7 +27,7 @@ class AnswerSettings:
     max_tokens: int = setting(32, "Tokens an answer may have.", at_least=1)
     sentences: int = setting(
         0,
-        "Ask each question also after so many sentences that an index finds, a quarter of them with a gold answer (0: the "
+        "Ask each question also after so many sentences that an index finds, half of them with a gold answer (0: the "
         "paper's training).",
         at_least=0,
     )
