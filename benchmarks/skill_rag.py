@@ -20,7 +20,7 @@ import argparse
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from benchmarks._shared import machine, publish, say, shown, table
 
 PARTS = ("filter", "accuracy", "speed", "report")
-TASKS = ("know", "useful")
+TASKS = {"know": ("know", False), "know, odds": ("know", True), "useful": ("useful", False)}
+"""What the filter asks, and whether it goes by the gain in log-odds."""
 KEEP = 0.97
 TRAINING = 300
 Floats = NDArray[np.float64]
@@ -57,7 +58,8 @@ async def scored(model: Any, retriever: Any, questions: Sequence[Any], task: str
     from gnothi.filtering.sentences import sentences_of
     from gnothi.methods.prompts import TASKS as ALL
 
-    judge = Informative(model, ALL[task])
+    asked, odds = TASKS[task]
+    judge = Informative(model, ALL[asked], odds=odds)
 
     async def one(question: Any) -> tuple[list[float], list[bool]]:
         found = [found.passage for found in await retriever.search(question.text, k)]
@@ -129,25 +131,37 @@ async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> 
 
 
 async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
-    from gnothi import lab, methods
+    from gnothi import lab
     from gnothi.lab import training_questions
 
     train = [q for q in training_questions(lab.world(), "one_hop", TRAINING) if q.metadata["coverage"] != "absent"]
     chosen = {task: greatest(*await scored(model, retriever, train, task, given.k)) for task in given.task}
     runs: dict[str, tuple[str, dict[str, object]]] = {"rag": ("rag", {"k": given.k}), "direct": ("direct", {})}
     for task, threshold in chosen.items():
-        runs[f"skill_rag, {task} > 0"] = ("skill_rag", {"k": given.k, "task": task})
-        runs[f"skill_rag, {task} > {threshold:.2f}"] = ("skill_rag", {"k": given.k, "task": task, "threshold": threshold})
+        asked, odds = TASKS[task]
+        settings: dict[str, object] = {"k": given.k, "task": asked, "odds": odds}
+        runs[f"skill_rag, {task} > 0"] = ("skill_rag", settings)
+        runs[f"skill_rag, {task} > {threshold:.3f}"] = ("skill_rag", settings | {"threshold": threshold})
+    if given.only_filters:
+        return await compare_runs(model, retriever, given, runs)
     gated: dict[str, object] = {"k": given.k, "task": "useful", "gate": "self_report"}
     runs["skill_rag, useful > 0, gate=self_report"] = ("skill_rag", gated)
     runs |= {f"filco, {one}": ("filco", {"k": given.k, "measure": one}) for one in ("strinc", "lexical", "cxmi")}
     runs["filco, strinc, oracle"] = ("filco", {"k": given.k, "oracle": True})
     runs["crag"] = ("crag", {"k": given.k})
     runs["skr"] = ("skr", {"k": given.k})
+    return await compare_runs(model, retriever, given, runs)
+
+
+async def compare_runs(
+    model: Any, retriever: Any, given: argparse.Namespace, runs: Mapping[str, tuple[str, dict[str, object]]]
+) -> dict[str, Any]:
+    from gnothi import lab, methods
+
     results: dict[str, Any] = {}
     for kind in given.kind:
         questions = lab.questions(lab.world(), None if kind == "mix" else kind, given.n)
-        reference = await knowledge(model, retriever, None if kind == "mix" else kind)
+        reference = None if "skr" not in runs else await knowledge(model, retriever, None if kind == "mix" else kind)
         outcomes: dict[str, list[tuple[float, int, int, int]]] = {}
         for name, (method, settings) in runs.items():
             resources = {"model": model, "retriever": retriever, "reference": reference}
@@ -405,7 +419,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="lab", help="the model that answers and filters [%(default)s]")
     parser.add_argument("--part", action="append", choices=PARTS, help="only these parts")
-    parser.add_argument("--task", action="append", choices=TASKS, help="what the filter asks [both]")
+    parser.add_argument("--task", action="append", choices=TASKS, help="what the filter asks [all]")
+    parser.add_argument("--only-filters", action="store_true", help="accuracy without the baselines beside rag and direct")
     parser.add_argument("--kind", action="append", choices=("one_hop", "two_hop", "mix"), help="questions [one_hop]")
     parser.add_argument("--n", type=int, default=500, help="questions [%(default)s]")
     parser.add_argument("--k", type=int, default=10, help="passages per question [%(default)s]")

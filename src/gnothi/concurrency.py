@@ -49,17 +49,32 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
+class _Flag:
+    """Says that a future is done without taking its lock, since workers ask at every step. An object of its own, so that no
+    future refers to itself."""
+
+    __slots__ = ("up",)
+
+    def __init__(self) -> None:
+        self.up = False
+
+    def put_up(self, _: object) -> None:
+        self.up = True
+
+
 class Job(Generic[Request, Result]):
     """A request that waits for its outcome. The worker calls ``finish`` once; later calls do nothing."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
+        self._flag = _Flag()
+        self.future.add_done_callback(self._flag.put_up)
 
     @property
     def settled(self) -> bool:
         """The job has its outcome or was cancelled: work on it may be dropped."""
-        return self.future.done()
+        return self._flag.up
 
     def finish(self, outcome: Result | Exception) -> None:
         # The caller may cancel between a check and the call, so the race is resolved by the future itself.

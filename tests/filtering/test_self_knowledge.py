@@ -45,6 +45,16 @@ async def test_normalised_pmi_by_hand() -> None:
     assert scores == pytest.approx([math.log(share[0.1] / share[0.2]), math.log(share[0.8] / share[0.2])])
 
 
+async def test_gain_in_log_odds_by_hand() -> None:
+    informative = judge(odds=True)
+    with events.record() as recorded:
+        scores = await informative.scores(QUESTION, sentences_of([A]))
+        await informative(QUESTION, [A])
+    odds = {yes: math.log(yes / ((1 - yes) / 2)) for yes in (0.1, 0.2, 0.8)}
+    assert scores == pytest.approx([odds[0.1] - odds[0.2], odds[0.8] - odds[0.2]])
+    assert [event.kind for event in recorded if isinstance(event, events.Filtered)] == ["log_odds"]
+
+
 async def test_a_task_about_passages_is_judged_by_its_odds() -> None:
     scores = await judge(task=USEFUL).scores(QUESTION, sentences_of([A]))
     assert scores == pytest.approx([math.log(0.1 / 0.45), math.log(0.8 / 0.1)])

@@ -14,8 +14,8 @@ import click
 
 from gnothi.cli import options, terminal, training
 from gnothi.config import Settings
-from gnothi.errors import InvalidInput
-from gnothi.types import Question
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.types import Passage, Question
 
 if TYPE_CHECKING:
     from gnothi.models import ModelSettings
@@ -32,6 +32,7 @@ class Job:
     dataset: str
     questions: Sequence[Question]
     model: str
+    index: str | None
     model_settings: ModelSettings
     settings: SelfKnowledgeSettings
     out: Path
@@ -45,6 +46,11 @@ class Job:
 @click.command("self-knowledge")
 @click.argument("dataset", metavar="QUESTIONS")
 @training.own_model
+@click.option(
+    "--index",
+    metavar="lab|PATH",
+    help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
+)
 @options.settings
 @training.out("trained model")
 @click.option(
@@ -59,6 +65,7 @@ class Job:
 def self_knowledge(
     dataset: str,
     model: str,
+    index: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     limit: int | None,
@@ -76,6 +83,7 @@ def self_knowledge(
     gnothi train self-knowledge lab-train:one_hop --out knowing
     gnothi train self-knowledge train.jsonl --model PATH --out knowing --set answers.n=10
     gnothi eval lab --model knowing --method skill_rag
+    gnothi train self-knowledge lab-train:one_hop --out filtering --set answers.sentences=4
 
     First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
     and for No where it is not. --out is then a model folder. docs/training.md lists the settings (--set) and what is written.
@@ -91,10 +99,22 @@ def self_knowledge(
     model_settings = training.settings_to_train(model, settings)
     questions = load_questions(dataset, format, limit)
     require_usable(questions)
-    about_answers, about_training = _configs(dataset, format, limit, questions, model, settings, chosen)
+    spec = _index(index, model, chosen.answers.sentences)
+    about_answers, about_training = _configs(dataset, format, limit, questions, model, spec, settings, chosen)
     folder = answers or out / ANSWERS_FOLDER
     job = Job(
-        dataset, questions, model, model_settings, chosen, out, folder, about_answers, about_training, concurrency, max_failures
+        dataset,
+        questions,
+        model,
+        spec,
+        model_settings,
+        chosen,
+        out,
+        folder,
+        about_answers,
+        about_training,
+        concurrency,
+        max_failures,
     )
     try:
         failed, result = _run(job, answers_only)
@@ -116,12 +136,29 @@ def _settings(settings: Settings) -> SelfKnowledgeSettings:
     return config.build(SelfKnowledgeSettings, settings.plain({MODEL_SECTION, *methods.names()}), "self-knowledge")
 
 
+def _index(index: str | None, model: str, sentences: int) -> str | None:
+    """Where sentences are found; None where none are shown."""
+    from gnothi.cli.resources import LAB, LAB_MODELS
+
+    if not sentences:
+        if index is not None:
+            raise InvalidSetting("--index: got one, but no sentences are shown. Say how many with --set answers.sentences=4.")
+        return None
+    spec = index or (LAB if model in LAB_MODELS else None)
+    if spec is None:
+        raise InvalidSetting(
+            f"setting 'answers.sentences': got {sentences}, but there is no index to find them: give --index PATH."
+        )
+    return spec
+
+
 def _configs(
     dataset: str,
     format: str | None,
     limit: int | None,
     questions: Sequence[Question],
     model: str,
+    index: str | None,
     settings: Settings,
     chosen: SelfKnowledgeSettings,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -129,6 +166,7 @@ def _configs(
     from gnothi.config import resolved
 
     answers = training.recorded(dataset, format, limit, questions, model, settings)
+    answers |= {"index.name": index} if index else {}
     answers |= {f"answers.{key}": value for key, value in resolved(chosen.answers).items()}
     return answers, answers | {f"training.{key}": value for key, value in resolved(chosen.training).items()}
 
@@ -150,8 +188,11 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
         if _leads():
             stack.enter_context(claim(job.out, job.about_training, "training"))
         # A launcher's processes would wait for each other too long.
-        asked = read_answers(job.answers, job.questions) if several else asyncio.run(_collect(job))
-        failed = len(job.questions) - len(asked)
+        if several:
+            asked = read_answers(job.answers, job.questions)
+            failed = len(job.questions) - len({one.question.id for one in asked})
+        else:
+            asked, failed = asyncio.run(_collect(job))
         if not asked:
             raise InvalidInput(f"all {failed} questions failed; {job.answers} says why. Remove the cause and try again.")
         if answers_only:
@@ -159,18 +200,19 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
         return failed, _familiarity(asked) | {"training": _train(job, asked)}
 
 
-async def _collect(job: Job) -> list[Familiar]:
+async def _collect(job: Job) -> tuple[list[Familiar], int]:
+    """What was sampled, and how many questions failed (with a sentence or without)."""
     from gnothi.cli.progress import RunProgress
     from gnothi.cli.resources import open_model
     from gnothi.training.self_knowledge.answers import Answers
     from gnothi.training.self_knowledge.figures import draw_familiarity
 
-    with Answers(job.answers, job.questions, job.about_answers) as collecting:
+    with Answers(job.answers, job.questions, job.about_answers, await _sentences(job)) as collecting:
         if collecting.missing:
             with terminal.Waiting(f"opening model {job.model} ..."):
                 model = open_model(job.model, job.model_settings)
             try:
-                total = len(job.questions)
+                total = len(collecting.asked)
                 with RunProgress(total, total - len(collecting.missing), f"{job.dataset}: answers") as progress:
                     await collecting.run(
                         model,
@@ -184,7 +226,22 @@ async def _collect(job: Job) -> list[Familiar]:
         asked = collecting.finish()
         if asked:
             draw_familiarity(job.answers, [one.acc_rate for one in asked], job.settings.answers.n)
-        return asked
+        return asked, collecting.failed
+
+
+async def _sentences(job: Job) -> dict[str, tuple[Passage, ...]]:
+    """What each question is shown, by its id."""
+    from gnothi.cli.resources import open_index
+    from gnothi.training.self_knowledge.contexts import find
+
+    if job.index is None:
+        return {}
+    with terminal.Waiting(f"opening index {job.index} ..."):
+        retriever = open_index(job.index)
+    try:
+        return await find(job.questions, retriever, job.settings.answers.sentences, job.settings.answers.k)
+    finally:
+        await retriever.aclose()
 
 
 def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:

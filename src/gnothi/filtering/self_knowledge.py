@@ -26,10 +26,11 @@ class Informative:
 
     With the task ``know`` the score is the PMI. Any other ``task`` is one about a passage, which has no answer without one:
     then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
+    ``odds``: the score is the gain in log-odds of Yes against No, which a sentence can raise even where P("Yes") is near 1.
     ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
     its passage's title. ``in_order``: as they stood, else the best first. At least ``at_least`` sentences are kept, of one
     passage at most ``per_passage``, in all at most ``most``; a passage of which nothing is kept is dropped. Emits Filtered with
-    kind ``pmi`` or the task's name.
+    kind ``pmi``, ``log_odds`` or the task's name.
     """
 
     judge: LanguageModel
@@ -42,12 +43,13 @@ class Informative:
     per_passage: int | None = None
     language: str = LANGUAGE
     most: int | None = None
+    odds: bool = False
 
     async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         sentences = sentences_of(passages, self.language)
         scores = await self.scores(question, sentences)
         best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)[: self.most]
-        kind = "pmi" if self.task.name == KNOW.name else self.task.name
+        kind = self.task.name if self.task.name != KNOW.name else "log_odds" if self.odds else "pmi"
         events.emit(filtered(kind, question, sentences, scores, set(best), self.threshold))
         return rejoined(sentences[place] for place in (sorted(best) if self.in_order else best))
 
@@ -59,7 +61,8 @@ class Informative:
         shown = [replace(alone, passages=(self._shown(sentence),)) for sentence in sentences]
         if self.task.name != KNOW.name:
             return await gather(*(self._log_odds(prompt) for prompt in shown))
-        before, *after = await gather(*(self._log_yes(prompt) for prompt in (alone, *shown)))
+        ask = self._log_odds if self.odds else self._log_yes
+        before, *after = await gather(*(ask(prompt) for prompt in (alone, *shown)))
         return [pmi(one, before) for one in after]
 
     def _shown(self, sentence: Sentence) -> Passage:

@@ -32,6 +32,10 @@ class SkillRAG(GatedSettings):
     task: Literal["know", "useful"] = setting(
         "know", "What Yes answers: do you know? By PMI; for a model not trained to say so: is this useful? By log-odds."
     )
+    odds: bool = setting(
+        False,
+        "With task=know: the gain in log-odds of Yes against No, not in log P(Yes), which has no room where that is near 1.",
+    )
     normalise: bool = setting(False, "P(Yes) among Yes and No; false: among all texts.")
     titles: bool = setting(True, "Show a sentence under the title of its passage.")
     in_order: bool = setting(True, "Sentences stay in their order; false: the best first.")
@@ -77,4 +81,5 @@ class SkillRAG(GatedSettings):
             self.at_least,
             self.per_passage,
             self.language,
+            self.odds,
         )

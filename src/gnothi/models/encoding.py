@@ -7,6 +7,13 @@ from typing import Any
 
 from gnothi.models.rendering import Renderer, join
 
+# Fewer texts are tokenised whole.
+_MANY = 16
+# Characters of a text's end that tell how it goes on. Of their tokens, so many at the beginning may be others than in the whole
+# text, and so many behind these must not.
+_WINDOW = 48
+_CHANGED, _AGREE = 4, 4
+
 
 class Encoder:
     """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation. ``apart``: a continuation does not
@@ -24,13 +31,43 @@ class Encoder:
             return []
         # The greedy answer and the samples of a question arrive with the same text.
         distinct = list(dict.fromkeys(texts))
+        found = dict(zip(distinct, self._alike(distinct) or self._whole(distinct), strict=True))
+        return [found[text] for text in texts]
+
+    def _whole(self, texts: Sequence[str]) -> list[list[int]]:
         special = self._renderer.special_tokens
-        rows = self._tokenizer(distinct, add_special_tokens=special, return_attention_mask=False)["input_ids"]
+        rows = self._tokenizer(list(texts), add_special_tokens=special, return_attention_mask=False)["input_ids"]
         # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
         start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
         cut = [row[:-1] if special and row and row[-1] in self._eos else row for row in rows]
-        found = {text: list(row) or [start] for text, row in zip(distinct, cut, strict=True)}
-        return [found[text] for text in texts]
+        return [list(row) or [start] for row in cut]
+
+    def _alike(self, texts: Sequence[str]) -> list[list[int]] | None:
+        """Many texts that begin with the same demonstrations: these are tokenised once. None where that cannot be done.
+
+        Which tokens a text becomes is decided near by. So the tokens of a text's end are those at the end of its tokens,
+        but for the first few, which the cut may have changed: some more must agree.
+        """
+        if len(texts) < _MANY:
+            return None
+        common = _agreed(max(texts)[::-1], min(texts)[::-1])  # those between begin alike, too
+        if common < 4 * _WINDOW:
+            return None
+        (first,) = self._whole(texts[:1])
+        ends = self._plain([text[common - 2 * _WINDOW :] for text in texts])
+        agreed = _agreed(first, ends[0])
+        changed = len(ends[0]) - agreed
+        joined = ends[0][changed : changed + _AGREE]
+        if changed > _CHANGED or any(end[changed : changed + _AGREE] != joined for end in ends) or len(joined) < _AGREE:
+            return None
+        before = first[: len(first) - agreed]
+        return [before + end[changed:] for end in ends]
+
+    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        rows = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        return [list(row) for row in rows]
 
     def continuations(self, text: str, ids: Sequence[int], continuations: Sequence[str]) -> list[list[int]]:
         """Tokens of each continuation as they follow those of the prompt ``text``, which are ``ids``."""
@@ -44,15 +81,45 @@ class Encoder:
         found: list[list[list[int]]] = [[] for _ in texts]
         if not given:
             return found
-        distinct = list(dict.fromkeys(one for _, one in given))
-        alone = dict(zip(distinct, self._tokenizer(distinct, add_special_tokens=False)["input_ids"], strict=True))
         if self._apart:
+            distinct = list(dict.fromkeys(one for _, one in given))
+            alone = dict(zip(distinct, self._plain(distinct), strict=True))
             return [[list(alone[one]) for one in several] for several in continuations]
-        joint = self.encode([join(texts[number], one) for number, one in given])
-        for (number, one), whole in zip(given, joint, strict=True):
+        near = self._near([(texts[number], ids[number], one) for number, one in given])
+        far = [place for place, tokens in enumerate(near) if tokens is None]
+        joint = self.encode([join(texts[number], one) for number, one in (given[place] for place in far)])
+        distinct = list(dict.fromkeys(given[place][1] for place in far))
+        alone = dict(zip(distinct, self._plain(distinct), strict=True))
+        for place, whole in zip(far, joint, strict=True):
+            number, one = given[place]
             start = list(ids[number])
-            found[number].append(whole[len(start) :] if whole[: len(start)] == start else list(alone[one]))
+            near[place] = whole[len(start) :] if whole[: len(start)] == start else alone[one]
+        for (number, _), tokens in zip(given, near, strict=True):
+            assert tokens is not None
+            found[number].append(list(tokens))
         return found
+
+    def _near(self, given: Sequence[tuple[str, Sequence[int], str]]) -> list[list[int] | None]:
+        """The tokens of continuations (text, its tokens, continuation) from the text's end alone, which is the same for many;
+        None where the end says too little."""
+        keys = [(text[-_WINDOW:], one) for text, _, one in given]
+        distinct = list(dict.fromkeys(keys))
+        ends = list(dict.fromkeys(end for end, _ in distinct))
+        before = dict(zip(ends, self._plain(ends), strict=True))
+        after = dict(zip(distinct, self._plain([join(end, one) for end, one in distinct]), strict=True))
+        found: list[list[int] | None] = []
+        for key, (text, ids, _) in zip(keys, given, strict=True):
+            end, both = before[key[0]], after[key]
+            agreed = _agreed(ids, end)
+            certain = len(text) > _WINDOW and agreed >= _AGREE and len(end) - agreed <= _CHANGED
+            found.append(both[len(end) :] if certain and both[: len(end)] == end else None)
+        return found
+
+
+def _agreed(whole: Sequence[object], end: Sequence[object]) -> int:
+    """How many of the last items are the same."""
+    most = min(len(whole), len(end))
+    return next((count for count in range(most) if whole[-1 - count] != end[-1 - count]), most)
 
 
 def end_tokens(*sources: Any) -> tuple[int, ...]:

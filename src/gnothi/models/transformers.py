@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,10 +24,10 @@ from gnothi.models.local.encoder_decoder import EncoderDecoder, closing_tokens, 
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
 from gnothi.models.local.forked import Forked, check
 from gnothi.models.local.packed import is_packed
-from gnothi.models.local.passes import Network
+from gnothi.models.local.passes import Network, by_length
 from gnothi.models.local.repeated import Repeated
 from gnothi.models.local.rows import Task
-from gnothi.models.local.scoring import score
+from gnothi.models.local.scoring import score, score_next
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
@@ -36,6 +36,8 @@ from gnothi.types import Attended, Capabilities, ContinuationScore, StateSpec
 
 # Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
 _PREFIX_TOKENS = 16_384
+# Tokens whose numbers between two layers stay in a processor's cache: beyond, memory sets the pace.
+_IN_CACHE = 2048
 
 
 class TransformersBackend:
@@ -60,6 +62,7 @@ class TransformersBackend:
         self._detokenizer = Detokenizer(tokenizer)
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
+        self._at_once = _IN_CACHE if model.device.type == "cpu" else settings.prefill_tokens
         path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
@@ -184,11 +187,20 @@ class TransformersBackend:
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _score(self, items: Sequence[Scored]) -> None:
-        waiting = deque(_by_length(items, self._engine.limits.prefill))
+        path, most = self._engine.path, self._engine.limits.prefill
+        # One token is told by the prompt alone.
+        short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
+        longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
+        waiting = deque([[longer[at] for at in chunk] for chunk in by_length([len(ids) for _, _, ids, _ in longer], most)])
+        waiting.extendleft([short] if short else [])
         while waiting:
             chunk = waiting.popleft()
+            prompts, tokens = [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk]
             try:
-                results = score(self._engine.path, [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk])
+                if max(map(len, tokens[0]), default=0) <= 1:
+                    results = score_next(path, prompts, tokens, min(most, self._at_once))
+                else:
+                    results = score(path, prompts, tokens)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
@@ -251,18 +263,6 @@ def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -
 
 
 Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]
-
-
-def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
-    """Items of similar prompt length together, at most ``budget`` padded tokens a chunk (at least one item)."""
-    chunk: list[Scored] = []
-    for item in sorted(items, key=lambda item: len(item[2])):
-        if chunk and len(item[2]) * (len(chunk) + 1) > budget:
-            yield chunk
-            chunk = []
-        chunk.append(item)
-    if chunk:
-        yield chunk
 
 
 def context_length(model: Any, tokenizer: Any) -> int | None:

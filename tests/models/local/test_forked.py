@@ -23,12 +23,13 @@ from transformers import (
 )
 
 from gnothi.errors import InvalidSetting
-from gnothi.models.batched import Continue
+from gnothi.models.batched import Continue, Score
 from gnothi.models.local.prompts import shelf_width
-from gnothi.models.rendering import Tagged
+from gnothi.models.rendering import Tagged, join
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
-from gnothi.types import Samples
+from gnothi.signals.self_report import KNOW
+from gnothi.types import ContinuationScore, Passage, Prompt, Samples
 from tests.conformance.language_model import GREEDY, PROMPTS, Network
 from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, build_model
 
@@ -116,3 +117,33 @@ def test_limits_that_leave_no_room_are_refused(setting: str, llama: Any, tokeniz
     settings = ModelSettings(**{setting: -1})  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match=rf"model\.{setting}.*got -1, expected at least"):
         TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings)
+
+
+@pytest.mark.parametrize("attention", ["forked", "repeated"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_many_prompts_with_one_token_to_score(architecture: str, attention: Attention, tokenizer: Any) -> None:
+    """Against one plain pass over each whole text: some begin with the same 90 words, some alike in part, some are short."""
+    words = [f"w{(number * 7) % 42}" for number in range(130)]
+    shared = tuple(Passage(str(number), " ".join(words[number * 10 : number * 10 + 9])) for number in range(9))
+    ends = [Passage("end", " ".join([words[number % 40]] * (1 + number % 5))) for number in range(40)]
+    prompts = [Prompt(KNOW, f"who is {end.text} ?", (*shared, end)) for end in ends]
+    prompts += [Prompt(KNOW, f"who is {end.text} ?", (*shared[: 6 + number % 3], end)) for number, end in enumerate(ends[:20])]
+    prompts += [Prompt(KNOW, f"where is {end.text} ?", (end,)) for end in ends[:20]]
+    prompts += prompts[:3]
+    model = build_model(architecture)
+    backend = backend_of(model, tokenizer, attention)
+    asked = [Score(prompt, ("Yes", "No") if number % 3 else ("No", "Yes who")) for number, prompt in enumerate(prompts)]
+    # A second time, when beginnings are held.
+    for results in (backend.run(asked), backend.run(asked)):
+        for request, result in zip(asked, results, strict=True):
+            assert isinstance(result, tuple)
+            for continuation, score in zip(request.continuations, result, strict=True):
+                assert isinstance(score, ContinuationScore)
+                ids = tokenizer(join(Tagged().render(request.prompt), continuation), return_tensors="pt")["input_ids"]
+                count = len(continuation.split())
+                with torch.inference_mode():
+                    logits = torch.log_softmax(model(input_ids=ids[:, :-1], use_cache=False).logits[0, -count:].float(), dim=-1)
+                expected = logits.gather(1, ids[0, -count:, None])[:, 0].tolist()
+                assert score.logprobs == pytest.approx(expected, abs=1e-4)
+    assert (backend.statistics["reused_tokens"] > 40 * 60) is (attention == "forked")
+    backend.close()

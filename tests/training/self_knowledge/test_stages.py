@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -117,6 +118,42 @@ def test_collapse_ends_it(tmp_path: Path) -> None:
     with pytest.raises(TrainingCollapsed, match=r"2 validations in a row the reply to every question was No.*lower") as raised:
         train(tmp_path, ORIGIN, asked(), hasty, Correctness())
     assert raised.value.exit_code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
+    """Two processes on a CPU; one journal, one model, and killed once the same as undisturbed."""
+    pytest.importorskip("trl")
+    settings = ("steps=4", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
+    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40"]
+    command += [part for setting in settings for part in ("--set", setting)]
+    # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command += ["--answers", str(tmp_path / "answers")]
+
+    def started(name: str, number: int) -> subprocess.Popen[bytes]:
+        port = ["--main_process_port", str(29500 + os.getpid() % 1000 + number), "-m"]
+        program = [*launch, *port, *command, "--out", str(tmp_path / name)]
+        return subprocess.Popen(program, env=environment, cwd=ROOT, start_new_session=True)
+
+    first = [sys.executable, "-m", *command, "--out", str(tmp_path / "undisturbed"), "--answers-only"]
+    subprocess.run(first, env=environment, cwd=ROOT, check=True)
+    assert started("undisturbed", 0).wait() == 0
+    process = started("killed", 1)
+    file = tmp_path / "killed" / METRICS
+    while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") >= 4):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed" / HEADER).exists()
+    assert started("killed", 2).wait() == 0
+    for name in (METRICS, HEADER, "model.safetensors", "gnothi.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["step"] for line in lines if "reward" in line] == [1, 2, 3, 4]
+    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
 
 
 @pytest.mark.slow

@@ -5,14 +5,14 @@ Prompts of a batch are padded on the right. All rows of a batch advance together
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gnothi.models.local.passes import Captured, Network
+from gnothi.models.local.passes import Captured, Network, by_length
 
 
 @dataclass(slots=True)
@@ -88,6 +88,11 @@ class EncoderDecoder:
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
         """Prompts without rows, to look at what may follow them."""
         return Reading(self, self._encode(prompts))
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the reply's first token matters: places and the logits of that."""
+        for places in by_length([len(prompt) for prompt in prompts], tokens):
+            yield places, self.first(self._encode([prompts[place] for place in places]))
 
     # --- passes --------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Samples of one prompt are one row of the decode path, a branch, until they say d
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,6 +92,11 @@ class Path(Protocol):
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
         """Prompts without rows, to look at what may follow them."""
+        ...
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the next token matters: places in ``prompts`` and logits (places, vocabulary) after
+        these. About ``tokens`` tokens are read in one pass."""
         ...
 
 

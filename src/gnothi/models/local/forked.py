@@ -6,7 +6,8 @@ begin alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from transformers.masking_utils import sdpa_mask
 
 from gnothi.models.local.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
 from gnothi.models.local.continuations import Continuations
-from gnothi.models.local.passes import Captured, Network
+from gnothi.models.local.passes import Captured, Network, by_length
 from gnothi.models.local.prefixes import Prefixes, Segment
 from gnothi.models.local.prompts import Held, Level, Shelf, lay_out, shelf_width
 from gnothi.models.local.repeated import Repeated
@@ -29,6 +30,11 @@ SHORTEST_PREFIX = 64
 _TRUNK = 256
 # Tokens a row is fed in one pass over what is held: bounds the square of its own attention.
 _CHUNK = 512
+# So many prompts are worth a pass of their own over what they begin with.
+_MANY = 16
+
+_Begun = tuple[tuple[int, ...], tuple[Segment, ...]]
+"""A prompt, and what is held of its beginning."""
 
 
 class Forked:
@@ -111,6 +117,47 @@ class Forked:
         """Prompts without rows, to look at what may follow them."""
         return Reading(self, self._hold(prompts))
 
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the next token matters: places and the logits after these, about ``tokens`` tokens in
+        one pass. What many of them begin with is read once and kept; nothing else is."""
+        short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
+        for found, logits in self._network.ahead([prompts[place] for place in short], tokens):
+            yield [short[at] for at in found], logits
+        places: dict[tuple[int, ...], list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            if self._keeps(prompt):
+                places.setdefault(prompt, []).append(place)
+        for fresh, begun in self._in_turn(list(places)):
+            ends = [(prompt, trunk) for prompt, trunk in _common_trunks(begun) if len(prompt) - _end(trunk) <= _CHUNK]
+            ends = ends if len(ends) >= _MANY else []
+            ended = {prompt for prompt, _ in ends}
+            others = fresh + [prompt for prompt, _ in begun if prompt not in ended]
+            for chunk in by_length([len(prompt) for prompt in others], tokens):
+                read = [others[at] for at in chunk]
+                reading = self.read(read)
+                yield from _spread(read, reading.logits, places)
+                reading.close()
+            for read, logits in self._read_ends(ends, tokens):
+                yield from _spread(read, logits, places)
+
+    def _read_ends(self, ends: Sequence[_Begun], tokens: int) -> Iterator[tuple[list[tuple[int, ...]], Tensor]]:
+        """Logits after prompts whose beginnings are held, and read where they lie."""
+        held: dict[tuple[int, ...], Held] = {}
+        for prompt, trunk in ends:
+            begins = prompt[: _end(trunk)]
+            if begins not in held:
+                self._numbers += 1
+                held[begins] = self._by_number[self._numbers] = Held(begins, self._numbers, trunk)
+        for chunk in by_length([len(prompt) - _end(trunk) for prompt, trunk in ends], tokens):
+            read = [ends[at][0] for at in chunk]
+            starts = [_end(ends[at][1]) for at in chunk]
+            rest = [prompt[start:] for prompt, start in zip(read, starts, strict=True)]
+            before = [held[prompt[:start]] for prompt, start in zip(read, starts, strict=True)]
+            logits, _, _ = self.feed(before, rest, last_only=True)
+            self.reused_tokens += sum(starts)
+            yield read, logits[:, -1]
+        self.end_reading()
+
     def _layout(self, numbers: NDArray[np.int64]) -> tuple[list[Level], NDArray[np.int64]]:
         """Levels for rows that read the prompts of these numbers, and the tokens before each row."""
         used, of_row = np.unique(numbers, return_inverse=True)
@@ -142,11 +189,21 @@ class Forked:
 
     def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
         wanted = self._network.wanted
-        waiting = [prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]
+        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]):
+            self._read_whole(fresh)
+            self._read_rest(begun)
+        return [self._held[prompt] for prompt in prompts]
+
+    def _in_turn(self, waiting: list[tuple[int, ...]]) -> Iterator[tuple[list[tuple[int, ...]], list[_Begun]]]:
+        """Prompts of which nothing is held, and others with what is held of their beginnings, to be read before the next ones.
+
+        Of prompts that begin alike, one is read first and the others find its beginning.
+        """
         while waiting:
-            # Of prompts that begin alike, one is read first and the others find its beginning.
             beginnings: set[tuple[int, ...]] = set()
-            fresh, begun, later = [], [], []
+            fresh: list[tuple[int, ...]] = []
+            begun: list[_Begun] = []
+            later: list[tuple[int, ...]] = []
             for prompt in waiting:
                 found = self._beginning(prompt)
                 start = prompt[: sum(segment.length for segment in found) + SHORTEST_PREFIX]
@@ -158,10 +215,8 @@ class Forked:
                     begun.append((prompt, found))
                 else:
                     fresh.append(prompt)
-            self._read_whole(fresh)
-            self._read_rest(begun)
+            yield fresh, begun
             waiting = later
-        return [self._held[prompt] for prompt in prompts]
 
     def _known(self, prompt: tuple[int, ...], wanted: frozenset[Tap]) -> bool:
         return prompt in self._held and wanted <= self._held[prompt].states.keys()
@@ -203,7 +258,7 @@ class Forked:
                     self._shelves[shelf_width(length)].append(held, keys, values)
                 held.logits, held.states = logits[row], {tap: state[row] for tap, state in states.items()}
 
-    def _read_rest(self, begun: Sequence[tuple[tuple[int, ...], tuple[Segment, ...]]]) -> None:
+    def _read_rest(self, begun: Sequence[_Begun]) -> None:
         """Prompts whose beginnings are held, those with rests of similar length together."""
         by_width: dict[int, list[tuple[Held, int]]] = {}
         for prompt, found in begun:
@@ -281,6 +336,31 @@ def _logits(helds: Sequence[Held]) -> Tensor:
     rows = [held.logits for held in helds if held.logits is not None]
     assert len(rows) == len(helds)
     return torch.stack(rows)
+
+
+def _spread(
+    read: Sequence[tuple[int, ...]], logits: Tensor, places: Mapping[tuple[int, ...], list[int]]
+) -> Iterator[tuple[list[int], Tensor]]:
+    """Logits (prompts, vocabulary) of prompts that were read, for all places at which these stand."""
+    at = [(place, row) for row, prompt in enumerate(read) for place in places[prompt]]
+    yield [place for place, _ in at], logits[torch.tensor([row for _, row in at], device=logits.device)]
+
+
+def _common_trunks(begun: Sequence[_Begun]) -> Iterator[_Begun]:
+    """Prompts with as much of their beginnings as is worth a product of its own: a short piece that few share is sooner read
+    again."""
+    users = Counter(id(segment) for _, found in begun for segment in found)
+    for prompt, found in begun:
+        worth = [
+            number
+            for number, segment in enumerate(found, start=1)
+            if segment.length >= SHORTEST_PREFIX or 2 * users[id(segment)] >= len(begun)
+        ]
+        yield prompt, found[: worth[-1] if worth else 0]
+
+
+def _end(trunk: Sequence[Segment]) -> int:
+    return trunk[-1].start + trunk[-1].length if trunk else 0
 
 
 def check(network: Network, reference: Repeated) -> None:

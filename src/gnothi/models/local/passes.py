@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -31,11 +31,13 @@ class Network:
     def forward(
         self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None, *, last_only: bool = False, **extra: Any
     ) -> tuple[Tensor, Captured]:
-        """One pass over ``tokens`` (rows, tokens) at ``position`` (same shape); ``cache`` grows by them.
+        """One pass over ``tokens`` (rows, tokens) at ``position`` (same shape); ``cache``, where there is one, grows by them.
 
         Logits (rows, tokens or 1, vocabulary) and the wanted states (rows, tokens, hidden size).
         """
-        options: dict[str, Any] = {"input_ids": tokens, "past_key_values": cache, "use_cache": True, "attention_mask": mask}
+        options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
+        if cache is not None:
+            options["past_key_values"] = cache
         if self._takes_positions:
             options["position_ids"] = position
         if last_only and self._takes_logits_to_keep:
@@ -43,6 +45,24 @@ class Network:
         with self.taps.reading(self.wanted) as states:
             logits = self.model(**options, **extra).logits
         return logits, dict(states)
+
+    def ahead(self, prompts: Sequence[Sequence[int]], most: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Read prompts for what comes next alone, and keep nothing of them: places in ``prompts`` and the logits (places,
+        vocabulary) after these. Prompts of like length go together, about ``most`` tokens in one pass."""
+        for places in by_length([len(prompt) for prompt in prompts], most):
+            tokens, position, mask = self._padded([prompts[place] for place in places])
+            logits, _ = self.forward(tokens, position, None, mask, last_only=True)
+            yield places, logits[:, -1]
+
+    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Tokens, positions and mask (None when nothing is padded), (prompts, tokens), padded on the left."""
+        width = max(len(prompt) for prompt in prompts)
+        padded = [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        tokens = torch.tensor(padded, device=self.device)
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
+        mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
+        return tokens, offset.clamp(min=0), mask
 
     def prefill(self, prompts: Sequence[Sequence[int]], *, windows: bool = True) -> tuple[Any, Tensor | None, Tensor, Captured]:
         """Read prompts, padded on the left to the longest one.
@@ -53,13 +73,20 @@ class Network:
         """
         from transformers import DynamicCache
 
-        width = max(len(prompt) for prompt in prompts)
-        padded = [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
-        tokens = torch.tensor(padded, device=self.device)
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
-        offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
-        mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
+        tokens, position, mask = self._padded(prompts)
         cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
-        logits, states = self.forward(tokens, offset.clamp(min=0), cache, mask, last_only=True)
+        logits, states = self.forward(tokens, position, cache, mask, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
         return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
+
+
+def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Places of like length together, padded to at most ``most`` in all (at least one place), short ones first."""
+    places: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if places and lengths[place] * (len(places) + 1) > most:
+            yield places
+            places = []
+        places.append(place)
+    if places:
+        yield places

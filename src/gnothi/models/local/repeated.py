@@ -6,7 +6,7 @@ Prompts of a batch are padded on the left. All rows of a batch advance together,
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,10 @@ class Repeated:
         logits, states = self._network.forward(tokens[:, None], running.position[:, None], running.cache, running.mask)
         running.position += 1
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the next token matters: places and the logits after these."""
+        return self._network.ahead(prompts, tokens)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only, in this order. A row that is named several times goes on as several."""

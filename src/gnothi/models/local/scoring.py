@@ -33,6 +33,22 @@ def score(
     return results
 
 
+def score_next(
+    path: Path, prompts: Sequence[tuple[int, ...]], continuations: Sequence[Sequence[Sequence[int]]], tokens: int
+) -> list[list[list[float]]]:
+    """``score`` where no continuation is longer than one token: prompts are only read, about ``tokens`` tokens at a time."""
+    results: list[list[list[float]]] = [[] for _ in prompts]
+    for places, logits in path.ahead(prompts, tokens):
+        # Read off at once: a large vocabulary's logits of all prompts would not fit.
+        given = [[token for one in continuations[place] for token in one] for place in places]
+        widest = max(map(len, given))
+        wanted = torch.tensor([[*row, *[0] * (widest - len(row))] for row in given], dtype=torch.int64, device=logits.device)
+        for place, row in zip(places, _log_softmax(logits).gather(1, wanted).tolist(), strict=True):
+            numbers = iter(row)
+            results[place] = [[next(numbers) for _ in one] for one in continuations[place]]
+    return results
+
+
 def _log_softmax(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
 

@@ -15,9 +15,9 @@ from gnothi.methods.prompts import ask
 from gnothi.models.encoding import Encoder
 from gnothi.models.rendering import Renderer
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE
-from gnothi.training.self_knowledge.answers import Familiar
+from gnothi.training.self_knowledge.answers import Asked, Familiar
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
-from gnothi.types import Question
+from gnothi.types import Passage, Question
 
 _ROWS = 64
 
@@ -29,15 +29,15 @@ class Prompts:
         self.tokenizer, self._renderer = tokenizer, renderer
         self._encoder = Encoder(tokenizer, renderer, [tokenizer.eos_token_id])
 
-    def text(self, question: Question) -> str:
-        return self._renderer.render(ask(KNOW, question))
+    def text(self, question: Question, passages: Sequence[Passage] = ()) -> str:
+        return self._renderer.render(ask(KNOW, question, passages))
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return self._encoder.encode(texts)
 
-    def with_reply(self, question: Question, reply: str) -> tuple[list[int], list[int]]:
+    def with_reply(self, asked: Asked, reply: str) -> tuple[list[int], list[int]]:
         """Token ids of prompt and reply, and labels that are -100 over the prompt; the reply is closed."""
-        text = self.text(question)
+        text = self.text(asked.question, asked.passages)
         (prompt,) = self.encode([text])
         (said,) = self._encoder.continuations(text, prompt, [reply])
         said = [*said, self.tokenizer.eos_token_id]
@@ -65,13 +65,13 @@ class Replies:
 
 
 @torch.no_grad()
-def reply_to(model: Any, prompts: Prompts, questions: Sequence[Question], max_tokens: int) -> Replies:
+def reply_to(model: Any, prompts: Prompts, asked: Sequence[Asked], max_tokens: int) -> Replies:
     """Greedy replies; uses no random numbers, so that asking does not change the training it interrupts."""
     yes, no = prompts.first_tokens()
     tokenizer = prompts.tokenizer
     texts: list[str] = []
     probabilities: list[float] = []
-    encoded = prompts.encode([prompts.text(question) for question in questions])
+    encoded = prompts.encode([prompts.text(one.question, one.passages) for one in asked])
     training = model.training
     model.eval()
     for start in range(0, len(encoded), _ROWS):

@@ -25,6 +25,13 @@ class AnswerSettings:
     top_k: int = setting(0, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
     top_p: float = setting(1.0, "Samples draw from the likeliest tokens of this probability.", at_least=0.01, at_most=1.0)
     max_tokens: int = setting(32, "Tokens an answer may have.", at_least=1)
+    sentences: int = setting(
+        0,
+        "Ask each question also after so many sentences that an index finds, half of them with a gold answer (0: the "
+        "paper's training).",
+        at_least=0,
+    )
+    k: int = setting(10, "Passages to take these sentences from.", at_least=1)
     metric: str = setting("accuracy", f"What an answer is judged by: {', '.join(METRICS)}. accuracy: it holds a gold answer.")
     above: float = setting(0.5, "An answer is right above this value of the metric.", at_least=0.0, at_most=1.0)
 

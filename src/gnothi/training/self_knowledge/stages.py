@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.evaluation.journal import Journal, read_lines
+from gnothi.evaluation.statistics import auroc
 from gnothi.models.local.loading import Declaration, load, no_progress_bars
 from gnothi.models.rendering import make_renderer
 from gnothi.signals.calibration import balanced_threshold
@@ -50,14 +51,16 @@ Figures = dict[str, Any]
 
 
 def split(asked: Sequence[Familiar], settings: TrainingSettings) -> tuple[list[Familiar], list[Familiar]]:
-    """Training and validation questions, known and unknown in like shares. Raises InvalidInput without two of both."""
+    """Training and validation questions, known and unknown in like shares. A question goes where it goes by itself with all the
+    sentences it is shown. Raises InvalidInput without two of both."""
     random_ = random.Random(f"{settings.seed}/split")
     held: set[str] = set()
+    alone = [one for one in asked if one.sentence is None]
     for known in (True, False):
-        names = [one.question.id for one in asked if one.known is known]
+        names = [one.question.id for one in alone if one.known is known]
         if len(names) < 2:
             raise InvalidInput(
-                f"of {len(asked)} training questions the model knows {sum(one.known for one in asked)}, expected at least 2 "
+                f"of {len(alone)} training questions the model knows {sum(one.known for one in alone)}, expected at least 2 "
                 "that it knows and 2 that it does not: there is nothing to tell apart. Give other or more questions."
             )
         held.update(random_.sample(names, min(len(names) - 1, max(1, round(len(names) * settings.validation)))))
@@ -244,11 +247,11 @@ class _Reinforcement:
         return trainer
 
     def _dataset(self, dataset: Any, asked: Sequence[Familiar]) -> Any:
-        prompts = [self.prompts.text(one.question) for one in asked]
-        return dataset.from_dict({"prompt": prompts, "name": [one.question.id for one in asked]})
+        prompts = [self.prompts.text(one.question, one.asked.passages) for one in asked]
+        return dataset.from_dict({"prompt": prompts, "name": [one.asked.name for one in asked]})
 
     def _rewards(self, asked: Sequence[Familiar]) -> Callable[..., list[float]]:
-        by_name = {one.question.id: one for one in asked}
+        by_name = {one.asked.name: one for one in asked}
 
         def table(completions: Sequence[str], name: Sequence[str], **_: Any) -> list[float]:
             found = [by_name[one] for one in name]
@@ -262,8 +265,8 @@ class _Reinforcement:
     def _validate(self, model: Any) -> Figures:
         from gnothi.training.self_knowledge.policy import assess, reply_to
 
-        questions = [one.question for one in self.validation]
-        return assess(reply_to(model, self.prompts, questions, self.settings.reply_tokens), self.validation, self.correct)
+        asked = [one.asked for one in self.validation]
+        return assess(reply_to(model, self.prompts, asked, self.settings.reply_tokens), self.validation, self.correct)
 
     # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
 
@@ -321,19 +324,21 @@ def _finish(
 
     from gnothi.training.self_knowledge.policy import assess, reply_to
 
-    replies = reply_to(final, prompts, [one.question for one in validation], settings.reply_tokens)
+    replies = reply_to(final, prompts, [one.asked for one in validation], settings.reply_tokens)
     figures = assess(replies, validation, correct)
+    alone = [(yes, one) for yes, one in zip(replies.yes, validation, strict=True) if one.sentence is None]
     if settings.adapter == "lora":
         if "ref" in final.peft_config:  # with kl, what training started from
             final.delete_adapter("ref")
         final = final.merge_and_unload()
     thresholds = dict(declared.thresholds)
-    uncertainties, missed = [1 - p for p in replies.yes], [not one.known for one in validation]
+    uncertainties, missed = [1 - yes for yes, _ in alone], [not one.known for _, one in alone]
     # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.
     thresholds[SelfReport.name] = round(balanced_threshold(uncertainties, missed), 3)
     header = {
         "model": origin.name,
         "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
+        "from_memory": {"validation": len(alone), "auroc": auroc([yes for yes, _ in alone], [one.known for _, one in alone])},
         "steps": max(line["step"] for line in history),
         "best_step": best,
         "before": next(({key: line[key] for key in sorted(_FIGURES)} for line in history if line["step"] == 0), None),

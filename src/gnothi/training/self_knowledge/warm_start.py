@@ -47,20 +47,21 @@ def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Famil
 
 def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
+    from accelerate import PartialState
     from transformers import DataCollatorForSeq2Seq, PrinterCallback, ProgressCallback, Trainer, TrainingArguments
 
     from datasets import Dataset
 
     random_ = random.Random(f"{settings.seed}/warm start")
     chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
-    rows = [prompts.with_reply(one.question, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
+    rows = [prompts.with_reply(one.asked, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
     arguments: Any = TrainingArguments
     trainer: Any = Trainer(
         model=model,
         args=arguments(
             output_dir=str(scratch),
             max_steps=settings.warm_start_steps,
-            per_device_train_batch_size=settings.warm_start_batch,
+            per_device_train_batch_size=max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes),
             learning_rate=settings.warm_start_rate,
             lr_scheduler_type="linear",
             seed=settings.seed,
