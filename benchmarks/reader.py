@@ -6,7 +6,7 @@ find, in no order: each of about three facts. So finding is given, and what is m
 
 python -m benchmarks.reader                            lab:choice, 16 passages
 python -m benchmarks.reader --kind two_hop_choice
-python -m benchmarks.reader --rates 3e-4,1e-3,3e-3     learning rates compared by validation; no test question
+python -m benchmarks.reader --rates 1e-3,3e-3          learning rates compared by validation; no test question
 Finished trainings are kept in --work and not repeated; an interrupted one goes on.
 """
 
@@ -40,7 +40,7 @@ from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import train
 from gnothi.types import Decoding, Passage, Prompt, Question
 
-SETTINGS = ReaderTraining(steps=200, batch=4, learning_rate=1e-3, evaluate_every=50)
+SETTINGS = ReaderTraining(steps=50, batch=4, learning_rate=3e-3, evaluate_every=50)
 AT_ONCE = 32
 
 
@@ -134,7 +134,7 @@ def folder_of(work: Path, rate: float, steps: int) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", default="choice", choices=("choice", "two_hop_choice"))
-    parser.add_argument("--questions", type=int, default=500, help="to train on, validation included [%(default)s]")
+    parser.add_argument("--questions", type=int, default=300, help="to train on, validation included [%(default)s]")
     parser.add_argument("--tests", type=int, default=500, help="test questions [%(default)s]")
     parser.add_argument("--passages", type=int, default=16, help="before a question, of about three facts each [%(default)s]")
     parser.add_argument("--rates", help="compare these learning rates by validation, and stop")
