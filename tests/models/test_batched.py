@@ -36,6 +36,7 @@ class Echo:
             return PromptTooLong("echo", len(request.prompt.question), 10)
         if isinstance(request, Score):
             return tuple(ContinuationScore(text, (-1.0,)) for text in request.continuations)
+        assert isinstance(request, Continue)
         return Samples(tuple(Generation(f"{request.prompt.question}{i}") for i in range(request.n)))
 
 
