@@ -398,7 +398,9 @@ def _finish(
     with no_progress_bars():
         final.save_pretrained(temporary)
     prompts.tokenizer.save_pretrained(temporary)
-    declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
+    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
+    made = {"trained": "self-knowledge", "from": origin.name}
+    declaration = {"renderer": declared.renderer, **tasks, "thresholds": thresholds, **made}
     replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
     for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
         path.replace(out / path.name)
