@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong
 from gnothi.models.rendering import Renderer
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import Attentive, LanguageModel
 from gnothi.types import Decoding, Generation, Passage, Position, Prompt, Samples, Site, StateSpec, Task
 
 ANSWER = Task("answer", answer_label="Answer:")
@@ -106,6 +106,20 @@ class LanguageModelConformance:
     async def test_no_samples_is_an_error(self, model: LanguageModel) -> None:
         with pytest.raises(InvalidSetting, match="got n = 0"):
             await model.sample(PROMPTS[0], 0, WARM)
+
+    async def test_attention_looks_back_at_everything_it_looks_at(self, model: LanguageModel) -> None:
+        if not model.capabilities.attentions:
+            pytest.skip("this model does not say where it looks")
+        assert isinstance(model, Attentive)
+        attended = await model.attend(PROMPTS[3], "w1 is w2 .")
+        count, total = attended.attention.shape
+        assert (count, total) == (len(attended.entropies), len(attended.tokens))
+        assert 0 < count < total
+        assert "".join("".join(attended.tokens[attended.prompt_tokens :]).split()) == "w1isw2."
+        assert np.allclose(attended.attention.sum(axis=1), 1.0, atol=1e-2)
+        assert (attended.attention >= 0).all()
+        assert all((row[attended.prompt_tokens + place + 1 :] == 0).all() for place, row in enumerate(attended.attention))
+        assert (attended.entropies >= 0).all()
 
     async def test_scores_come_in_order(self, model: LanguageModel) -> None:
         if not model.capabilities.scoring:

@@ -9,6 +9,7 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
+from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Neighbours
 from gnothi.models.fake import Scripted
 from gnothi.retrieval.fake import ScriptedRetriever
@@ -94,9 +95,15 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
     resources: dict[str, object] = {"model": BlackBox(), "retriever": ScriptedRetriever([DISH, FILM])}
     if name == "skr":
         resources["reference"] = NothingKnown()
+    if name == "adaptive_rag":
+        resources["classifier"] = fit([Labelled("Where?", "once"), Labelled("Who?", "none")])
     settings: dict[str, object] = {}
-    beside = {"skill_rag": "judge", "crag": "evaluator", "gkp": "reader"}
+    beside = {"skill_rag": "judge", "crag": "evaluator", "gkp": "reader", "searchain": "reader", "slimplm": "proxy"}
     instead: dict[str, dict[str, object]] = {"iekr": {"choose": "text"}, "refeed": {"ensemble": False}}
+    if name in ("flare", "dragin", "self_rag"):  # made of probabilities or attentions
+        with pytest.raises(MissingCapability, match="Use another model"):
+            methods.create(name, resources, {})
+        return
     if name in beside:
         with pytest.raises(MissingCapability, match=f"--set {beside[name]}=MODEL"):
             methods.create(name, resources, {})

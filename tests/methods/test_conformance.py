@@ -254,7 +254,7 @@ class TestSearChain(MethodConformance):
 
 
 class TestSearChainByForm(TestSearChain):
-    settings: ClassVar = {"ask_whether_known": False, "judge": False, "k": 2, "theta": 0.5}
+    settings: ClassVar = {"ask_whether_known": False, "equal": "form", "k": 2, "theta": 0.5}
 
 
 class TestRowen(MethodConformance):

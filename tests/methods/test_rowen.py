@@ -60,7 +60,7 @@ async def test_disagreement_is_looked_up() -> None:
 
 async def test_without_a_judge_answers_are_compared_as_spelt() -> None:
     model = towns(["vesk!", "the town of Vesk"])
-    assert (await run(model, judge=False))[1] == 0.5
+    assert (await run(model, equal="form"))[1] == 0.5
     assert not [prompt for prompt in model.prompts if prompt.task.name == "equivalent"]
 
 

@@ -87,6 +87,12 @@ def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
         load_model(str(folder), CPU)
 
 
+def test_the_folder_may_list_the_tasks_the_model_was_taught(folder: Path) -> None:
+    assert load_model(str(folder), CPU).tasks is None
+    (folder / "gnothi.json").write_text('{"tasks": ["answer", "reason"]}')
+    assert load_model(str(folder), CPU).tasks == frozenset({"answer", "reason"})
+
+
 @pytest.mark.parametrize("declaration", ["{", "[]", ""])
 def test_an_unreadable_declaration_is_named(folder: Path, declaration: str) -> None:
     (folder / "gnothi.json").write_text(declaration)

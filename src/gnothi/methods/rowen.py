@@ -63,7 +63,9 @@ class Rowen(ReaderSettings):
     language: str | None = setting(None, "Ask in this language as well, such as Chinese (none: only in other words).")
     weight: float = setting(1.0, "α: weight of the verifier's disagreement beside the model's own.", at_least=0.0)
     threshold: float = setting(0.4, "Retrieve when more than this share of the answers disagrees.", at_least=0.0, at_most=1.0)
-    judge: bool = setting(True, "The model says whether two answers mean the same; false: they are spelt alike.")
+    equal: Literal["meaning", "form"] = setting(
+        "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
+    )
     k: int = setting(3, "Passages to retrieve.", at_least=1)
 
     name: ClassVar[str] = "rowen"
@@ -129,6 +131,6 @@ class Rowen(ReaderSettings):
         return sum(normalized(one) in apart for one in answers) / len(answers)
 
     async def _same(self, question: Question, one: str, other: str) -> bool:
-        if not self.judge or says_nothing(one) or says_nothing(other):
+        if self.equal == "form" or says_nothing(one) or says_nothing(other):
             return False
         return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))

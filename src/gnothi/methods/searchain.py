@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import both, gather
@@ -44,7 +44,9 @@ class SearChain(GenerationSettings):
     ask_whether_known: bool = setting(
         True, "Ask for each query whether the model knows; false: unsolved is what it answers with 'unknown'."
     )
-    judge: bool = setting(True, "The model says whether two answers mean the same; false: they are spelt alike.")
+    equal: Literal["meaning", "form"] = setting(
+        "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
+    )
     k: int = setting(1, "Passages to verify a node with.", at_least=1)
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
     decompose: bool = setting(True, "Plan a chain; false: the question is the only node.")
@@ -121,7 +123,7 @@ class SearChain(GenerationSettings):
     async def _same(self, query: str, one: str, other: str) -> bool:
         if normalized(one) == normalized(other):
             return True
-        return self.judge and await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
+        return self.equal == "meaning" and await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
 
     # --- the chain -----------------------------------------------------------------------------------------------------
 

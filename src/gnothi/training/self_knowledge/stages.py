@@ -347,8 +347,9 @@ def _finish(
     }
     if not PartialState().is_main_process:
         return header
-    declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
-    write_model(out, final, prompts.tokenizer, declaration)
+    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
+    made = {"trained": "self-knowledge", "from": origin.name}
+    write_model(out, final, prompts.tokenizer, {"renderer": declared.renderer, **tasks, "thresholds": thresholds, **made})
     draw_curves(out, history)
     write_header(out, header)
     return header
