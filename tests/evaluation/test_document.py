@@ -152,10 +152,15 @@ def test_methods_are_points_beside_the_frontier(section: Section) -> None:
 
 def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None:
     first = full(tmp_path / "first")
-    second = make_run(tmp_path / "second", lab_rows(60))
+    second = make_run(tmp_path / "second", lab_rows(60), **{"method.seakr.signal": "gram", "execution.workers": 2})
     (section,) = load_runs([first, second])
     found = document(section)
     assert list(found["gates"]["signals"]) == ["seakr: gram", "seakr (second): gram"]
+    assert {one["setting"]: one["values"] for one in found["differences"]} == {
+        "methods": ["direct, rag, seakr", "seakr"],
+        "method.seakr.signal": ["", "gram"],
+    }
+    assert "In what the runs differ" in render([section], [found])
     assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}
 
 

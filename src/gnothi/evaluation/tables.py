@@ -36,6 +36,10 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
     """A document's numbers as flat rows, by table."""
     return {
         "methods": [_method(method) for method in document["methods"]],
+        "settings": [
+            {"setting": one["setting"], **dict(zip(_columns(document["runs"]), one["values"], strict=True))}
+            for one in document["differences"]
+        ],
         "search": list(_search(document["methods"])),
         "signals": list(_signals(document["gates"])),
         "frontier": list(_frontier(document["gates"])),
@@ -53,6 +57,11 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
             for cell in (method["lab"] or {"cells": ()})["cells"]
         ],
     }
+
+
+def _columns(runs: Sequence[str]) -> list[str]:
+    """A name for each run, numbered where two have the same."""
+    return [f"run {number}: {name}" if runs.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
 
 
 def _method(method: Mapping[str, Any]) -> Line:
