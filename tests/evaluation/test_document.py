@@ -201,5 +201,8 @@ def test_empty_runs_have_documents_and_tables(tmp_path: Path, make: Callable[[Pa
     sections = load_runs([make(tmp_path / "run")])
     found: list[Mapping[str, Any]] = [document(sections[0], PRICES)]
     json.dumps(found, allow_nan=False)
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "signals.csv").write_text("of an earlier report", encoding="utf-8")
     write_tables(found, sections, tmp_path / "csv")
+    assert not (tmp_path / "csv" / "signals.csv").exists()
     assert "<html" in render(sections, found)

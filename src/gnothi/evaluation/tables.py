@@ -20,7 +20,8 @@ QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
 
 
 def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every table that has a row, with the data set in its first column. The files written."""
+    """Every table that has a row, with the data set in its first column. The files written; those of tables without a row, left
+    from an earlier report, are removed."""
     folder.mkdir(parents=True, exist_ok=True)
     tables: dict[str, list[Line]] = {}
     for document, section in zip(documents, sections, strict=True):
@@ -29,6 +30,8 @@ def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Sect
     written = [folder / f"{name}.csv" for name, lines in tables.items() if lines]
     for file in written:
         replace_file(file, _csv(tables[file.stem]))
+    for name in tables.keys() - {file.stem for file in written}:
+        (folder / f"{name}.csv").unlink(missing_ok=True)
     return written
 
 
