@@ -77,6 +77,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
         (("lab", "--method", "direct"), "has no gate with a threshold"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves"),
         (("lab", "--never", "direct"), "got the data set 'lab'"),
+        (("lab", "--metric", "contained"), "unknown metric"),
     ):
         code, _, err = gnothi("calibrate", *arguments, "--out", out)
         assert code == 2

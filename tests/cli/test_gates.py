@@ -91,6 +91,15 @@ def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) 
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text('{"question": "?", "answer": "a"}\n')
+    for name in ("questions.jsonl", ""):
+        code, _, err = gnothi("gates", str(tmp_path / name))
+        assert code == 2
+        assert "holds no recorded outcomes" in err or "is not a run" in err
+    assert gnothi("gates", str(tmp_path / "absent"))[0] == 2
+
+
 @pytest.mark.usefixtures("scripted")
 def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     run = str(tmp_path / "run")

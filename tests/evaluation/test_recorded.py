@@ -95,3 +95,12 @@ def test_metrics_by_name(tmp_path: Path) -> None:
 def test_recorded_outcomes_are_recognised(tmp_path: Path) -> None:
     assert is_recorded(written(tmp_path, line()))
     assert not is_recorded(written(tmp_path, {"question": "?", "answer": "a"}))
+    for text in ("", '{\n"example": []}', "question,answer\n"):
+        (tmp_path / "other").write_text(text)
+        assert not is_recorded(tmp_path / "other")
+
+
+def test_data_sets_in_their_official_formats_are_none(shared_data: Path) -> None:
+    for name in ("selfaware.json", "truthfulqa.csv", "popqa.json", "nq_open.dev.jsonl", "hotpotqa.jsonl"):
+        assert not is_recorded(shared_data / name)
+    assert is_recorded(shared_data / "recorded" / "nq.dev.jsonl")

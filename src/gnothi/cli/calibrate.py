@@ -193,7 +193,7 @@ def _replay(dataset: str, metric: str | None, never: str | None, always: str | N
     from gnothi.evaluation.recorded import is_recorded
 
     path = Path(dataset)
-    if path.is_dir() or (path.is_file() and path.suffix != ".csv" and is_recorded(path)):
+    if path.is_dir() or (path.is_file() and is_recorded(path)):
         return read(path, metric, never, always)
     if never or always:
         raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
@@ -202,6 +202,7 @@ def _replay(dataset: str, metric: str | None, never: str | None, always: str | N
 
 def _from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
     """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
+    from gnothi.cli.calibrated import scores_depend_on
     from gnothi.evaluation.calibrating import Sample
 
     found = {one.name: one for one in replay.signals}
@@ -229,20 +230,10 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         model=model or str(replay.settings.get("model.name", "")),
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=_measured(
+        settings=scores_depend_on(
             {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
         ),
     )
-
-
-def _measured(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a run's settings that scores depend on."""
-    from dataclasses import fields
-
-    from gnothi.methods.settings import SignalSettings
-
-    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
-    return {key: value for key, value in settings.items() if key in wanted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +257,11 @@ class _Live:
         from gnothi.cli.calibrated import gate_of
         from gnothi.cli.resources import load_questions
         from gnothi.evaluation.calibrating import Sample
+        from gnothi.evaluation.metrics import METRICS
         from gnothi.evaluation.runner import fingerprint
 
+        if self.metric not in METRICS:
+            raise UnknownName("metric", self.metric, METRICS)
         gate = gate_of(self.method, self.settings)
         if gate is None or gate.signal is None:
             what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
@@ -313,11 +307,8 @@ class _Live:
 def _paired(shut: Any, open_: Any, metric: str) -> tuple[list[float], list[float], list[float] | None]:
     """Scores, quality with the gate shut and open, of the questions that have all of them."""
     from gnothi.evaluation.comparison import scored
-    from gnothi.evaluation.metrics import METRICS
     from gnothi.evaluation.recorded_run import replay_scores
 
-    if metric not in METRICS:
-        raise UnknownName("metric", metric, METRICS)
     scores, never = replay_scores(shut, trusts_all=True), scored(shut)
     always = None if open_ is None else scored(open_)
     common = [question for question in never if question in scores and (always is None or question in always)]

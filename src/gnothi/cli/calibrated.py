@@ -44,7 +44,6 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     from gnothi import config
     from gnothi import methods as registry
     from gnothi.cli.resources import method_settings
-    from gnothi.methods.settings import SignalSettings
 
     known = registry.settings_of(method)
     given = config.check(method_settings([method], settings)[method], known, f"method {method}")
@@ -52,8 +51,15 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     found = next(((name, key) for name, key in GATES if name in known and key in known), None)
     if found is None:
         return None
-    measured = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
-    return Gated(values[found[0]], found[1], {key: value for key, value in values.items() if key in measured})
+    return Gated(values[found[0]], found[1], scores_depend_on(values))
+
+
+def scores_depend_on(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a method's settings that its gate's scores depend on."""
+    from gnothi.methods.settings import SignalSettings
+
+    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
+    return {key: value for key, value in settings.items() if key in wanted}
 
 
 def with_calibration(

@@ -53,8 +53,11 @@ def read_recorded(
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether the file's first record holds answers with and without retrieval. Raises InvalidInput where it cannot be read."""
-    first = next(iter(read_records(path)), None)
+    """Whether the file's first record holds an answer without retrieval; not so for a file of any other shape."""
+    try:
+        first = next(iter(read_records(path)), None)
+    except InvalidInput:
+        return False
     return first is not None and NO in first.data
 
 

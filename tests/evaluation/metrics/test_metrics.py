@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
-from gnothi.evaluation.metrics import METRICS, accuracy, chosen, exact_match, f1, normalise, refuses, score
+from gnothi.evaluation.metrics import METRICS, accuracy, chosen, contained, exact_match, f1, normalise, refuses, score
 from gnothi.evaluation.metrics.yes_no import verdict
 from tests.evaluation.metrics import official
 
@@ -188,3 +188,9 @@ def test_accuracy_among_choices() -> None:
 def test_refusals(answer: str, refused: bool) -> None:
     assert refuses(answer) == refused
     assert score(answer, (), answerable=False) == dict.fromkeys(METRICS, float(refused))
+
+
+def test_contained_takes_yes_and_no_like_any_other_answer() -> None:
+    assert (contained("unknown", ["no"]), accuracy("unknown", ["no"])) == (1, 0)
+    assert contained("The city of Paris.", ["Rome", "a Paris"]) == 1
+    assert (contained("Paris", ["the"]), contained("a", ["the"])) == (0, 1)

@@ -26,6 +26,8 @@ def _right(answer: str, given: str, gold: str) -> bool:
 
 
 def contained(answer: str, golds: Sequence[str]) -> float:
-    """1.0 if a normalised gold answer occurs in the normalised answer, yes and no like any other: how AdaRAGUE scores."""
+    """1.0 if a normalised gold answer occurs in the normalised answer, yes and no like any other: how AdaRAGUE scores.
+
+    As in ``accuracy``, a gold answer that normalises to nothing counts only against an answer that does too."""
     given = normalise(answer)
-    return float(any(normalise(gold) in given for gold in golds))
+    return float(any(gold in given if gold else not given for gold in map(normalise, golds)))
