@@ -152,10 +152,15 @@ def test_methods_are_points_beside_the_frontier(section: Section) -> None:
 
 def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None:
     first = full(tmp_path / "first")
-    second = make_run(tmp_path / "second", lab_rows(60))
+    second = make_run(tmp_path / "second", lab_rows(60), **{"method.seakr.signal": "gram", "execution.workers": 2})
     (section,) = load_runs([first, second])
     found = document(section)
     assert list(found["gates"]["signals"]) == ["seakr: gram", "seakr (second): gram"]
+    assert {one["setting"]: one["values"] for one in found["differences"]} == {
+        "methods": ["direct, rag, seakr", "seakr"],
+        "method.seakr.signal": ["", "gram"],
+    }
+    assert "In what the runs differ" in render([section], [found])
     assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}
 
 
@@ -196,5 +201,8 @@ def test_empty_runs_have_documents_and_tables(tmp_path: Path, make: Callable[[Pa
     sections = load_runs([make(tmp_path / "run")])
     found: list[Mapping[str, Any]] = [document(sections[0], PRICES)]
     json.dumps(found, allow_nan=False)
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "signals.csv").write_text("of an earlier report", encoding="utf-8")
     write_tables(found, sections, tmp_path / "csv")
+    assert not (tmp_path / "csv" / "signals.csv").exists()
     assert "<html" in render(sections, found)

@@ -114,3 +114,17 @@ def test_resources_a_method_can_do_without() -> None:
     judge = Scripted({}, name="judge")
     with_judge: Any = methods.create("keqa", RESOURCES | {"judge": judge, "reader": None}, {"alpha": "0.6"})
     assert (with_judge.judge, with_judge.reader, with_judge.alpha) == (judge, None, 0.6)
+
+
+def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
+    methods.check("seakr", {"signal": "energy"})  # a model may be calibrated for it
+    methods.check("keqa", {"references": "random", "reference": "folder"})
+    methods.check("skr", {})
+    for name, settings, said in (
+        ("keqa", {"references": "random"}, "no utility reference"),
+        ("compose", {"judge": "lab", "filter": "strinc"}, "asks none"),
+        ("crag", {"lower": 0.9}, "lower <= upper"),
+        ("seakr", {"samples": 0}, "at least 1"),
+    ):
+        with pytest.raises(InvalidSetting, match=said):
+            methods.check(name, settings)

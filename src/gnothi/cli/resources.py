@@ -312,6 +312,7 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     }
     for name, given in chosen.items():
         config.check(given, known[name], name)
+        methods.check(name, given)
     return chosen
 
 

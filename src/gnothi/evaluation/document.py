@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from gnothi.config import as_text
 from gnothi.errors import InvalidInput
 from gnothi.evaluation import gates
 from gnothi.evaluation.costs import Prices, costs
@@ -14,6 +15,7 @@ from gnothi.evaluation.gate import paired_scores, truth
 from gnothi.evaluation.recorded_run import replay_methods
 from gnothi.evaluation.replay import Replay
 from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.run_folder import EXECUTION
 from gnothi.evaluation.sections import Section
 from gnothi.evaluation.selective import selective
 from gnothi.evaluation.statistics import crossfit_probabilities, ece, ece_interval, mean, mean_interval, reliability
@@ -29,7 +31,8 @@ def document(
 
     ``gates``: what ``gnothi gates`` says of the rows, with ``points``, the methods on the same questions; None where never or
     always is missing, with the reason in ``no_gates``. ``selective`` and ``reliability`` per method, ``costs`` per method,
-    ``prices``, ``runs`` and how many answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
+    ``prices``, ``runs``, the settings in which they differ (``differences``: setting and its values, run by run) and how many
+    answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
     between. Raises UnknownName for one that is not there."""
     by_method = group(section.rows)
     summary = summarise(section.rows, section.dataset)
@@ -37,6 +40,7 @@ def document(
     found = {
         **summary,
         "runs": [path.name for path in section.runs],
+        "differences": _differences(section),
         "questions": len({row.question_id for row in section.rows}),
         "missing": section.missing,
         "gates": replayed,
@@ -47,6 +51,21 @@ def document(
         "costs": [{"method": name, **costs(rows, prices)} for name, rows in by_method.items()],
     }
     return dict(_plain(found))
+
+
+def _differences(section: Section) -> list[dict[str, Any]]:
+    """Of several runs; settings that results do not depend on are left aside."""
+    keys = dict.fromkeys(key for config in section.configs for key in config if not key.startswith(EXECUTION))
+    found = []
+    for key in keys:
+        values = [as_text(_tuple(config[key])) if key in config else "" for config in section.configs]
+        if len(set(values)) > 1:
+            found.append({"setting": key, "values": values})
+    return found
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _gates(

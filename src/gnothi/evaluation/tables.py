@@ -20,7 +20,8 @@ QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
 
 
 def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every table that has a row, with the data set in its first column. The files written."""
+    """Every table that has a row, with the data set in its first column. The files written; those of tables without a row, left
+    from an earlier report, are removed."""
     folder.mkdir(parents=True, exist_ok=True)
     tables: dict[str, list[Line]] = {}
     for document, section in zip(documents, sections, strict=True):
@@ -29,6 +30,8 @@ def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Sect
     written = [folder / f"{name}.csv" for name, lines in tables.items() if lines]
     for file in written:
         replace_file(file, _csv(tables[file.stem]))
+    for name in tables.keys() - {file.stem for file in written}:
+        (folder / f"{name}.csv").unlink(missing_ok=True)
     return written
 
 
@@ -36,6 +39,10 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
     """A document's numbers as flat rows, by table."""
     return {
         "methods": [_method(method) for method in document["methods"]],
+        "settings": [
+            {"setting": one["setting"], **dict(zip(_columns(document["runs"]), one["values"], strict=True))}
+            for one in document["differences"]
+        ],
         "search": list(_search(document["methods"])),
         "signals": list(_signals(document["gates"])),
         "frontier": list(_frontier(document["gates"])),
@@ -53,6 +60,11 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
             for cell in (method["lab"] or {"cells": ()})["cells"]
         ],
     }
+
+
+def _columns(runs: Sequence[str]) -> list[str]:
+    """A name for each run, numbered where two have the same."""
+    return [f"run {number}: {name}" if runs.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
 
 
 def _method(method: Mapping[str, Any]) -> Line:

@@ -7,6 +7,7 @@ answer = await seakr(question)
 
 from gnothi.methods.registry import (
     Description,
+    check,
     create,
     describe,
     find,
@@ -19,6 +20,7 @@ from gnothi.methods.registry import (
 
 __all__ = [
     "Description",
+    "check",
     "create",
     "describe",
     "find",

@@ -151,6 +151,29 @@ class _Unspecified:
     thresholds: Mapping[str, float] = MappingProxyType({})
 
 
+class _AnyThreshold(dict[str, float]):
+    """As if there were a threshold for every signal."""
+
+    def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002
+        return 0.0
+
+
+class _Possible(_Unspecified):
+    """A model that might be given: it may be calibrated for any signal."""
+
+    thresholds: Mapping[str, float] = _AnyThreshold()
+
+
+def check(name: str, settings: Mapping[str, object]) -> None:
+    """Raise UnknownName or InvalidSetting for settings, resources named among them, that fit with no model or index: to be
+    known before any is opened."""
+    optional = optional_resources(name)
+    given = config.check(settings, settings_of(name), f"method {name}")
+    named = [key for key in optional if given.get(key) is not None]
+    plain = {key: value for key, value in settings.items() if key not in optional}
+    config.build(find(name), plain, f"method {name}", **dict.fromkeys([*required_resources(name), *named], _Possible()))
+
+
 def describe(name: str) -> Description:
     """Summary, resources and settings of the method, its own settings before the shared ones."""
     method = find(name)

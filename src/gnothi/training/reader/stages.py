@@ -109,7 +109,9 @@ def train(
         "interval": None if interval is None else list(interval),
     }
     # What was calibrated on the model before says nothing of this one's answers.
-    declaration: Figures = {"renderer": declared.renderer, "thresholds": {}, "trained": "reader", "from": origin.name}
+    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
+    made = {"trained": "reader", "from": origin.name}
+    declaration: Figures = {"renderer": declared.renderer, **tasks, "thresholds": {}, **made}
     write_model(out, final, tokenizer, declaration)
     draw_curves(out, lines)
     write_header(out, header)
