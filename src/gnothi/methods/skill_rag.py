@@ -81,5 +81,5 @@ class SkillRAG(GatedSettings):
             self.at_least,
             self.per_passage,
             self.language,
-            self.odds,
+            odds=self.odds,
         )
