@@ -19,7 +19,7 @@ import pytest
 
 from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
-from gnothi.methods.reflection import SUPPORTS
+from gnothi.methods.reflection_tokens import SUPPORTS
 from gnothi.models.fake import EVERYTHING, Reply, Scripted
 from gnothi.protocols import Method
 from gnothi.types import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.reflection import SUPPORTS, TOKENS, UTILITIES, share, support, utility, without_tokens
+from gnothi.methods.reflection_tokens import SUPPORTS, TOKENS, UTILITIES, share, support, utility, without_tokens
 from gnothi.methods.self_rag import SELF_RAG
 from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Calibrated

@@ -19,7 +19,7 @@ from gnothi.methods.answers import as_choice, final_answer, short_answer
 from gnothi.methods.formats import require_task, speaks
 from gnothi.methods.prompts import USEFUL, ask, require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.reflection import (
+from gnothi.methods.reflection_tokens import (
     CONTINUE,
     IRRELEVANT,
     NO_RETRIEVAL,

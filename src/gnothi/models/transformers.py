@@ -62,7 +62,11 @@ class TransformersBackend:
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         self.capabilities = Capabilities(
-            logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True, attentions=True
+            logprobs=True,
+            hidden_states=self._network.taps.available,
+            scoring=True,
+            energy=True,
+            attentions=not getattr(model.config, "is_encoder_decoder", False),
         )
         self.metadata: Mapping[str, str] = {
             "model": name,
