@@ -33,10 +33,11 @@ from gnothi.models.local.loading import load
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.self_knowledge import warm_start
-from gnothi.training.self_knowledge.answers import Collecting, Familiar
+from gnothi.training.self_knowledge.answers import Answers, Familiar
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
-from gnothi.training.self_knowledge.stages import METRICS, Origin, train
+from gnothi.training.self_knowledge.stages import train
 from gnothi.types import Decoding, Question
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -93,7 +94,7 @@ def measure(folder: Path, asked: Sequence[Question], probes: Probes) -> Measured
 
 
 def sampled(out: Path, folder: Path, asked: Sequence[Question]) -> list[Familiar]:
-    with Collecting(out, asked, {"model": folder.name}) as collecting:
+    with Answers(out, asked, {"model": folder.name}) as collecting:
         if collecting.missing:
             model = load_model(str(folder))
 

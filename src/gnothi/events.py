@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Mention, Passage, ScoredPassage
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,29 @@ class Searched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Linked(Event):
+    """The nodes of a knowledge graph that a text names."""
+
+    tag: ClassVar[str] = "linked"
+    text: str
+    mentions: tuple[Mention, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded(Event):
+    """The neighbourhood of some nodes: how many facts, and the nodes of which only ``cap`` facts were taken."""
+
+    tag: ClassVar[str] = "expanded"
+    nodes: tuple[str, ...]
+    hops: int
+    cap: int
+    facts: int
+    capped: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Drafted(Event):
     """A sentence the model proposed, with its uncertainty (None where none was measured)."""
 
@@ -94,6 +117,18 @@ class Ranked(Event):
     tag: ClassVar[str] = "ranked"
     kind: str
     candidates: tuple[tuple[str, str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked(Event):
+    """Texts by how well a re-ranker says they fit a query: (text, score), best first; of ``considered`` texts the best ones."""
+
+    tag: ClassVar[str] = "reranked"
+    reranker: str
+    query: str
+    best: tuple[tuple[str, float], ...]
+    considered: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +205,29 @@ class Summarised(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Reflected(Event):
+    """What the model said when asked to tell something about each subject: (subject, text). ``known`` are the subjects
+    about which it said anything; the others' texts were left out."""
+
+    tag: ClassVar[str] = "reflected"
+    told: tuple[tuple[str, str], ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revised(Event):
+    """Internal knowledge before and after it was held against external knowledge."""
+
+    tag: ClassVar[str] = "revised"
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
-    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached."""
+    those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
+    is a search, or the neighbourhood of some nodes of a graph."""
 
     retrievals: int = 0
     model_calls: int = 0
@@ -185,7 +240,7 @@ class Usage:
         seen = list(events)
         calls = [event for event in seen if isinstance(event, ModelCall)]
         return cls(
-            retrievals=sum(isinstance(event, Searched) for event in seen),
+            retrievals=sum(isinstance(event, Searched | Expanded) for event in seen),
             model_calls=len(calls),
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),

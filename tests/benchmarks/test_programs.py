@@ -36,6 +36,7 @@ def test_all_are_listed() -> None:
         "memory",
         "scaling",
         "retrieval",
+        "graph",
         "where_time_goes",
         "keqa",
         "black_box",
@@ -123,3 +124,13 @@ def test_where_time_goes() -> None:
         assert sum(result["shares"]["engine"].values()) == pytest.approx(1.0, abs=1e-3)
         assert result["calls"]["linear layers"] > 0
     assert "BM25" in found["results"]["lab"]["shares"].get("search", {"BM25": 0})
+
+
+@pytest.mark.slow
+def test_graph() -> None:
+    done = run("benchmarks.graph", "--nodes", "2000", "--facts", "6000", "--peers", "--json")
+    found = json.loads(done.stdout)  # limits of milliseconds may be broken on a busy machine
+    assert found["facts"] == pytest.approx(6000, rel=0.01)
+    assert found["resumed_same_bytes"] is True
+    assert found["mentions_a_sentence"] > 1
+    assert found["ours_mb"] > 0

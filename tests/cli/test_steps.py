@@ -13,8 +13,20 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gnothi.cli.steps import Steps, show_answer
-from gnothi.events import Decided, Decomposed, Drafted, Event, Filtered, QuizAnswered, Ranked, Searched, Usage
-from gnothi.types import Answer, Passage, ScoredPassage
+from gnothi.events import (
+    Decided,
+    Decomposed,
+    Drafted,
+    Event,
+    Expanded,
+    Filtered,
+    Linked,
+    QuizAnswered,
+    Ranked,
+    Searched,
+    Usage,
+)
+from gnothi.types import Answer, Mention, Passage, ScoredPassage
 from tests.cli.recorded import ANSWER, EVENTS, QUIZZES
 
 EXPECTED = """\
@@ -179,3 +191,22 @@ def test_sentences_that_were_kept() -> None:
 def test_it_says_when_nothing_was_kept() -> None:
     nothing = replace(FILTERED, sentences=tuple((*one[:3], False) for one in FILTERED.sentences))
     assert "0 of 3 sentences kept (pmi, above 0.00): nothing to read, answer from memory" in shown(nothing, width=120)
+
+
+def test_a_graph_says_what_it_linked_and_where_it_stopped() -> None:
+    mentions = (Mention("dog", 4, 8), Mention("bone", 12, 16), Mention("dog", 20, 23))
+    text = shown(
+        Linked("the dogs and bones", mentions, 0.001),
+        Linked("it", (), 0.001),
+        Expanded(("dog", "bone"), 2, 100, 1234, ("dog",), 0.003),
+        Expanded(("bone",), 1, 100, 1, (), 0.003),
+        Expanded(("dog", "bone"), 1, 5, 20, ("dog", "bone", "cat", "hat"), 0.003),
+    )
+    assert text == (
+        "    link     dog, bone (1 ms)\n"
+        "    link     no name of the graph (1 ms)\n"
+        "    facts    1234 facts within 2 steps (3 ms); of dog only 100 each\n"
+        "    facts    1 fact within 1 step (3 ms)\n"
+        "    facts    20 facts within 1 step (3 ms); of dog, bone, cat and 1 more only 5\n"
+        "             each\n"
+    )

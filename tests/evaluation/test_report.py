@@ -21,7 +21,8 @@ from gnothi.evaluation.run_folder import RunFolder
 from gnothi.evaluation.runner import here, run
 from gnothi.evaluation.sections import load_runs
 from gnothi.evaluation.trace import steps
-from gnothi.types import Passage, Question
+from gnothi.events import Expanded, Linked
+from gnothi.types import Mention, Passage, Question
 from tests.evaluation.rows import row
 from tests.evaluation.scripted import ScriptedMethod, questions
 
@@ -269,3 +270,14 @@ def test_a_gate_beside_only_one_of_never_and_always(tmp_path: Path) -> None:
     rows = [row("cot", n, right=n % 2 == 0) for n in range(6)] + [row("keqa", n, uncertainty=n / 6) for n in range(6)]
     page = Page(render(load_runs([make_run(tmp_path / "run", rows)])))
     assert "Between never and always" in page.text
+
+
+def test_steps_of_a_graph_are_read() -> None:
+    linked = Linked("the dogs", (Mention("dog", 4, 8),), 0.1)
+    expanded = Expanded(("dog",), 2, 100, 250, ("dog", "pet"), 0.1)
+    assert [step.title for step in steps([event.as_dict() for event in (linked, Linked("it", (), 0.1), expanded)])] == [
+        "linked “the dogs”: dog",
+        "linked “it”: no name of the graph",
+        "250 facts within 2 steps of 1 nodes",
+    ]
+    assert steps([expanded.as_dict()])[0].lines == ("only 100 facts each of: dog, pet",)

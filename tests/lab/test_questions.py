@@ -1,7 +1,8 @@
 import pytest
 
 from gnothi import lab
-from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, facts_needed, questions, right_action
+from gnothi.lab.language import BY_NAME
+from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, facts_needed, held_out, questions, right_action
 from gnothi.types import Question
 
 
@@ -69,3 +70,44 @@ def test_the_facts_needed_are_named_by_subject_and_relation() -> None:
     (question,) = questions(lab.world(), "two_hop", 1)
     first, second = question.metadata["hops"]
     assert facts_needed([question]) == {(first["subject"], first["relation"]), (first["object"], second["relation"])}
+
+
+def test_two_hop_choices_are_of_the_right_type_and_name_neither_hop() -> None:
+    world = lab.world()
+    asked = questions(world, "two_hop_choice", 500)
+    assert {question.metadata["right_action"] for question in asked} == {"trust", "retrieve", "abstain"}
+    for question in asked:
+        first, second = question.metadata["hops"]
+        assert first["object"] == second["subject"]
+        assert question.answers == (second["object"],)
+        assert first["subject"] in question.text
+        assert first["object"] not in question.text
+        assert len(set(question.choices)) == 4
+        assert second["object"] in question.choices
+        hops = {first["subject"], first["object"]}
+        assert set(question.choices) <= set(world.values[BY_NAME[second["relation"]].object]) - hops
+        wrong = world.by_subject[second["subject"]][second["relation"]].wrong  # what an outdated passage says
+        assert wrong in {*question.choices, *hops}
+
+
+def test_two_hop_choice_is_trained_on_other_facts_and_other_compositions_than_it_is_tested_on() -> None:
+    world = lab.world()
+    tested, training = questions(world, "two_hop_choice"), lab.training_questions(world, "two_hop_choice")
+    assert not facts_needed(tested) & facts_needed(training)
+    for asked, kept in ((tested, True), (training, False)):
+        for question in asked:
+            first, second = question.metadata["hops"]
+            assert held_out(first["subject"], first["relation"], second["relation"]) is kept
+
+
+def test_two_hop_choice_is_no_part_of_the_default_mix() -> None:
+    assert "two_hop_choice" not in DEFAULT_MIX
+    assert {question.kind for question in questions(lab.world())} == set(DEFAULT_MIX)
+
+
+def test_the_graph_holds_what_a_two_hop_choice_needs_where_the_library_tells_the_truth() -> None:
+    graph = set(lab.triples())
+    for question in questions(lab.world(), "two_hop_choice", 500):
+        for hop in question.metadata["hops"]:
+            held = (hop["subject"], hop["relation"], hop["object"]) in graph
+            assert held == (hop["coverage"] in ("covered", "ambiguous"))

@@ -95,11 +95,17 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
     if name == "skr":
         resources["reference"] = NothingKnown()
     settings: dict[str, object] = {}
-    beside = {"skill_rag": "judge", "crag": "evaluator"}
+    beside = {"skill_rag": "judge", "crag": "evaluator", "gkp": "reader"}
+    instead: dict[str, dict[str, object]] = {"iekr": {"choose": "text"}, "refeed": {"ensemble": False}}
     if name in beside:
         with pytest.raises(MissingCapability, match=f"--set {beside[name]}=MODEL"):
             methods.create(name, resources, {})
         resources[beside[name]] = Scripted(lambda _: "unknown")
+    elif name in instead:
+        settings = instead[name]
+        key, value = next(iter(settings.items()))
+        with pytest.raises(MissingCapability, match=f"--set {key}={str(value).lower()}"):
+            methods.create(name, resources, {})
     elif methods.describe(name).needs != Capabilities():
         with pytest.raises(MissingCapability, match="--set signal=consistency"):
             methods.create(name, resources, {})

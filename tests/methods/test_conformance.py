@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from gnothi import methods
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
 from gnothi.models.fake import Scripted
+from gnothi.retrieval.fake import ListedGraph
 from gnothi.signals import registry
-from tests.conformance.method import FILMS, PASSAGES, MethodConformance, WordRetriever
+from tests.conformance.method import FILMS, PASSAGES, PEOPLE, QUESTIONS, TOWNS, MethodConformance, WordRetriever, reader
 
 ABLATIONS: dict[str, dict[str, object]] = {
     **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
@@ -168,6 +170,50 @@ class TestSelfKnowledgeGuided(MethodConformance):
     def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
         known = [Experience("Who wrote Emma?", True), Experience("Where was the director of the film Ulm born?", False)]
         return {**super().resources(model, retriever), "reference": KnowledgeReference([known[0]] * 3 + [known[1]] * 20)}
+
+
+class TestIEKR(MethodConformance):
+    """Over the world's facts."""
+
+    name = "iekr"
+    settings: ClassVar = {"choose": "text"}
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        people = zip(PEOPLE, TOWNS, strict=True)
+        films = [(f"The film Velkarra{number}", "was directed by", person) for number, person in enumerate(PEOPLE)]
+        known = [*films, *((person, "was born in", town) for person, town in people)]
+        graph = ListedGraph(known if retriever is None or retriever.passages else ())
+        return {**super().resources(model, retriever), "graph": graph}
+
+
+class TestIEKRWithoutReflection(TestIEKR):
+    settings: ClassVar = {"choose": "text", "internal": False, "show": "one", "reason": False}
+
+
+class TestIEKROverPassages(MethodConformance):
+    name = "iekr"
+    settings: ClassVar = {"choose": "text", "k": 30, "verify": True}
+
+
+class TestReFeed(MethodConformance):
+    name = "refeed"
+    settings: ClassVar = {"k": 30}
+
+
+class TestReFeedOnce(TestReFeed):
+    settings: ClassVar = {"k": 30, "answers": 1, "ensemble": False, "reason": False}
+
+
+class TestGeneratedKnowledge(MethodConformance):
+    """It has nothing but memory, and takes the likeliest choice."""
+
+    name = "gkp"
+    knows = False
+
+    async def test_an_answer_among_choices_is_spelt_as_the_choice(self) -> None:
+        model = Scripted(reader)
+        answer = await self.make(model)(replace(QUESTIONS[0], choices=("Kestrel1", "Nowhere", "Ulm")))
+        assert answer.text == "Nowhere"
 
 
 def test_every_method_is_in_this_file() -> None:

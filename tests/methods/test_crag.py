@@ -10,7 +10,7 @@ import pytest
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
 from gnothi.types import Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter Mira Tolven born?")
@@ -66,3 +66,32 @@ def test_what_is_refused() -> None:
     resources = {"model": blind, "retriever": ScriptedRetriever([]), "evaluator": blind}
     with pytest.raises(MissingCapability, match=r"'blind'.*--set evaluator="):
         methods.create("crag", resources, {})
+
+
+@pytest.mark.parametrize(("grade", "verdict"), [(0.9, "correct"), (0.3, "ambiguous"), (0.05, "incorrect")])
+async def test_a_cross_encoder_grades_in_a_models_place(grade: float, verdict: str) -> None:
+    grades = {"Mira: Of use. Of none.": grade, "Mira: Of use.": 0.8, "Web: Good.": 0.9}
+    reranker = FakeReranker(lambda _, text: math.log(grades.get(text, 0.01) / (1 - grades.get(text, 0.01))))
+    model = Scripted(lambda _: "So the answer is Kestrel.", capabilities=Capabilities(logprobs=True))  # which cannot score
+    resources = {
+        "model": model,
+        "retriever": ScriptedRetriever({QUESTION.text: [FOUND]}),
+        "elsewhere": ScriptedRetriever({KEYWORDS: [ELSEWHERE]}),
+        "reranker": reranker,
+    }
+    method = methods.create("crag", resources, {})
+    with events.record() as recorded:
+        answer = await method(QUESTION)
+    decided = next(event for event in recorded if isinstance(event, events.Decided))
+    assert (decided.signal, decided.verdict) == ("reranker", verdict)
+    assert decided.score == pytest.approx(grade)
+    kept = {"correct": ["Of use."], "ambiguous": ["Of use.", "Good."], "incorrect": ["Good."]}
+    assert [one.text for one in answer.evidence] == kept[verdict]
+    assert set(reranker.queries) == {QUESTION.text}
+
+
+def test_one_grader_at_a_time() -> None:
+    model = Scripted(lambda _: "")
+    both = {"model": model, "retriever": ScriptedRetriever([]), "evaluator": model, "reranker": FakeReranker()}
+    with pytest.raises(InvalidSetting, match="got both"):
+        methods.create("crag", both, {})

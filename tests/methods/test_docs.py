@@ -48,6 +48,9 @@ def test_every_method_is_in_guide_and_papers(name: str) -> None:
         ("filco", READER),
         ("crag", READER),
         ("skr", READER),
+        ("iekr", {"retriever"}),
+        ("refeed", READER),
+        ("gkp", READER),
     ],
 )
 def test_every_setting_stands_beside_the_papers_number(name: str, left_out: set[str]) -> None:

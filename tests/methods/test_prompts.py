@@ -10,7 +10,7 @@ from gnothi.types import Passage, Question
 
 
 def test_tasks_are_complete() -> None:
-    assert set(TASKS) == {"reason", "answer", "know", "decompose", "equivalent", "useful", "describe"}
+    assert set(TASKS) == {"reason", "answer", "know", "decompose", "equivalent", "useful", "describe", "revise"}
     for task in TASKS.values():
         assert task.instruction.endswith((".", '"'))
         assert len(task.demonstrations) >= 2

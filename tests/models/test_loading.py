@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import T5Config, T5ForConditionalGeneration
+from transformers import ViTConfig, ViTModel
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models import ModelSettings, load_model
@@ -139,10 +139,11 @@ def test_damaged_weights_or_configuration(folder: Path) -> None:
         load_model(str(folder), CPU)
 
 
-def test_a_model_that_is_not_a_causal_language_model(folder: Path) -> None:
-    config: Any = T5Config(vocab_size=60, d_model=16, d_ff=16, num_layers=1, num_heads=2, d_kv=8)
-    T5ForConditionalGeneration(config).save_pretrained(folder)
-    with pytest.raises(ModelUnavailable, match="causal language model"):
+def test_a_model_that_is_no_language_model(folder: Path) -> None:
+    ViTModel(ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)).save_pretrained(
+        folder
+    )
+    with pytest.raises(ModelUnavailable, match="a language model"):
         load_model(str(folder), CPU)
 
 

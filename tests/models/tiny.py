@@ -11,6 +11,8 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPTNeoXConfig,
@@ -22,6 +24,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
 )
 
 SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "<question>", "<passage>", "<choices>", "<reason>", "<answer>", "<know>")
@@ -77,3 +81,29 @@ def build_model(architecture: str, dtype: torch.dtype = torch.float32, wide: boo
         torch.manual_seed(7)
         model = (WIDE_ARCHITECTURES if wide else ARCHITECTURES)[architecture]()
     return model.to(dtype).eval()
+
+
+def build_closing_tokenizer() -> Any:
+    """As T5's: it closes a text, and begins it with nothing."""
+    built = build_tokenizer()
+    built.backend_tokenizer.post_processor = TemplateProcessing(single="$A <eos>", special_tokens=[("<eos>", 3)])
+    return built
+
+
+def build_seq2seq(kind: str) -> Any:
+    """``t5`` or ``bart`` (whose decoder begins with a forced token)."""
+    torch.manual_seed(0)
+    common: dict[str, Any] = {"vocab_size": len(VOCABULARY), "pad_token_id": 0, "eos_token_id": 3, "tie_word_embeddings": False}
+    if kind == "t5":
+        common |= {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
+        built: Any = T5ForConditionalGeneration(T5Config(**common))
+    else:
+        common |= {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": CONTEXT}
+        common |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64}
+        common |= {"bos_token_id": 2, "decoder_start_token_id": 3}
+        built = BartForConditionalGeneration(BartConfig(**common))
+        built.generation_config.forced_bos_token_id = 2
+    for weights in built.parameters():
+        if weights.dim() > 1:
+            torch.nn.init.normal_(weights, std=0.4)  # as they come, every reply is one token over and over
+    return built.eval()

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from gnothi.protocols import Retriever
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.retrieval.fake import ListedGraph, ScriptedRetriever
 from gnothi.types import Passage, ScoredPassage
+from tests.conformance.graph import TRIPLES, GraphConformance
 from tests.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 
 
@@ -17,6 +18,19 @@ class TestConformance(RetrieverConformance):
         yield ScriptedRetriever(
             {query: [by_id[first], by_id["p2" if first != "p2" else "p1"]] for query, first in EXPECTED.items()}
         )
+
+
+class TestGraphConformance(GraphConformance):
+    @pytest_asyncio.fixture
+    async def graph(self) -> AsyncIterator[KnowledgeGraph]:
+        yield ListedGraph(TRIPLES)
+
+
+async def test_a_listed_graph_keeps_the_texts_it_was_to_link() -> None:
+    graph = ListedGraph([("a b", "is", "c")])
+    await graph.link("one")
+    await graph.link("two")
+    assert graph.texts == ["one", "two"]
 
 
 async def test_a_list_answers_every_query_in_its_own_order() -> None:

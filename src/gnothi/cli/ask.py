@@ -29,6 +29,7 @@ QUESTION_ID = "ask"
 @options.method
 @options.model
 @options.index
+@options.graph
 @options.settings
 @options.spending
 @calibration
@@ -41,6 +42,7 @@ def ask(
     method: str,
     model: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
@@ -84,7 +86,7 @@ def ask(
     with terminal.Waiting(f"opening model {model} ...", screen if screen.is_terminal and not as_json else None) as waiting:
         ready = waiting.stop if not (screen.is_terminal or as_json) else partial(waiting.say, "thinking ...")
         with spending(budget):
-            outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready))
+            outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready, graph))
     remote = any(map(is_remote, models))
     if as_json:
         charged = {"charged": budget.as_dict()} if remote else {}
@@ -102,6 +104,7 @@ class Outcome:
     model: str
     index: str | None
     seconds: float
+    graph: str | None = None
 
 
 async def answer(
@@ -113,11 +116,12 @@ async def answer(
     seed: int,
     listeners: Sequence[Listener],
     ready: Callable[[], None],
+    graph: str | None = None,
 ) -> Outcome:
     """Open what is needed, call ``ready``, and answer, with ``listeners`` hearing of everything the method does."""
     from gnothi.cli.resources import open_resources
 
-    async with open_resources(model, index, settings, [method]) as resources:
+    async with open_resources(model, index, settings, [method], graph) as resources:
         run = resources.method(method)
         ready()
         with contextlib.ExitStack() as stack:
@@ -127,8 +131,8 @@ async def answer(
             started = time.perf_counter()
             result = await run(question)
             seconds = time.perf_counter() - started
-        name = resources.retriever.name if resources.retriever else None
-        return Outcome(result, method, resources.model.name, name, seconds)
+        name, facts = [source.name if source else None for source in (resources.retriever, resources.graph)]
+        return Outcome(result, method, resources.model.name, name, seconds, facts)
 
 
 def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace: bool = False) -> dict[str, Any]:
@@ -139,6 +143,7 @@ def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace:
         "method": outcome.method,
         "model": outcome.model,
         "index": outcome.index,
+        "graph": outcome.graph,
         "answer": outcome.answer.text,
         "rationale": outcome.answer.rationale,
         "uncertainty": outcome.answer.uncertainty,

@@ -42,6 +42,7 @@ class Job:
     concurrency: int
     workers: int
     max_failures: int | None
+    graph: str | None = None
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -59,6 +60,7 @@ class Job:
 )
 @options.model
 @options.index
+@options.graph
 @options.settings
 @options.spending
 @calibration
@@ -94,6 +96,7 @@ def evaluate(
     methods: tuple[str, ...],
     model: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
@@ -137,9 +140,9 @@ def evaluate(
             f"--workers: got {workers} with a model behind an API, expected 1: such a run waits for the server rather than "
             "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
         )
-    resolved = _method_settings(names, settings)
+    resolved = resolved_settings(names, settings)
     questions = load_questions(dataset, format, limit)
-    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures)
+    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         try:
             with spending(budget):
@@ -204,7 +207,7 @@ async def _answering(job: Job) -> AsyncIterator[Answer]:
     from gnothi.evaluation.runner import here
     from gnothi.evaluation.workers import workers
 
-    opened = partial(open_methods, job.model, job.index, job.settings, job.methods)
+    opened = partial(open_methods, job.model, job.index, job.settings, job.methods, job.graph)
     if job.workers == 1:
         async with opened() as methods:
             yield here(methods, job.seed)
@@ -223,7 +226,7 @@ def _names(methods: Sequence[str]) -> list[str]:
     return names
 
 
-def _method_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]:
+def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any]:
     """Every setting of every method with its value, by ``method.NAME.KEY``; raises for names and settings that do not exist."""
     from gnothi import config
     from gnothi import methods as registry
@@ -253,6 +256,7 @@ def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit:
         "methods": list(job.methods),
         "model.name": job.model,
         "index": job.index,
+        **({"graph": job.graph} if job.graph else {}),
         **recorded_settings(model_specs(job.model, job.methods, job.settings), job.settings),
         **methods,
         f"{EXECUTION}gnothi": __version__,
@@ -266,6 +270,6 @@ def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[
     """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
     from gnothi.evaluation.run_folder import RunFolder
 
-    resolved = _method_settings(job.methods, job.settings)
+    resolved = resolved_settings(job.methods, job.settings)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
         return _complete(job, folder)

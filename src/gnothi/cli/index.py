@@ -1,4 +1,4 @@
-"""``gnothi index``: build, search, describe and trim an index of one's own documents."""
+"""``gnothi index``: build, search, describe and trim an index of one's own documents, or a knowledge graph."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.cli.resources import open_index
+from gnothi.cli import graph_index
+from gnothi.cli.resources import open_graph, open_index
 from gnothi.cli.terminal import print_json
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, InvalidSetting
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Listing, Progress
@@ -29,7 +30,7 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON 
 
 @click.group()
 def index() -> None:
-    """Index documents and search them."""
+    """Index documents, or triples as a knowledge graph, and search them."""
 
 
 @index.command()
@@ -38,14 +39,42 @@ def index() -> None:
 @click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
 @click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
+@click.option(
+    "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
+)
+@click.option("--templates", metavar="conceptnet|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
+@click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, as in relation,tail,head,label.")
+@click.option("--language", metavar="CODE", help="Graph: language of names, of ConceptNet's terms, of literals. [default: en]")
 @_AS_JSON
-def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, memory_mb: int, as_json: bool) -> None:
-    """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf.
+@click.pass_context
+def build(
+    context: click.Context,
+    sources: tuple[str, ...],
+    out: str,
+    words: int,
+    skip_invalid: bool,
+    memory_mb: int,
+    graph: bool,
+    templates: str | None,
+    columns: str | None,
+    language: str | None,
+    as_json: bool,
+) -> None:
+    """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
 
     Run the same command again to go on after an interruption, or to take in what has changed.
     """
     from gnothi.retrieval.build import build as build_index
+    from gnothi.retrieval.graph.folder import is_graph
 
+    given = {
+        f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+        for name in ("words", "memory_mb", "templates", "columns", "language")
+    }
+    graph_index.check_flags(graph, is_graph(out), out, given)
+    if graph:
+        graph_index.build(sources, out, templates, columns, language, skip_invalid, as_json)
+        return
     try:
         with _progress() as on_progress:
             report = build_index(
@@ -70,9 +99,17 @@ def build(sources: tuple[str, ...], out: str, words: int, skip_invalid: bool, me
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
 @_AS_JSON
 def search(path: str, query: str, k: int, as_json: bool) -> None:
-    """Search the index in folder PATH, or that of the built-in laboratory: lab."""
+    """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
+
+    In a graph the nodes that the query names are found, and the facts around them.
+    """
+    from gnothi.retrieval.graph.folder import is_graph
+
     if not query.strip():
         raise InvalidInput("the query is empty: expected at least one word.")
+    if is_graph(path):
+        graph_index.search(open_graph(path), query, k, as_json)
+        return
     results = asyncio.run(open_index(path).search(query, k))
     if as_json:
         found = [{"id": r.passage.id, "title": r.passage.title, "text": r.passage.text, "score": r.score} for r in results]
@@ -87,9 +124,14 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
 @click.argument("path")
 @_AS_JSON
 def info(path: str, as_json: bool) -> None:
-    """Say what the index in folder PATH holds."""
+    """Say what the index or graph in folder PATH holds."""
     from gnothi.retrieval.bm25 import BM25Index
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.graph.folder import is_graph
+
+    if is_graph(path):
+        graph_index.info(path, as_json)
+        return
 
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -127,8 +169,14 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
     They come back only when their file changes and is indexed again.
     """
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.graph.folder import is_graph
     from gnothi.retrieval.writer import IndexWriter
 
+    if is_graph(path):
+        raise InvalidSetting(
+            f"{path} is a knowledge graph, of which single facts cannot be deleted. Take them out of their file and build "
+            "again: a file that has changed replaces what was read from it."
+        )
     manifest = read_manifest(Path(path))
     with IndexWriter(path) as writer:
         missing = [passage_id for passage_id in dict.fromkeys(ids) if not writer.delete(passage_id)]

@@ -20,7 +20,7 @@ BROKEN_PIPE = 141
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
-    "index": ("gnothi.cli.index:index", "Index documents: build, search, info, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "train": (
         "gnothi.cli.train:train",
-        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows.",
+        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",
     ),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),

@@ -27,6 +27,11 @@ index = click.option(
     metavar="lab|PATH",
     help="Where evidence is looked up: an index built with `gnothi index build`. [default: lab, with the lab model]",
 )
+graph = click.option(
+    "--graph",
+    metavar="lab|PATH",
+    help="Where facts are looked up: a graph built with `gnothi index build --graph`. [default: lab, with the lab model]",
+)
 method = click.option("--method", default="seakr", show_default=True, metavar="NAME", help="See `gnothi methods`.")
 
 

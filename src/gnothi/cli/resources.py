@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from gnothi import config
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
+    from gnothi.cli.searching import SearchSettings
     from gnothi.filtering.knowledge import KnowledgeReference
     from gnothi.filtering.reference import Reference
     from gnothi.models.settings import CallCache
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LAB = "lab"
 LAB_MODELS = (LAB, f"vllm:{LAB}")
 MODEL_SECTION = "model"
+INDEX_SECTION = "index"
 LAB_QUESTIONS = 500
 LAB_TRAINING = "lab-train"
 _SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
@@ -42,14 +44,16 @@ MODEL_SPECS = {
 
 @dataclass(frozen=True)
 class Resources:
-    """What the methods of one command share. ``retriever`` is None where no index was named and none is the default;
-    ``others`` are further models and indexes by protocol and spec: a judge named with ``--set judge=SPEC``, say."""
+    """What the methods of one command share. ``retriever`` is None where no index was named and none is the default, and
+    ``graph`` likewise, or where nothing reads one; ``others`` are further models, indexes and the like by protocol and spec: a
+    judge named with ``--set judge=SPEC``, say."""
 
     model: LanguageModel
     retriever: Retriever | None
     settings: Settings
     methods: tuple[str, ...]
     others: Mapping[tuple[type, str], Any] = field(default_factory=dict)
+    graph: KnowledgeGraph | None = None
 
     def method(self, name: str) -> Method:
         """The method of that name with its settings. Raises UnknownName, InvalidSetting or MissingCapability."""
@@ -59,54 +63,80 @@ class Resources:
         named = named_resources(name, given)
         others = {key: self.others[wanted] for key, wanted in named.items()}
         plain = {key: value for key, value in given.items() if key not in methods.optional_resources(name)}
-        return methods.create(name, {"model": self.model, "retriever": self.retriever, **others}, plain)
+        shared = {"model": self.model, "retriever": self.retriever, "graph": self.graph}
+        return methods.create(name, shared | others, plain)
 
 
 @contextlib.asynccontextmanager
 async def open_resources(
-    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str]
+    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str], graph_spec: str | None = None
 ) -> AsyncIterator[Resources]:
-    """Open model and index for ``methods``, and close them at the end; names and settings are checked first.
+    """Open model, index and graph for ``methods``, and close them at the end; names and settings are checked first.
 
-    ``index_spec`` None is the lab's corpus for the lab model and no index for any other. Further models and indexes that the
-    settings of the methods name are opened once each; the main model or index named again is shared.
+    ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph
+    is opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
+    settings of the methods name are opened once each; the main ones named again are shared.
     """
     named = _named(methods, settings)
+    searches = search_settings(settings)
     built = model_settings(model_specs(model_spec, methods, settings), settings)
+    default = LAB if model_spec in LAB_MODELS else None
+    spec, graph_spec = index_spec or default, graph_spec or default
+    if spec is None:
+        check_no_retriever(methods)
     async with contextlib.AsyncExitStack() as stack:
-        spec = index_spec or (LAB if model_spec in LAB_MODELS else None)
-        if spec is None:
-            check_no_retriever(methods)
-        retriever = open_index(spec) if spec else None
-        if retriever is not None:
-            stack.push_async_callback(retriever.aclose)
-        model = open_model(model_spec, built[model_spec])
-        stack.push_async_callback(model.aclose)
-        others: dict[tuple[type, str], Any] = {(LanguageModel, model_spec): model, (Retriever, spec or ""): retriever}
+        opened: dict[tuple[type, str], Any] = {}
+
+        def keep(protocol: type, one: str, opening: Callable[[], Any]) -> Any:
+            if (protocol, one) not in opened:
+                opened[protocol, one] = found = opening()
+                stack.push_async_callback(found.aclose)
+            return opened[protocol, one]
+
+        graph = None
+        if graph_spec and (searches.expand != "none" or reads_graph(methods)):
+            graph = keep(KnowledgeGraph, graph_spec, partial(open_graph, graph_spec, searches.recogniser))
+        index = open_index(spec) if spec else None
+        if index is not None:
+            stack.push_async_callback(index.aclose)
+        model = keep(LanguageModel, model_spec, partial(open_model, model_spec, built[model_spec]))
+        reranker = searches.reranker and keep(Reranker, searches.reranker, partial(open_reranker, searches.reranker))
+        retriever = index and searches.wrap(index, model, graph, reranker or None)
+        if spec:
+            opened[Retriever, spec] = retriever
         for protocol, other in named:
-            if (protocol, other) not in others:
-                others[protocol, other] = opened = open_other(protocol, other, built)
-                stack.push_async_callback(opened.aclose)
-        yield Resources(model, retriever, settings, tuple(methods), others)
+            keep(protocol, other, partial(open_other, protocol, other, built, searches.recogniser))
+        yield Resources(model, retriever, settings, tuple(methods), opened, graph)
 
 
 @contextlib.asynccontextmanager
 async def open_methods(
-    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str]
+    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str], graph_spec: str | None = None
 ) -> AsyncIterator[Mapping[str, Method]]:
     """The methods by name, over resources of their own as ``open_resources`` opens them."""
-    async with open_resources(model_spec, index_spec, settings, methods) as resources:
+    async with open_resources(model_spec, index_spec, settings, methods, graph_spec) as resources:
         yield {name: resources.method(name) for name in methods}
 
 
+def reads_graph(names: Sequence[str]) -> bool:
+    """Whether one of the methods has a place for a graph."""
+    from gnothi import methods
+
+    return any("graph" in methods.resources_of(name) for name in names)
+
+
 def open_other(
-    protocol: type, spec: str, built: Mapping[str, CallCache]
-) -> LanguageModel | Retriever | Reference | KnowledgeReference:
+    protocol: type, spec: str, built: Mapping[str, CallCache], recogniser: str | None = None
+) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference:
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
         return open_model(spec, built[spec])
     if protocol is Retriever:
         return open_index(spec)
+    if protocol is KnowledgeGraph:
+        return open_graph(spec, recogniser)
+    if protocol is Reranker:
+        return open_reranker(spec)
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference
 
@@ -151,8 +181,8 @@ def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCa
 
 
 def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any]:
-    """What a run records of the models' settings: those given, and where models behind an API are asked. Settings that results
-    do not depend on stand under ``execution.``. Raises as ``model_settings``."""
+    """What a run records of the settings of models and searches: those given, and where models behind an API are asked.
+    Settings that results do not depend on stand under ``execution.``. Raises as ``model_settings`` and ``search_settings``."""
     from gnothi.evaluation.journal import EXECUTION
     from gnothi.models import RemoteSettings
 
@@ -165,6 +195,10 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
     for one in built:
         if isinstance(one, RemoteSettings):
             recorded[f"{MODEL_SECTION}.settings.base_url"] = one.located().base_url
+    if searching := settings.section(INDEX_SECTION):
+        values = config.resolved(search_settings(settings))
+        # "index" itself is the index's name.
+        recorded |= {f"searches.{key}": values[key] for key in searching}
     return recorded
 
 
@@ -179,6 +213,44 @@ def open_index(spec: str) -> Retriever:
 
         return Traced(BM25Index.in_memory(lab.passages(), LAB))
     return Traced(retrieval.open_index(spec))
+
+
+def open_reranker(spec: str) -> Reranker:
+    """The re-ranker of a spec, traced. Raises ModelUnavailable or MissingDependency."""
+    from gnothi.retrieval import rerank
+
+    return rerank.open_reranker(spec)
+
+
+def search_settings(settings: Settings) -> SearchSettings:
+    """What was given under ``index.``: how every method's searches are made. Raises UnknownName or InvalidSetting."""
+    from gnothi.cli.searching import SearchSettings
+
+    return config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
+
+
+def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
+    names in a text; None: the graph's own names do. Raises IndexUnavailable, and for a recogniser MissingDependency,
+    ModelUnavailable or UnknownName."""
+    from gnothi.retrieval.wrappers import TracedGraph
+
+    graph = _open_plain_graph(spec)
+    if recogniser is None:
+        return TracedGraph(graph)
+    from gnothi.retrieval.graph.recognisers import RecognisedGraph, open_recogniser
+
+    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
+
+
+def _open_plain_graph(spec: str) -> KnowledgeGraph:
+    if spec == LAB:
+        from gnothi.lab.graph import graph
+
+        return graph()
+    from gnothi.retrieval.graph.folder import open_folder
+
+    return open_folder(spec)
 
 
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
@@ -202,10 +274,10 @@ def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Q
 
 def dataset_summaries() -> dict[str, str]:
     """Names and what they hold, for listings."""
-    from gnothi.lab.questions import DEFAULT_MIX
+    from gnothi.lab.questions import DEFAULT_MIX, KINDS
 
     mix = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
-    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in DEFAULT_MIX}
+    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in KINDS}
     all_kinds = {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"}
     training = f"questions to learn from, none about a fact that {LAB} asks for; {LAB_TRAINING}:KIND for one kind"
     return all_kinds | kinds | {LAB_TRAINING: training}
@@ -227,7 +299,7 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     from gnothi import methods
 
     known = {name: methods.settings_of(name) for name in names}
-    sections = {MODEL_SECTION, *methods.names()}
+    sections = {MODEL_SECTION, INDEX_SECTION, *methods.names()}
     plain = settings.plain(sections)
     union = {key: setting for one in known.values() for key, setting in one.items()}
     config.check(plain, union, " and ".join(names) or "no method")

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi import __version__
-from gnothi.cli import options, terminal
+from gnothi.cli import options, terminal, training
 from gnothi.config import Settings
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import InvalidInput
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from gnothi.training.self_knowledge.answers import Familiar
     from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 
-INTERRUPTED = 130
-SOME_FAILED = 1
 ANSWERS_FOLDER = "answers"
 
 
@@ -47,22 +44,9 @@ class Job:
 
 @click.command("self-knowledge")
 @click.argument("dataset", metavar="QUESTIONS")
-@click.option(
-    "--model",
-    default="lab",
-    show_default=True,
-    metavar="lab|PATH|HUB-ID",
-    help="The model to train, which runs in this process.",
-)
+@training.own_model
 @options.settings
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Folder of the trained model; an unfinished one goes on.",
-)
+@training.out("trained model")
 @click.option(
     "--answers",
     type=click.Path(path_type=Path),
@@ -70,15 +54,7 @@ class Job:
     help="Folder of the sampled answers, to share them between trainings. [default: answers in --out]",
 )
 @click.option("--answers-only", is_flag=True, help="Sample answers and stop.")
-@click.option(
-    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-)
+@training.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def self_knowledge(
     dataset: str,
@@ -107,13 +83,12 @@ def self_knowledge(
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
     from gnothi.cli.resources import load_questions
-    from gnothi.cli.train import refuse_test_questions
     from gnothi.training.self_knowledge.answers import require_usable
 
-    refuse_test_questions(dataset)
+    training.refuse_test_questions(dataset)
     settings = options.read(config, overrides)
     chosen = _settings(settings)
-    model_settings = _model_settings(model, settings)
+    model_settings = training.settings_to_train(model, settings)
     questions = load_questions(dataset, format, limit)
     require_usable(questions)
     about_answers, about_training = _configs(dataset, format, limit, questions, model, settings, chosen)
@@ -124,14 +99,13 @@ def self_knowledge(
     try:
         failed, result = _run(job, answers_only)
     except KeyboardInterrupt:
-        click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-        return INTERRUPTED
+        return training.interrupted(out)
     if as_json:
         if _leads():
             terminal.print_json(result)
     elif _leads():
         _show(job, result, failed)
-    return SOME_FAILED if failed else 0
+    return training.SOME_FAILED if failed else 0
 
 
 def _settings(settings: Settings) -> SelfKnowledgeSettings:
@@ -140,18 +114,6 @@ def _settings(settings: Settings) -> SelfKnowledgeSettings:
     from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 
     return config.build(SelfKnowledgeSettings, settings.plain({MODEL_SECTION, *methods.names()}), "self-knowledge")
-
-
-def _model_settings(model: str, settings: Settings) -> ModelSettings:
-    from gnothi.cli.resources import model_settings
-    from gnothi.models import ModelSettings
-
-    built = model_settings([model], settings)[model]
-    if not isinstance(built, ModelSettings):
-        raise InvalidSetting(
-            f"--model: got {model!r}, expected 'lab', a folder or a hub id: a model is trained in this process, by its weights."
-        )
-    return built
 
 
 def _configs(
@@ -164,22 +126,10 @@ def _configs(
     chosen: SelfKnowledgeSettings,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the sampled answers depend on, and what the training does."""
-    from gnothi.cli.resources import recorded_settings
     from gnothi.config import resolved
-    from gnothi.evaluation.journal import EXECUTION
-    from gnothi.evaluation.runner import fingerprint
 
-    answers = {
-        "dataset.name": dataset,
-        "dataset.format": format,
-        "dataset.limit": limit,
-        "dataset.questions": len(questions),
-        "dataset.fingerprint": fingerprint(questions),
-        "model.name": model,
-        **recorded_settings([model], settings),
-        **{f"answers.{key}": value for key, value in resolved(chosen.answers).items()},
-        f"{EXECUTION}gnothi": __version__,
-    }
+    answers = training.recorded(dataset, format, limit, questions, model, settings)
+    answers |= {f"answers.{key}": value for key, value in resolved(chosen.answers).items()}
     return answers, answers | {f"training.{key}": value for key, value in resolved(chosen.training).items()}
 
 
@@ -212,10 +162,10 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
 async def _collect(job: Job) -> list[Familiar]:
     from gnothi.cli.progress import RunProgress
     from gnothi.cli.resources import open_model
-    from gnothi.training.self_knowledge.answers import Collecting
+    from gnothi.training.self_knowledge.answers import Answers
     from gnothi.training.self_knowledge.figures import draw_familiarity
 
-    with Collecting(job.answers, job.questions, job.about_answers) as collecting:
+    with Answers(job.answers, job.questions, job.about_answers) as collecting:
         if collecting.missing:
             with terminal.Waiting(f"opening model {job.model} ..."):
                 model = open_model(job.model, job.model_settings)
@@ -239,11 +189,9 @@ async def _collect(job: Job) -> list[Familiar]:
 
 def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:
     from gnothi.cli.progress import RunProgress
-    from gnothi.models import LAB, LAB_FOLDER
-    from gnothi.training.self_knowledge.stages import Origin, train
+    from gnothi.training.self_knowledge.stages import train
 
     settings = job.settings.training
-    source = str(LAB_FOLDER) if job.model == LAB else job.model
     latest: dict[str, Any] = {}
     with RunProgress(settings.steps, 0, f"{job.dataset}: training") as progress:
 
@@ -252,7 +200,7 @@ def _train(job: Job, asked: Sequence[Familiar]) -> dict[str, Any]:
             if "reward" in line and _leads():
                 progress.reach(line["step"], _note(latest))
 
-        origin = Origin(job.model, source, job.model_settings)
+        origin = training.origin(job.model, job.model_settings)
         return train(job.out, origin, asked, settings, job.settings.answers.correct, listen)
 
 
@@ -278,8 +226,8 @@ def _show(job: Job, result: dict[str, Any], failed: int) -> None:
         ("known", f"{known:,}: {result['always_right']:,} always right, {result['never_right']:,} never right"),
         ("answers", str(job.answers)),
     ]
-    if training := result.get("training"):
-        before, after = training["before"], training["after"]
+    if done := result.get("training"):
+        before, after = done["before"], done["after"]
         for label, key in (
             ("reward", "validation_reward"),
             ("AUROC", "auroc"),
@@ -288,14 +236,9 @@ def _show(job: Job, result: dict[str, Any], failed: int) -> None:
             ("refusal", "refusal"),
             ("hallucination", "hallucination"),
         ):
-            rows.append((label, f"{_number(before, key)} -> {_number(after, key)}"))
+            rows.append((label, f"{training.number(before, key)} -> {training.number(after, key)}"))
         rows += [
-            ("validated on", f"{training['questions']['validation']} questions; best after {training['best_step']} steps"),
+            ("validated on", f"{done['questions']['validation']} questions; best after {done['best_step']} steps"),
             ("model", f"use it with --model {job.out}"),
         ]
     click.echo("\n".join(terminal.definitions(rows, indent=0)))
-
-
-def _number(figures: dict[str, Any] | None, key: str) -> str:
-    value = (figures or {}).get(key)
-    return "-" if value is None else f"{value:.3f}"

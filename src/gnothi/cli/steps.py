@@ -25,6 +25,14 @@ Of passages whose sentences are filtered (SKILL-RAG):
       filter   1 of 9 sentences kept (pmi, above 0.00)
                *   3.21  Ada Bram: Ada Bram was born in Corda.
 
+Of facts found with internal knowledge (IEKR):
+
+      link     The Paper Kite (1 ms)
+      recall   The Paper Kite: The director of The Paper Kite is Ada Bram.
+      facts    120 facts within 2 steps (2 ms)
+      rank     120 texts by lab (80 ms)
+                   3.10  The birthplace of Ada Bram is Corda.
+
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
 
@@ -39,12 +47,17 @@ from gnothi.events import (
     Decomposed,
     Drafted,
     Event,
+    Expanded,
     Filtered,
     Grouped,
+    Linked,
     ModelCall,
     Picked,
     QuizAnswered,
     Ranked,
+    Reflected,
+    Reranked,
+    Revised,
     Searched,
     Summarised,
     Usage,
@@ -57,6 +70,7 @@ if TYPE_CHECKING:
 LABEL = 9  # columns of "search", "answers" ... with the space after
 MARGIN = 4  # columns of the step number with the space after
 FOUND = 3  # passages shown of a search
+EVIDENCE = 10  # passages shown of an answer
 
 _STYLES = {"retrieve": "yellow", "trust": "green"}
 _SOURCES = {
@@ -86,6 +100,18 @@ class Steps:
                 self._decided(event)
             case Searched():
                 self._searched(event)
+            case Linked():
+                names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
+                self._line("link", f"{names or 'no name of the graph'} ({_seconds(event.seconds)})", style="cyan")
+            case Expanded():
+                self._expanded(event)
+            case Reflected():
+                self._reflected(event)
+            case Reranked():
+                self._reranked(event)
+            case Revised():
+                same = event.after == event.before
+                self._line("revise", "nothing to change" if same else event.after)
             case Ranked(kind="answer"):
                 self._answers(event)
             case Ranked():
@@ -162,6 +188,25 @@ class Steps:
             entry = _entry(found.passage.title, found.passage.text)
             self._cut("found" if number == 0 else "", entry, prefix=f"  {found.score:6.2f}  ")
 
+    def _expanded(self, event: Expanded) -> None:
+        facts = f"{_counted(event.facts, 'fact')} within {_counted(event.hops, 'step')} ({_seconds(event.seconds)})"
+        named = event.capped if self._trace else event.capped[:FOUND]
+        more = f" and {len(event.capped) - len(named)} more" if len(event.capped) > len(named) else ""
+        hubs = f"; of {', '.join(named)}{more} only {event.cap} each" if event.capped else ""
+        self._line("facts", facts + hubs, style="cyan")
+
+    def _reflected(self, event: Reflected) -> None:
+        for name, text in event.told:
+            known = name in event.known
+            self._cut("recall" if (name, text) == event.told[0] else "", _entry(name, text), "green" if known else "dim")
+
+    def _reranked(self, event: Reranked) -> None:
+        self._line(
+            "rank", f"{_counted(event.considered, 'text')} by {event.reranker} ({_seconds(event.seconds)})", style="cyan"
+        )
+        for text, score in event.best if self._trace else event.best[:FOUND]:
+            self._cut("", text, prefix=f"  {score:6.2f}  ")
+
     def _ranked(self, event: Ranked) -> None:
         entries = [(self._titles.get(label, label), text, score) for label, text, score in event.candidates]
         self._reading = event.kind == "passage"
@@ -210,8 +255,10 @@ def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float, 
         _block(console, "evidence", "none: nothing was retrieved")
     elif not answer.evidence:
         _block(console, "evidence", "none was kept")
-    for number, passage in enumerate(answer.evidence):
+    for number, passage in enumerate(answer.evidence[:EVIDENCE]):
         _block(console, "evidence" if number == 0 else "", _passage(passage))
+    if len(answer.evidence) > EVIDENCE:
+        _block(console, "", f"and {_counted(len(answer.evidence) - EVIDENCE, 'passage')} more (all of them: --json)")
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
     calls = f"{_counted(usage.model_calls, 'model call')}{kept}"
     _block(console, "cost", f"{_counted(usage.retrievals, 'retrieval')}, {calls}, {_seconds(seconds)}")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi import __version__
-from gnothi.cli import options, terminal
+from gnothi.cli import options, terminal, training
+from gnothi.cli.reader import reader
+from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting
@@ -21,9 +22,6 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.training.utility_reference import UtilitySettings
 
-INTERRUPTED = 130
-SOME_FAILED = 1
-
 
 @click.group()
 def train() -> None:
@@ -31,6 +29,8 @@ def train() -> None:
 
 
 train.add_command(self_knowledge)
+train.add_command(reader)
+train.add_command(reranker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +62,8 @@ class Job:
     metavar="lexical|PATH|HUB-ID",
     help="What the reference is searched with: words, or a sentence-transformers model.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Folder of the reference; an unfinished one goes on.",
-)
-@click.option(
-    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-)
+@training.out("reference")
+@training.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the header of the reference.")
 def utility_reference(
     dataset: str,
@@ -113,9 +98,9 @@ def utility_reference(
     from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import spending
-    from gnothi.training.utility_reference import require_answers
+    from gnothi.training.utility_reference import require_judgeable
 
-    refuse_test_questions(dataset)
+    training.refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
     budget = options.budget([model], max_cost, max_tokens)
     spec = index or (LAB if model in LAB_MODELS else None)
@@ -123,15 +108,14 @@ def utility_reference(
         raise InvalidSetting("passages are judged, and there is no index to find them: give --index PATH.")
     utility = _utility_settings(settings)
     questions = load_questions(dataset, format, limit)
-    require_answers(questions)
+    require_judgeable(questions)
     resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
     job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
     try:
         with spending(budget):
             header = asyncio.run(_build(job, encoder))
     except KeyboardInterrupt:
-        click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-        return INTERRUPTED
+        return training.interrupted(out)
     except BudgetSpent as spent:
         raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
     if as_json:
@@ -140,7 +124,7 @@ def utility_reference(
         _show(header, out)
     if is_remote(model):
         click.echo(f"charged: {budget.describe()}", err=as_json)
-    return SOME_FAILED if header["failures"] else 0
+    return training.SOME_FAILED if header["failures"] else 0
 
 
 @train.command("knowledge-reference")
@@ -182,19 +166,6 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     return 0
 
 
-def refuse_test_questions(dataset: str) -> None:
-    """Raise InvalidSetting for the laboratory's test questions."""
-    from gnothi.cli.resources import LAB, LAB_TRAINING
-
-    name, _, kind = dataset.partition(":")
-    if name == LAB:
-        instead = f"{LAB_TRAINING}:{kind}" if kind else LAB_TRAINING
-        raise InvalidSetting(
-            f"got the data set {dataset!r}, whose questions are for testing; expected training questions. Use "
-            f"{instead!r}, which asks for none of their facts."
-        )
-
-
 def _utility_settings(settings: Settings) -> UtilitySettings:
     from gnothi import config, methods
     from gnothi.cli.resources import MODEL_SECTION
@@ -214,23 +185,10 @@ def _config(
     utility: UtilitySettings,
 ) -> dict[str, Any]:
     """What the labels depend on; the encoder is none of it."""
-    from gnothi.cli.resources import recorded_settings
     from gnothi.config import resolved
-    from gnothi.evaluation.journal import EXECUTION
-    from gnothi.evaluation.runner import fingerprint
 
-    return {
-        "dataset.name": dataset,
-        "dataset.format": format,
-        "dataset.limit": limit,
-        "dataset.questions": len(questions),
-        "dataset.fingerprint": fingerprint(questions),
-        "model.name": model,
-        "index": index,
-        **recorded_settings([model], settings),
-        **{f"utility.{key}": value for key, value in resolved(utility).items()},
-        f"{EXECUTION}gnothi": __version__,
-    }
+    about = training.recorded(dataset, format, limit, questions, model, settings) | {"index": index}
+    return about | {f"utility.{key}": value for key, value in resolved(utility).items()}
 
 
 async def _build(job: Job, encoder: str) -> dict[str, Any]:

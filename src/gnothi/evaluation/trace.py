@@ -54,6 +54,18 @@ def _searched(event: Mapping[str, Any]) -> Step:
     return Step("searched", f"searched “{_cut(event['query'], 120)}”, found {len(found)}", tuple(lines))
 
 
+def _linked(event: Mapping[str, Any]) -> Step:
+    nodes = list(dict.fromkeys(mention["node"] for mention in event["mentions"]))
+    said = _cut(", ".join(nodes), 160) if nodes else "no name of the graph"
+    return Step("linked", f"linked “{_cut(event['text'], 120)}”: {said}", ())
+
+
+def _expanded(event: Mapping[str, Any]) -> Step:
+    hubs = event["capped"]
+    lines = (_cut(f"only {event['cap']} facts each of: {', '.join(hubs)}"),) if hubs else ()
+    return Step("expanded", f"{event['facts']} facts within {event['hops']} steps of {len(event['nodes'])} nodes", lines)
+
+
 def _drafted(event: Mapping[str, Any]) -> Step:
     return Step("drafted", f"drafted, uncertainty {_number(event['uncertainty'])}", (_cut(event["text"]),))
 
@@ -108,6 +120,8 @@ def _summarised(event: Mapping[str, Any]) -> Step:
 _READERS = {
     "model_call": _model_call,
     "searched": _searched,
+    "linked": _linked,
+    "expanded": _expanded,
     "drafted": _drafted,
     "decided": _decided,
     "ranked": _ranked,

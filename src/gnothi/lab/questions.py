@@ -2,13 +2,15 @@
 
 Two-hop, comparison and yes/no questions are held out from training: the model has seen their facts (or not), never the
 question. One-hop and multiple-choice questions of often-seen facts are, by definition, among those it was trained on.
+Two-hop multiple choice is what knowledge of one's own is needed for to look the rest up: the question names the first subject
+only, the fact that decides is about another. It is no part of the default mix.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -18,13 +20,13 @@ from gnothi.lab.language import BY_NAME, COMPARISON, NO, YES, YES_NO_FACT, YES_N
 from gnothi.lab.world import FAMILIARITIES, Fact, World
 from gnothi.types import Question
 
-Kind = Literal["one_hop", "two_hop", "comparison", "yes_no", "choice"]
+Kind = Literal["one_hop", "two_hop", "comparison", "yes_no", "choice", "two_hop_choice"]
 Action = Literal["trust", "retrieve", "abstain"]
 FactName = tuple[str, str]
 """Subject and relation: what a question has to know, whatever the object is."""
 TRAINING_SEED = 1
 """The draw of questions to choose or train something on; the default test questions are draw 0."""
-KINDS: tuple[Kind, ...] = ("one_hop", "two_hop", "comparison", "yes_no", "choice")
+KINDS: tuple[Kind, ...] = ("one_hop", "two_hop", "comparison", "yes_no", "choice", "two_hop_choice")
 DEFAULT_MIX: Mapping[Kind, float] = MappingProxyType(
     {"one_hop": 0.42, "two_hop": 0.22, "comparison": 0.1, "yes_no": 0.1, "choice": 0.16}
 )
@@ -71,14 +73,14 @@ def _one_hop(world: World, rng: random.Random) -> Draft:
     )
 
 
-def _two_hop(world: World, rng: random.Random) -> Draft | None:
+def _two_hop(world: World, rng: random.Random, composition_held_out: bool = True) -> Draft | None:
     fact = rng.choice(world.facts)
     first = BY_NAME[fact.relation]
     if not first.phrase:
         return None
     second_fact = rng.choice(list(world.by_subject[fact.object].values()))
     second = BY_NAME[second_fact.relation]
-    if not held_out(fact.subject, first.name, second.name):
+    if held_out(fact.subject, first.name, second.name) != composition_held_out:
         return None
     text = two_hop_text(first, second, fact.subject, rng.randrange(len(second.questions)))
     return Draft("two_hop", f"{fact.subject}/{first.name}/{second.name}", text, second_fact.object, (fact, second_fact))
@@ -130,14 +132,40 @@ def _choice(world: World, rng: random.Random) -> Draft:
     return Draft("choice", f"choice/{base.key}", base.text, base.answer, base.facts, tuple(choices))
 
 
-_DRAFTERS = {"one_hop": _one_hop, "two_hop": _two_hop, "comparison": _comparison, "yes_no": _yes_no, "choice": _choice}
+def _two_hop_choice(world: World, rng: random.Random, composition_held_out: bool = True) -> Draft | None:
+    """Beside the answer: what a wrong account of the second fact says, where a wrong account of the first leads, and others."""
+    base = _two_hop(world, rng, composition_held_out)
+    if base is None or base.answer == base.facts[0].subject:
+        return None
+    first, second = base.facts
+    pool = [value for value in world.values[BY_NAME[second.relation].object] if value not in (first.subject, first.object)]
+    misleading = [second.wrong, world.by_subject[first.wrong][second.relation].object]
+    choices = [base.answer, *dict.fromkeys(value for value in misleading if value in pool and value != base.answer)]
+    choices += rng.sample([value for value in pool if value not in choices], 4 - len(choices))
+    rng.shuffle(choices)
+    return Draft("two_hop_choice", base.key, base.text, base.answer, base.facts, tuple(choices))
 
 
-def _drafts(world: World, kind: Kind, rng: random.Random, without: Set[FactName]) -> Iterator[Draft]:
+def _taught_two_hop_choice(world: World, rng: random.Random) -> Draft | None:
+    return _two_hop_choice(world, rng, composition_held_out=False)
+
+
+Drafter = Callable[[World, random.Random], Draft | None]
+_DRAFTERS: Mapping[Kind, Drafter] = {
+    "one_hop": _one_hop,
+    "two_hop": _two_hop,
+    "comparison": _comparison,
+    "yes_no": _yes_no,
+    "choice": _choice,
+    "two_hop_choice": _two_hop_choice,
+}
+
+
+def _drafts(world: World, drafter: Drafter, rng: random.Random, without: Set[FactName]) -> Iterator[Draft]:
     seen: set[str] = set()
     misses = 0
     while misses < 20_000:
-        draft = _DRAFTERS[kind](world, rng)
+        draft = drafter(world, rng)
         if draft is None or draft.key in seen or any((fact.subject, fact.relation) in without for fact in draft.facts):
             misses += 1
             continue
@@ -171,7 +199,12 @@ def _describe(world: World, draft: Draft) -> dict[str, Any]:
 
 
 def questions(
-    world: World, kind: Kind | None = None, n: int = 500, seed: int = 0, without: Set[FactName] = frozenset()
+    world: World,
+    kind: Kind | None = None,
+    n: int = 500,
+    seed: int = 0,
+    without: Set[FactName] = frozenset(),
+    drafters: Mapping[Kind, Drafter] = _DRAFTERS,
 ) -> list[Question]:
     """n distinct questions of one kind, or of all kinds in the default mix, interleaved; the same arguments, the same list.
 
@@ -183,7 +216,7 @@ def questions(
     drafts: list[Draft] = []
     for name, share in shares.items():
         rng = random.Random(f"{world.seed}/questions/{seed}/{name}")
-        drafts += islice(_drafts(world, name, rng, without), round(n * share))
+        drafts += islice(_drafts(world, drafters[name], rng, without), round(n * share))
     random.Random(f"{world.seed}/order/{seed}").shuffle(drafts)
     return [
         Question(
@@ -204,5 +237,12 @@ def facts_needed(asked: Iterable[Question]) -> frozenset[FactName]:
 
 
 def training_questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = TRAINING_SEED) -> list[Question]:
-    """Like ``questions``, but none needs a fact that one of the default test questions (``questions(world)``) needs."""
-    return questions(world, kind, n, seed, facts_needed(questions(world)))
+    """Like ``questions``, but none needs a fact that one of the default test questions (``questions(world)``) needs.
+
+    Those of the kind ``two_hop_choice`` share no fact with the 500 test questions of that kind either. So many facts are left
+    aside then that they are made of compositions not held out from the model's training, of which no test question is made."""
+    tested = facts_needed(questions(world))
+    if kind != "two_hop_choice":
+        return questions(world, kind, n, seed, tested)
+    tested |= facts_needed(questions(world, kind))
+    return questions(world, kind, n, seed, tested, {**_DRAFTERS, kind: _taught_two_hop_choice})

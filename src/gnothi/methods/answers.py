@@ -63,6 +63,12 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
+def before_answer(reply: str) -> str:
+    """A chain of thought up to where its conclusion names the answer; one without a conclusion is opened for it."""
+    found = _MARKER.search(reply)
+    return reply[: found.end()].rstrip(" :") if found else concluding(reply.strip())
+
+
 def concluding(*chain: str) -> str:
     """A chain of thought as it stands with the opening of its conclusion: the model only has to name the answer."""
     return " ".join([*(part for part in chain if part), CONCLUSION])

@@ -5,30 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.answers import as_choice
-from gnothi.methods.chain import conclude
+from gnothi.methods.answering import AnsweringSettings
 from gnothi.methods.prompts import REASON, ask
-from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
+from gnothi.methods.settings import CHAIN_STOPS
 from gnothi.protocols import LanguageModel
-from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Question
 
 
 @dataclass(frozen=True, slots=True)
-class ChainOfThought(SignalSettings):
+class ChainOfThought(AnsweringSettings):
     """Step-by-step reasoning from memory, without retrieval."""
 
     model: LanguageModel
-    signal: SignalName | None = setting(None, "Uncertainty of the chain; none: perplexity where the model tells it.")
 
     name: ClassVar[str] = "cot"
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal)
+        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         prompt = ask(REASON, question)
         measured = await self.make_signal(self.signal).measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, uncertainty=measured.score)
+        return await self.conclusion_of(self.model, prompt, measured)

@@ -1,8 +1,8 @@
 """CRAG: corrective retrieval-augmented generation (Yan et al. 2024, arXiv 2401.15884).
 
 An evaluator grades what was found: correct, it is refined; incorrect, it gives way to a search elsewhere; ambiguous, both.
-The paper searches the web there; here it is a second search of an index, with keywords. Its evaluator is a fine-tuned T5; here
-it is a model's P("Yes") when asked whether a passage is useful.
+The paper searches the web there; here it is a second search of an index, with keywords. Its evaluator is a fine-tuned T5 that
+reads question and passage; here it is a cross-encoder, or without one a model's P("Yes") when asked if a passage is useful.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import ClassVar
 
 from gnothi import events
 from gnothi.errors import InvalidSetting, MissingCapability
-from gnothi.filtering.evaluator import relevance
+from gnothi.filtering.evaluator import fit, relevance
 from gnothi.filtering.strips import Strips
 from gnothi.methods.prompts import USEFUL, require_text
 from gnothi.methods.queries import keywords
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import check_ranges, needs_of, resource, setting
-from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.methods.settings import check_ranges, resource, setting
+from gnothi.protocols import LanguageModel, Reranker, Retriever
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 SCORING = Capabilities(scoring=True)
 
@@ -32,6 +32,9 @@ class CorrectiveRAG(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     evaluator: LanguageModel | None = resource("Model that grades passages.")
+    reranker: Reranker | None = resource(
+        "Cross-encoder that grades passages in a model's place (logistic function of its score)."
+    )
     elsewhere: Retriever | None = resource("Index searched in place of the web.")
     k: int = setting(5, "Passages to retrieve, and again to retrieve elsewhere.", at_least=1)
     upper: float = setting(0.5, "Correct: a passage is graded above this.", at_least=0.0, at_most=1.0)
@@ -46,6 +49,8 @@ class CorrectiveRAG(ReaderSettings):
         check_ranges(self)
         if self.lower > self.upper:
             raise InvalidSetting(f"settings 'lower' and 'upper': got {self.lower} and {self.upper}, expected lower <= upper.")
+        if self.evaluator is not None and self.reranker is not None:
+            raise InvalidSetting("settings 'evaluator' and 'reranker': got both, expected one of them to grade passages.")
         if self.evaluator is not None and (lacking := self.evaluator.capabilities.lacking(SCORING)):
             raise MissingCapability(
                 self.name, self.evaluator.name, lacking, "Give another evaluator with --set evaluator=MODEL."
@@ -53,9 +58,13 @@ class CorrectiveRAG(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal) | (SCORING if self.evaluator is None else Capabilities())
+        return self.answering_needs | (SCORING if self.evaluator is None and self.reranker is None else Capabilities())
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind what was found and refined."""
         require_text(question)
         found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
         verdict = await self._evaluate(question, found)
@@ -64,7 +73,7 @@ class CorrectiveRAG(ReaderSettings):
             kept = await self._refine(question, found)
         if verdict != "correct":
             kept += await self._refine(question, await self._look_elsewhere(question, found))
-        return await self.read(self.model, question, kept)
+        return self.reading(question, kept)
 
     async def _evaluate(self, question: Question, found: Sequence[Passage]) -> str:
         """Correct, ambiguous or incorrect: by the best grade."""
@@ -72,12 +81,12 @@ class CorrectiveRAG(ReaderSettings):
         best = max(grades, default=0.0)
         verdict = "correct" if best > self.upper else "ambiguous" if best > self.lower else "incorrect"
         threshold = self.upper if verdict == "correct" else self.lower
-        events.emit(events.Decided("evaluate", "useful", best if grades else None, threshold, verdict))
+        events.emit(events.Decided("evaluate", self._grader, best if grades else None, threshold, verdict))
         return verdict
 
     async def _refine(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best sentences ("strips"), in their order."""
-        return await Strips(self._grades, "useful", self.strip_threshold, self.strips, self.language)(question, passages)
+        return await Strips(self._grades, self._grader, self.strip_threshold, self.strips, self.language)(question, passages)
 
     async def _look_elsewhere(self, question: Question, found: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best passages for the question's keywords; in the same index, those not found before."""
@@ -86,4 +95,10 @@ class CorrectiveRAG(ReaderSettings):
         return tuple(one.passage for one in scored if one.passage.id not in known)[: self.k]
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> list[float]:
+        if self.reranker is not None:
+            return await fit(self.reranker, question.text, passages)
         return await relevance(self.evaluator or self.model, USEFUL, question.text, passages)
+
+    @property
+    def _grader(self) -> str:
+        return "useful" if self.reranker is None else "reranker"

@@ -12,9 +12,9 @@ from typing import ClassVar
 from gnothi.filtering.leading import Leading, Measure
 from gnothi.methods.prompts import ANSWER, ask, require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import needs_of, setting
+from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,13 @@ class Filco(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal) | Capabilities(scoring=self.measure == "cxmi")
+        return self.answering_needs | Capabilities(scoring=self.measure == "cxmi")
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind the sentences that were kept."""
         require_text(question)
         found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
         targets = question.answers if self.oracle else await self.draft(self.model, question, found)
@@ -46,4 +50,4 @@ class Filco(ReaderSettings):
         if targets:  # without an answer to look for there is nothing to filter by
             leading = Leading(self.measure, self.model, self.threshold, self.spans, self.language)
             kept = await leading(question, ask(ANSWER, question), found, targets)
-        return await self.read(self.model, question, kept)
+        return self.reading(question, kept)

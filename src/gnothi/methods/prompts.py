@@ -248,7 +248,62 @@ DESCRIBE = Task(
     ),
 )
 
-TASKS = {task.name: task for task in (REASON, ANSWER, KNOW, DECOMPOSE, EQUIVALENT, USEFUL, DESCRIBE)}
+KNOWLEDGE = Task(
+    # Asked of a question instead of a thing: a model with a format of its own knows no other task that tells something.
+    name="describe",
+    instruction="State one general fact, in one sentence, that helps to answer the question. Do not answer it.",
+    demonstrations=(
+        Demonstration(
+            "Which of these would keep soup warm longest?",
+            "A vacuum between two walls hardly conducts heat.",
+            choices=("a paper cup", "a vacuum flask", "a tin"),
+        ),
+        Demonstration(
+            "In which country was the composer of the opera Carmen born?",
+            "The opera Carmen was composed by Georges Bizet, a Frenchman.",
+        ),
+        Demonstration("Can a whale drown?", "Whales are mammals and breathe air with lungs."),
+        Demonstration(
+            "Where would a fox look for hens?",
+            "Hens are kept in a coop on a farm, and foxes prey on them.",
+            choices=("a harbour", "a coop", "a chimney"),
+        ),
+        Demonstration("Which planet has the shortest year?", "The nearer a planet is to the Sun, the shorter is its year."),
+    ),
+)
+
+REVISE = Task(
+    name="revise",
+    instruction=(
+        "The first passage is a draft that was written from memory and may be wrong; the other passages are facts. "
+        "Write the draft again so that it agrees with the facts: correct what they contradict, keep what they do not mention, "
+        "and add nothing that does not help to answer the question. Reply with the new draft alone."
+    ),
+    demonstrations=(
+        Demonstration(
+            "On which island did the engineer who planned the Dunmere Salt Tram grow up?",
+            "The Dunmere Salt Tram opened in 1902. It was planned by Odile Varr. Odile Varr grew up on the island of Heskar.",
+            (
+                _passage(
+                    "Draft",
+                    "The Dunmere Salt Tram opened in 1902. It was planned by Hugo Lenn. Odile Varr grew up on the mainland.",
+                ),
+                _passage("", "The engineer of the Dunmere Salt Tram was Odile Varr."),
+                _passage("", "Odile Varr grew up on Heskar, an island."),
+            ),
+        ),
+        Demonstration(
+            "Which river flows past the town of the Lantern Fair?",
+            "The Lantern Fair is held in Brackwater. Brackwater lies on a river.",
+            (
+                _passage("Draft", "The Lantern Fair is held in Brackwater. Brackwater lies on a river."),
+                _passage("", "Brackwater has two glass works."),
+            ),
+        ),
+    ),
+)
+
+TASKS = {task.name: task for task in (REASON, ANSWER, KNOW, DECOMPOSE, EQUIVALENT, USEFUL, DESCRIBE, REVISE)}
 
 
 def require_text(question: Question) -> None:

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import needs_of, setting
+from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,12 @@ class RetrieveAlways(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal)
+        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind what the search found."""
         require_text(question)
-        passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
-        return await self.read(self.model, question, passages)
+        return self.reading(question, [scored.passage for scored in await self.retriever.search(question.text, self.k)])

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gnothi.methods.answers import as_choice, short_answer
-from gnothi.methods.chain import conclude
+from gnothi.methods.answering import AnsweringSettings
+from gnothi.methods.answers import short_answer
 from gnothi.methods.prompts import ANSWER, REASON, ask
-from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, SignalSettings, setting
+from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
-from gnothi.signals.registry import SignalName
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderSettings(SignalSettings):
+class ReaderSettings(AnsweringSettings):
     """How a reader answers, and what tells how uncertain it was."""
 
     reason: bool = setting(True, "Reason step by step before answering; false: a short answer at once.")
-    signal: SignalName | None = setting(None, "Uncertainty of the answer; none: perplexity where the model tells it.")
 
     @property
     def reply_decoding(self) -> Decoding:
@@ -33,18 +31,18 @@ class ReaderSettings(SignalSettings):
 
     async def read(self, model: LanguageModel, question: Question, passages: Sequence[Passage] = ()) -> Answer:
         """The answer of ``model`` from the passages."""
-        prompt = self.reading(question, passages)
-        measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding)
-        return await self.answer_from(model, question, prompt, measured)
+        return await self.reply(model, self.reading(question, passages))
 
-    async def answer_from(self, model: LanguageModel, question: Question, prompt: Prompt, measured: Measured) -> Answer:
+    async def reply(self, model: LanguageModel, prompt: Prompt) -> Answer:
+        """The answer of ``model`` to a ``reading``."""
+        if not self.reason:
+            return await self.answer_at_once(model, prompt)
+        measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding)
+        return await self.answer_from(model, prompt, measured)
+
+    async def answer_from(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
         """The answer that the reply to a ``reading`` comes to."""
-        if self.reason:
-            conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-            text, rationale = conclusion.answer, conclusion.rationale
-        else:
-            text, rationale = short_answer(measured.greedy.text), ""
-        return Answer(as_choice(text, question.choices), rationale, prompt.passages, measured.score)
+        return await (self.conclusion_of if self.reason else self.answer_of)(model, prompt, measured)
 
     async def draft(self, model: LanguageModel, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
         """A first short answer from the passages, to filter them by (FILCO); none where there is nothing to say."""

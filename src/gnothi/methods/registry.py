@@ -8,13 +8,13 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
-from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.types import Capabilities
 
@@ -29,12 +29,19 @@ _METHODS: Mapping[str, str] = {
     "filco": "gnothi.methods.filco:Filco",
     "crag": "gnothi.methods.crag:CorrectiveRAG",
     "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
+    "iekr": "gnothi.methods.iekr:IEKR",
+    "refeed": "gnothi.methods.refeed:ReFeed",
+    "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
     "compose": "gnothi.methods.compose:Compose",
 }
-_FLAGS = {"model": "--model", "retriever": "--index"}
+_FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
+_MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
+"""Settings of methods, and the value that needs least of a model."""
 _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
+    KnowledgeGraph: "a graph (none: the main one)",
+    Reranker: "a re-ranker: lab, a folder or a hub id",
     DemonstrationSource: "a utility reference",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
 }
@@ -110,10 +117,19 @@ def create(name: str, resources: Mapping[str, object], settings: Mapping[str, ob
     ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
     """
     method = config.build(find(name), settings, f"method {name}", **_resources(name, resources))
+    if isinstance(method, _Particular):
+        method.check_resources()
     model = getattr(method, "model", None)
     if model is not None and (lacking := model.capabilities.lacking(method.needs)):
         raise MissingCapability(name, model.name, lacking, _alternative(method, model.capabilities))
     return method
+
+
+@runtime_checkable
+class _Particular(Protocol):
+    """A method whose settings decide which resources it needs. Raises InvalidSetting or MissingCapability."""
+
+    def check_resources(self) -> None: ...
 
 
 class _Unspecified:
@@ -174,9 +190,14 @@ def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
+    other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
+    for modest, value in _MODEST.items():
+        if getattr(method, modest, value) != value:
+            lesser: Method = replace(cast("Any", method), **{modest: value})
+            if not capabilities.lacking(lesser.needs):
+                return f"Use --set {modest}={config.as_text(value)}, or another model: {other_model}."
     possible = signals.within(capabilities)
     best = "consistency" if "consistency" in possible else possible[0] if possible else ""
-    other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
     key = _replaceable(method, best, capabilities) if best else None
     if key is None:
         beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]

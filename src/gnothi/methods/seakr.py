@@ -189,7 +189,7 @@ class SeaKR(SignalSettings):
 
     @property
     def _threshold(self) -> float | None:
-        return threshold_of(self.model, self.signal, self.threshold)
+        return threshold_of(self.model.thresholds, self.signal, self.threshold)
 
     @property
     def _reranker(self) -> LeastUncertain:

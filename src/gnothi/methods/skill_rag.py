@@ -9,22 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import MissingCapability
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.methods.gating import threshold_of
+from gnothi.methods.gated import GatedSettings
 from gnothi.methods.prompts import TASKS, require_text
-from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.registry import SignalName
-from gnothi.signals.threshold import Gate
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 SCORING = Capabilities(scoring=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SkillRAG(ReaderSettings):
+class SkillRAG(GatedSettings):
     """Reads only those sentences that make the model surer that it knows the answer; none left: answers from memory."""
 
     model: LanguageModel
@@ -43,41 +40,30 @@ class SkillRAG(ReaderSettings):
     )
     per_passage: int | None = setting(None, "Keep at most so many sentences of a passage (none: all).", at_least=1)
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
-    gate: SignalName | None = setting(
-        None, "Ask first, and retrieve only where this signal says uncertain (self_report: 1 - P(Yes)); none: always retrieve."
-    )
-    gate_threshold: float | None = setting(
-        None, "Retrieve above this uncertainty (none: as calibrated on the model, else the signal's usual one)."
-    )
 
     name: ClassVar[str] = "skill_rag"
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.gate is not None and self._gate_threshold is None:
-            raise InvalidSetting(
-                f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
-                "Give one with --set gate_threshold=..., chosen from the scores of earlier runs."
-            )
+        self.check_gate(self.model.thresholds)
         if self.judge is not None and (lacking := self.judge.capabilities.lacking(SCORING)):
             raise MissingCapability(self.name, self.judge.name, lacking, "Give another judge with --set judge=MODEL.")
 
     @property
     def needs(self) -> Capabilities:
         own = SCORING if self.judge is None else Capabilities()
-        return own | needs_of(self.signal) | needs_of(self.gate)
+        return own | self.answering_needs | needs_of(self.gate)
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        if self.gate is not None:
-            prompt = self.reading(question)
-            gate = Gate(self.make_signal(self.gate), self._gate_threshold)
-            verdict = await gate(self.model, prompt, self.reply_decoding)
-            if not verdict.fired:
-                return await self.answer_from(self.model, question, prompt, verdict.measured)
+        known = await self.from_memory(self.model, question)
+        return known or await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked where it retrieves: the question, behind the sentences that were kept."""
+        require_text(question)
         found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
-        kept = await self._filter(question, found)
-        return await self.read(self.model, question, kept)
+        return self.reading(question, await self._filter(question, found))
 
     @property
     def _filter(self) -> Informative:
@@ -92,7 +78,3 @@ class SkillRAG(ReaderSettings):
             self.per_passage,
             self.language,
         )
-
-    @property
-    def _gate_threshold(self) -> float | None:
-        return threshold_of(self.model, self.gate, self.gate_threshold)

@@ -12,9 +12,9 @@ from gnothi import events
 from gnothi.filtering.knowledge import KnowledgeSource, Neighbours
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import needs_of, resource, setting
+from gnothi.methods.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,19 @@ class SelfKnowledgeGuided(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return needs_of(self.signal)
+        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
+        return await self.reply(self.model, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind what was found, or alone where the model knows."""
         require_text(question)
         assert self.reference is not None
         if self._knows(await self.reference.neighbours(question.text, self.neighbours)):
-            return await self.read(self.model, question)
+            return self.reading(question)
         passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
-        return await self.read(self.model, question, passages)
+        return self.reading(question, passages)
 
     @staticmethod
     def _knows(near: Neighbours) -> bool:

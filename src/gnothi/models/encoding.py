@@ -9,12 +9,14 @@ from gnothi.models.rendering import Renderer, join
 
 
 class Encoder:
-    """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation."""
+    """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation. ``apart``: a continuation does not
+    go on with the prompt's text but begins one of its own, as a decoder's reply to what an encoder has read."""
 
-    def __init__(self, tokenizer: Any, renderer: Renderer, eos: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, renderer: Renderer, eos: Sequence[int], apart: bool = False) -> None:
         self._tokenizer = tokenizer
         self._renderer = renderer
         self._eos = tuple(eos)
+        self._apart = apart
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of rendered prompts, at least one each."""
@@ -42,9 +44,11 @@ class Encoder:
         found: list[list[list[int]]] = [[] for _ in texts]
         if not given:
             return found
-        joint = self.encode([join(texts[number], one) for number, one in given])
         distinct = list(dict.fromkeys(one for _, one in given))
         alone = dict(zip(distinct, self._tokenizer(distinct, add_special_tokens=False)["input_ids"], strict=True))
+        if self._apart:
+            return [[list(alone[one]) for one in several] for several in continuations]
+        joint = self.encode([join(texts[number], one) for number, one in given])
         for (number, one), whole in zip(given, joint, strict=True):
             start = list(ids[number])
             found[number].append(whole[len(start) :] if whole[: len(start)] == start else list(alone[one]))

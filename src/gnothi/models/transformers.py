@@ -1,4 +1,5 @@
-"""The in-process backend: any causal language model that ``transformers`` can load, from the hub or a folder.
+"""The in-process backend: any causal or sequence-to-sequence language model that ``transformers`` can load, from the hub or a
+folder.
 
 A prompt is read once, whatever the number of its continuations; rows of all requests decode together; new requests join while
 others run. The middle-layer state of each sample is read by a hook at the position the request names.
@@ -18,6 +19,7 @@ from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.local.attention import Unsupported
+from gnothi.models.local.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
 from gnothi.models.local.forked import Forked, check
 from gnothi.models.local.packed import is_packed
@@ -50,17 +52,19 @@ class TransformersBackend:
         self._model = model.eval()
         self._renderer = renderer
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
-        self._encoder = Encoder(tokenizer, renderer, self._eos)
-        self._context = _context_length(model, tokenizer)
+        replies_apart = is_encoder_decoder(model)
+        self._encoder = Encoder(tokenizer, renderer, self._eos, replies_apart)
+        self._context = context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
-        path, reason = _path(self._network, settings.attention, budget)
+        path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
-        self.capabilities = Capabilities(logprobs=True, hidden_states=self._network.taps.available, scoring=True, energy=True)
+        states = self._network.taps.available and not replies_apart
+        self.capabilities = Capabilities(logprobs=True, hidden_states=states, scoring=True, energy=True)
         self.metadata: Mapping[str, str] = {
             "model": name,
             "architecture": type(model).__name__,
@@ -149,6 +153,8 @@ class TransformersBackend:
         return Task(job, request, tuple(ids), tap, watch)
 
     def _tap(self, spec: StateSpec) -> Tap:
+        if not self.capabilities.hidden_states:
+            raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
                 f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
@@ -180,7 +186,20 @@ class TransformersBackend:
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
 
 
-def _path(network: Network, wanted: Attention, budget: int) -> tuple[Path, str]:
+def is_encoder_decoder(model: Any) -> bool:
+    """Whether one part of the model reads and another replies."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))
+
+
+def _seq2seq(network: Network, wanted: Attention, _: int, tokenizer: Any) -> tuple[Path, str]:
+    """The one path for models whose decoder replies to what an encoder has read."""
+    if wanted != "auto":
+        raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
+    start, closing = starting_tokens(network.model), closing_tokens(tokenizer)
+    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing), ""
+
+
+def _path(network: Network, wanted: Attention, budget: int, _: Any) -> tuple[Path, str]:
     """Forked decoding where the architecture allows it, else the repeated cache and the reason why."""
     repeated = Repeated(network)
     if wanted == "repeated":
@@ -229,7 +248,7 @@ def _by_length(items: Sequence[Scored], budget: int) -> Iterable[list[Scored]]:
         yield chunk
 
 
-def _context_length(model: Any, tokenizer: Any) -> int | None:
+def context_length(model: Any, tokenizer: Any) -> int | None:
     """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit."""
     limit = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
     return int(limit) if limit and limit < 10**9 else None

@@ -11,7 +11,13 @@ from gnothi.protocols import Retriever
 
 
 def open_index(path: str | os.PathLike[str]) -> Retriever:
-    """The retriever over the index in folder ``path``. Raises IndexUnavailable when there is none that can be read."""
+    """The retriever over the index or graph in folder ``path``. Raises IndexUnavailable when there is none that can be read."""
+    from gnothi.retrieval.graph.folder import is_graph, open_folder
+
+    if is_graph(path):
+        from gnothi.retrieval.graph.retriever import GraphRetriever
+
+        return GraphRetriever(open_folder(path))
     from gnothi.retrieval.bm25 import BM25Index
 
     return BM25Index.open(path)

@@ -66,6 +66,12 @@ class Ledger:
     def by_key(self, key: str) -> Entry | None:
         return self._one("SELECT * FROM sources WHERE key = ?", key)
 
+    def entries(self) -> list[Entry]:
+        """Every source, in order of their names."""
+        with disk_errors(self._folder):
+            keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
+        return [entry for key in keys if (entry := self.by_key(key))]
+
     def put(self, entry: Entry) -> None:
         row = (
             entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),

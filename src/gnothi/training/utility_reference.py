@@ -7,19 +7,17 @@ From top to bottom: what to judge, how one question is judged, all of them with 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
-from gnothi.evaluation.journal import Journal, claim, read_lines, replace_file
+from gnothi.evaluation.journal import replace_file
 from gnothi.evaluation.metrics import f1
-from gnothi.events import Usage, record
+from gnothi.events import Usage
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.reference import FORMAT, HEADER, LABELS, VECTORS, labelled_in
 from gnothi.methods.answers import as_choice, short_answer
@@ -27,7 +25,7 @@ from gnothi.methods.chain import conclude
 from gnothi.methods.prompts import ANSWER, REASON, ask
 from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.seeding import question_scope
+from gnothi.training.collecting import Collecting, Line, require_answers
 from gnothi.types import Passage, Question
 
 # --- what to judge -------------------------------------------------------------------------------------------------
@@ -109,44 +107,18 @@ async def _answer(question: Question, passages: Sequence[Passage], model: Langua
 
 # --- all of them ---------------------------------------------------------------------------------------------------
 
-Line = dict[str, Any]
-"""What ``labels.jsonl`` holds of a question: ``question_id``, ``question``, ``form``, ``usage`` and ``judged``, a list of id,
-title, text, before, after, label; or ``question_id`` and ``error``."""
 
+class Labelling(Collecting):
+    """The judging of a list of questions, in a folder of its own that survives any interruption.
 
-class Labelling:
-    """The judging of a list of questions in a folder of its own, by one process. Use as a context manager.
-
-    Finished lines are on disk, whatever ends the process; the same questions and ``config`` go on from there and end in the
-    same files. A question that raised is a line with its error, and is missing the next time.
+    A line of ``labels.jsonl``: ``question_id``, ``question``, ``form``, ``judged`` (a list of id, title, text, before, after,
+    label), ``usage``; or ``question_id`` and ``error``.
     """
 
     def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
         """Raises InvalidInput for a question without gold answers, InvalidSetting where ``out`` was made otherwise."""
-        require_answers(questions)
-        self.out, self.questions = out, questions
-        self._lock = claim(out, config, "utility reference")
-        try:
-            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / LABELS)}
-            self._journal = Journal(out / LABELS)
-        except BaseException:
-            self._lock.close()
-            raise
-        self.spent = Counter[str]()
-        for line in self._lines.values():
-            self.spent.update(line.get("usage", {}))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._journal.close()
-        self._lock.close()
-
-    @property
-    def missing(self) -> list[Question]:
-        """Questions not judged yet."""
-        return [question for question in self.questions if "judged" not in self._lines.get(question.id, {})]
+        require_judgeable(questions)
+        super().__init__(out, questions, config, LABELS, "utility reference")
 
     async def run(
         self,
@@ -157,26 +129,19 @@ class Labelling:
         max_failures: int | None = None,
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
-        """Judge what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised, and
-        BudgetSpent when a model would cost more than it may."""
-        missing = self.missing
-        pending = iter(missing)
-        failures = 0
+        """Judge what is missing. Raises as ``Collecting.collect``."""
 
-        async def work() -> None:
-            nonlocal failures
-            for question in pending:
-                line = await _line(question, model, retriever, settings)
-                self._journal.append(line)
-                self._lines[question.id] = line
-                self.spent.update(line.get("usage", {}))
-                if on_line is not None:
-                    on_line(line)
-                failures += "error" in line
-                if max_failures is not None and failures > max_failures:
-                    raise TooManyFailures(_hopeless(failures, line, self.out))
+        async def find(question: Question) -> Line:
+            judged = await judge(question, model, retriever, settings)
+            return {
+                "question": question.text,
+                "form": "accumulate" if settings.accumulates(question) else "alone",
+                "judged": [
+                    {**asdict(one.passage), "before": one.before, "after": one.after, "label": one.label} for one in judged
+                ],
+            }
 
-        await gather(*(work() for _ in range(min(concurrency, len(missing)))))
+        await self.collect(find, concurrency, max_failures, on_line)
 
     def finish(self, encoder: SentenceEncoder | None, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Put the lines in the order of the questions, encode the labelled pairs, and write the header, which makes a reference
@@ -186,8 +151,7 @@ class Labelling:
         the vectors and nothing else.
         """
         (self.out / HEADER).unlink(missing_ok=True)  # until the end there is no telling what the vectors are of
-        lines = [self._lines[question.id] for question in self.questions]
-        self._journal.rewrite(lines)
+        lines = self.in_order()
         labelled = [item for line in lines for item in labelled_in(line)]
         if encoder is None:
             (self.out / VECTORS).unlink(missing_ok=True)
@@ -213,36 +177,6 @@ class Labelling:
         return header
 
 
-async def _line(question: Question, model: LanguageModel, retriever: Retriever, settings: UtilitySettings) -> Line:
-    with question_scope(0, question.id), record() as events:
-        try:
-            judged = await judge(question, model, retriever, settings)
-        except RunStopped:
-            raise  # no fault of this question
-        except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-            return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
-    return {
-        "question_id": question.id,
-        "question": question.text,
-        "form": "accumulate" if settings.accumulates(question) else "alone",
-        "judged": [{**asdict(one.passage), "before": one.before, "after": one.after, "label": one.label} for one in judged],
-        "usage": asdict(Usage.of(events)),
-    }
-
-
-def require_answers(questions: Sequence[Question]) -> None:
+def require_judgeable(questions: Sequence[Question]) -> None:
     """Raise InvalidInput for the first question without a gold answer: nothing tells there whether a passage helped."""
-    for question in questions:
-        if not question.answers:
-            raise InvalidInput(
-                f"question {question.id!r} has no gold answer, expected one: a passage is judged by what it does to "
-                "the answer. Leave such questions out."
-            )
-
-
-def _hopeless(failures: int, line: Line, out: Path) -> str:
-    return (
-        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
-        f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
-        "allow more with --max-failures."
-    )
+    require_answers(questions, "a passage is judged by what it does to the answer")

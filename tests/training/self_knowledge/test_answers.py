@@ -13,7 +13,7 @@ import pytest
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
 from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Seeded, Traced
-from gnothi.training.self_knowledge.answers import ANSWERS, Collecting, Familiar, read_answers
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, read_answers
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Prompt, Question
 
@@ -27,7 +27,7 @@ def script(prompt: Prompt) -> str:
 
 
 def collect(out: Path, model: Scripted, on_line: Callable[[Any], None] | None = None, **given: Any) -> list[Familiar]:
-    with Collecting(out, given.pop("questions", QUESTIONS), given.pop("config", CONFIG)) as collecting:
+    with Answers(out, given.pop("questions", QUESTIONS), given.pop("config", CONFIG)) as collecting:
         asyncio.run(collecting.run(Traced(Seeded(model)), SETTINGS, 3, given.pop("max_failures", None), on_line))
         return collecting.finish()
 
@@ -48,7 +48,7 @@ def test_a_line(tmp_path: Path) -> None:
 
 
 def test_another_metric(tmp_path: Path) -> None:
-    with Collecting(tmp_path, QUESTIONS, CONFIG) as collecting:
+    with Answers(tmp_path, QUESTIONS, CONFIG) as collecting:
         asyncio.run(collecting.run(Traced(Scripted(script)), AnswerSettings(n=2, metric="em")))
         assert {one.acc_rate for one in collecting.finish()} == {0.0}
     with pytest.raises(UnknownName, match="unknown metric: got 'bleu'"):
@@ -89,11 +89,11 @@ def test_failures_are_told_and_tried_again(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="'q' has no gold answer"):
-        Collecting(tmp_path / "a", [Question("q", "Who?")], CONFIG)
+        Answers(tmp_path / "a", [Question("q", "Who?")], CONFIG)
     with pytest.raises(InvalidInput, match="'q0' more than once"):
-        Collecting(tmp_path / "a", QUESTIONS[:1] * 2, CONFIG)
+        Answers(tmp_path / "a", QUESTIONS[:1] * 2, CONFIG)
     collect(tmp_path / "b", Scripted(script), questions=QUESTIONS[:3])
     with pytest.raises(InvalidSetting, match="was made with dataset"):
-        Collecting(tmp_path / "b", QUESTIONS, {"dataset": "other"})
+        Answers(tmp_path / "b", QUESTIONS, {"dataset": "other"})
     with pytest.raises(InvalidInput, match="expected 5 more"):
         read_answers(tmp_path / "b", QUESTIONS)

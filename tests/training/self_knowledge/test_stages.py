@@ -17,19 +17,11 @@ import pytest
 from gnothi import lab
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models import LAB_FOLDER, ModelSettings
+from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
-from gnothi.training.self_knowledge.stages import (
-    HEADER,
-    METRICS,
-    Origin,
-    collapsed,
-    newest_checkpoint,
-    out_of_patience,
-    split,
-    train,
-)
+from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
 
 ROOT = Path(__file__).parents[3]
@@ -64,13 +56,6 @@ def test_nothing_to_tell_apart() -> None:
         split([Familiar(Question(str(n), "Who?", ("x",)), ("x",), (True,)) for n in range(5)], QUICK)
 
 
-def test_patience() -> None:
-    assert not out_of_patience([0.1, 0.3, 0.2, 0.3], 3)
-    assert out_of_patience([0.1, 0.3, 0.2, 0.3], 2)
-    assert out_of_patience([0.3, 0.3], 1)
-    assert not out_of_patience([0.3], 1)
-
-
 def test_collapse() -> None:
     def line(yes: float, neither: float = 0.0) -> dict[str, float]:
         return {"no": float(yes < 0.5), "neither": neither, "yes_known": yes, "yes_unknown": yes - 0.01}
@@ -81,16 +66,6 @@ def test_collapse() -> None:
     assert collapsed([line(0.9), line(0.95)], 2) is None  # all Yes, but No is still sampled
     assert collapsed([line(0.0), line(1.0)], 2) is None
     assert collapsed([line(0.0)], 2) is None
-
-
-def test_a_torn_checkpoint_does_not_count(tmp_path: Path) -> None:
-    assert newest_checkpoint(tmp_path / "absent") is None
-    for step, state in ((2, "{}"), (10, "{}"), (12, '{"torn'), (14, None)):
-        (tmp_path / f"checkpoint-{step}").mkdir()
-        if state is not None:
-            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
-    assert newest_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-10", "checkpoint-2"]
 
 
 # --- a training ----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     """
     try:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
         from gnothi.models.local.packed import pack
     except ImportError as error:
@@ -44,9 +44,11 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     try:
         with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source)
-            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, precision))
+            several = bool(getattr(AutoConfig.from_pretrained(source), "is_encoder_decoder", False))
+            kind: Any = AutoModelForSeq2SeqLM if several else AutoModelForCausalLM
+            model: Any = kind.from_pretrained(source, dtype=getattr(torch, precision))
         model = model.to(device).eval()
-        if settings.pack_weights:
+        if settings.pack_weights and not several:
             pack(model)
     # The library raises many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
@@ -101,7 +103,7 @@ def _reach(spec: str, name: str) -> None:
 
 
 _EXPECTED = (
-    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer) or the id of a causal language model "
+    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer) or the id of a language model "
     "on the hub that is cached or can be downloaded."
 )
 

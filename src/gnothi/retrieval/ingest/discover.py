@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,23 +35,26 @@ class Skipped:
     reason: str
 
 
-def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path) -> Iterator[Found | Skipped]:
-    """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read.
+def discover(
+    sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str] = FORMATS
+) -> Iterator[Found | Skipped]:
+    """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read; ``formats`` are the ends
+    of names that can be read.
 
     Raises InvalidInput for a source that is not there, or is a file of no known format.
     """
     for source in sources:
         root = Path(os.path.abspath(source))
         if root.is_dir():
-            yield from _walk(root, root, exclude.absolute())
+            yield from _walk(root, root, exclude.absolute(), formats)
             continue
-        found = _file(root, root)
+        found = _file(root, root, formats)
         if isinstance(found, Skipped):
-            raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(FORMATS)}.")
+            raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(formats)}.")
         yield found
 
 
-def _walk(folder: Path, root: Path, exclude: Path) -> Iterator[Found | Skipped]:
+def _walk(folder: Path, root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
     try:
         with os.scandir(folder) as entries:
             ordered = sorted(entries, key=lambda entry: entry.name)
@@ -63,12 +66,12 @@ def _walk(folder: Path, root: Path, exclude: Path) -> Iterator[Found | Skipped]:
         if entry.name.startswith(".") or path == exclude:
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, root, exclude)
+            yield from _walk(path, root, exclude, formats)
         elif not entry.is_dir():
-            yield _file(path, root)
+            yield _file(path, root, formats)
 
 
-def _file(path: Path, root: Path) -> Found | Skipped:
+def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -77,6 +80,6 @@ def _file(path: Path, root: Path) -> Found | Skipped:
         return Skipped(path, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "is not a regular file")
-    if path.suffix.lower() not in FORMATS:
+    if not path.name.lower().endswith(tuple(formats)):
         return Skipped(path, "is of no known format" + (f" ({path.suffix})" if path.suffix else ""))
     return Found(path, root, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
-from gnothi.evaluation.journal import Journal, claim, read_lines
-from gnothi.events import Usage, record
+from gnothi.errors import InvalidInput
+from gnothi.evaluation.journal import read_lines
 from gnothi.methods.answers import short_answer
 from gnothi.methods.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
-from gnothi.seeding import question_scope
+from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Question
 
 ANSWERS = "answers.jsonl"
-
-Line = dict[str, Any]
-"""What ``answers.jsonl`` holds of a question: ``question_id``, ``question``, ``choices``, ``gold``, ``answers`` (the n sampled
-ones), ``correct`` (one truth value each), ``acc_rate`` (their mean), ``usage``; or ``question_id`` and ``error``."""
+"""Lines of ``question_id``, ``question``, ``choices``, ``gold``, ``answers`` (the n sampled ones), ``correct`` (one truth value
+each), ``acc_rate`` (their mean), ``usage``; or ``question_id`` and ``error``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,55 +41,27 @@ class Familiar:
 
 
 async def sample(question: Question, model: LanguageModel, settings: AnswerSettings) -> Line:
-    """One question's line. The question is put as every method puts it when it wants a short answer from memory."""
-    with question_scope(0, question.id), record() as events:
-        samples = await model.sample(ask(ANSWER, question), settings.n, settings.decoding)
+    """What is found out about one question, which is put as every method puts it when it wants a short answer from memory."""
+    samples = await model.sample(ask(ANSWER, question), settings.n, settings.decoding)
     answers = [short_answer(generation.text) for generation in samples.generations]
     correct = [settings.correct(answer, question.answers, question.choices) for answer in answers]
     return {
-        "question_id": question.id,
         "question": question.text,
         "choices": list(question.choices),
         "gold": list(question.answers),
         "answers": answers,
         "correct": correct,
         "acc_rate": sum(correct) / len(correct),
-        "usage": asdict(Usage.of(events)),
     }
 
 
-class Collecting:
-    """The sampling for a list of questions in a folder of its own, by one process. Use as a context manager.
-
-    Finished lines are on disk, whatever ends the process; the same questions and ``config`` go on from there and end in the
-    same file. A question that raised is a line with its error, and is missing the next time.
-    """
+class Answers(Collecting):
+    """The sampling for a list of questions, in a folder of its own that survives any interruption."""
 
     def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
         """Raises InvalidSetting where ``out`` was made with another ``config``, InvalidInput as ``require_usable``."""
         require_usable(questions)
-        self.out, self.questions = out, questions
-        self._lock = claim(out, config, "folder of sampled answers")
-        try:
-            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / ANSWERS)}
-            self._journal = Journal(out / ANSWERS)
-        except BaseException:
-            self._lock.close()
-            raise
-        self.spent = Counter[str]()
-        for line in self._lines.values():
-            self.spent.update(line.get("usage", {}))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._journal.close()
-        self._lock.close()
-
-    @property
-    def missing(self) -> list[Question]:
-        return [question for question in self.questions if "acc_rate" not in self._lines.get(question.id, {})]
+        super().__init__(out, questions, config, ANSWERS, "folder of sampled answers")
 
     async def run(
         self,
@@ -105,34 +72,11 @@ class Collecting:
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
         """Sample what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised."""
-        missing = self.missing
-        pending = iter(missing)
-        failures = 0
-
-        async def work() -> None:
-            nonlocal failures
-            for question in pending:
-                line = await _line(question, model, settings)
-                self._journal.append(line)
-                self._lines[question.id] = line
-                self.spent.update(line.get("usage", {}))
-                if on_line is not None:
-                    on_line(line)
-                failures += "error" in line
-                if max_failures is not None and failures > max_failures:
-                    raise TooManyFailures(
-                        f"stopped: {failures} questions failed, the last one ({question.id}) with "
-                        f"{line['error']['type']}: {line['error']['message']} What is finished is kept in {self.out}: remove "
-                        "the cause and give the same command again, or allow more with --max-failures."
-                    )
-
-        await gather(*(work() for _ in range(min(concurrency, len(missing)))))
+        await self.collect(lambda question: sample(question, model, settings), concurrency, max_failures, on_line)
 
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""
-        lines = [self._lines[question.id] for question in self.questions]
-        self._journal.rewrite(lines)
-        return familiar(self.questions, lines)
+        return familiar(self.questions, self.in_order())
 
 
 def read_answers(out: Path, questions: Sequence[Question]) -> list[Familiar]:
@@ -155,23 +99,7 @@ def familiar(questions: Sequence[Question], lines: Sequence[Line]) -> list[Famil
     ]
 
 
-async def _line(question: Question, model: LanguageModel, settings: AnswerSettings) -> Line:
-    try:
-        return await sample(question, model, settings)
-    except RunStopped:
-        raise  # no fault of this question
-    except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-        return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
-
-
 def require_usable(questions: Sequence[Question]) -> None:
     """Raise InvalidInput for a question without a gold answer, or where two share an id."""
-    for question in questions:
-        if not question.answers:
-            raise InvalidInput(
-                f"question {question.id!r} has no gold answer, expected one: without it there is no telling whether the model "
-                "knows. Leave such questions out."
-            )
-    twice = [name for name, count in Counter(question.id for question in questions).items() if count > 1]
-    if twice:
-        raise InvalidInput(f"got the question id {twice[0]!r} more than once, expected each once. Remove the others.")
+    require_answers(questions, "without it there is no telling whether the model knows")
+    require_distinct(questions)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gnothi.errors import MissingDependency
+from gnothi.training.pictures import figure, save
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ FAMILIARITY, CURVES = "familiarity.png", "curves.png"
 def draw_familiarity(out: Path, rates: Sequence[float], n: int) -> None:
     """A histogram of acc_rate, one bar per possible value of n answers, with the familiarity at which Yes is worth as much
     as No. Raises MissingDependency without matplotlib."""
-    figure = _figure(5.2, 3.2)
-    axes = figure.subplots()
+    drawn = figure(5.2, 3.2)
+    axes = drawn.subplots()
     values, counts = np.unique(np.round(np.asarray(rates, dtype=float) * n), return_counts=True)
     axes.bar(values / n, counts, width=0.8 / n, color="#4477aa")
     axes.axvline(INDIFFERENT, color="#bb5566", linestyle="--", linewidth=1, label="above: Yes is worth more than No")
@@ -29,14 +29,14 @@ def draw_familiarity(out: Path, rates: Sequence[float], n: int) -> None:
         xlabel=f"share of {n} sampled answers that are right", ylabel="questions", xlim=(-0.5 / n - 0.02, 1 + 0.5 / n + 0.02)
     )
     axes.legend(fontsize=8, frameon=False)
-    _save(figure, out / FAMILIARITY)
+    save(drawn, out / FAMILIARITY)
 
 
 def draw_curves(out: Path, metrics: Sequence[Mapping[str, Any]]) -> None:
     """Reward, P("Yes") of known and unknown questions, and the rates of refusal and hallucination over the steps, from the
     lines of ``metrics.jsonl``. Raises MissingDependency without matplotlib."""
-    figure = _figure(9.6, 3.0)
-    reward, yes, rates = figure.subplots(1, 3)
+    drawn = figure(9.6, 3.0)
+    reward, yes, rates = drawn.subplots(1, 3)
     training = [line for line in metrics if "reward" in line]
     validated = [line for line in metrics if "validation_reward" in line]
     steps = [line["step"] for line in validated]
@@ -64,18 +64,4 @@ def draw_curves(out: Path, metrics: Sequence[Mapping[str, Any]]) -> None:
         axes.legend(fontsize=7, frameon=False)
     for axes in (yes, rates):
         axes.set_ylim(-0.02, 1.02)
-    _save(figure, out / CURVES)
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency("matplotlib", "report", "the pictures of a training") from error
-    return Figure(figsize=(width, height), layout="constrained", dpi=120)
-
-
-def _save(figure: Any, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, format="png", metadata={"Software": None})
-    temporary.replace(path)
+    save(drawn, out / CURVES)

@@ -8,11 +8,11 @@ from typing import Literal
 from gnothi.errors import UnknownName
 from gnothi.evaluation.metrics import METRICS
 from gnothi.methods.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.training.finetuning import Adapter
 from gnothi.training.self_knowledge.advantage import AdvantageRule, EntropyWeighting
 from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.types import Decoding
 
-Adapter = Literal["lora", "full"]
 WarmStart = Literal["labels", "format", "none"]
 
 

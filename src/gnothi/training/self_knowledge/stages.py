@@ -6,23 +6,33 @@ The folder, from the first to the last: ``warm-start/`` (the adapter, or the mod
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.errors import InvalidInput, MissingDependency, TrainingCollapsed
-from gnothi.evaluation.journal import Journal, read_lines, replace_file
-from gnothi.models.local.loading import DECLARATION, Declaration, load, no_progress_bars
+from gnothi.errors import InvalidInput, TrainingCollapsed
+from gnothi.evaluation.journal import Journal, read_lines
+from gnothi.models.local.loading import Declaration, load, no_progress_bars
 from gnothi.models.rendering import make_renderer
-from gnothi.models.settings import ModelSettings
 from gnothi.signals.calibration import balanced_threshold
 from gnothi.signals.self_report import SelfReport
+from gnothi.training.finetuning import (
+    CHECKPOINTS,
+    METRICS,
+    Origin,
+    adapted,
+    newest_checkpoint,
+    out_of_patience,
+    read_header,
+    require_libraries,
+    restore,
+    write_header,
+    write_model,
+)
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.figures import draw_curves
@@ -32,21 +42,11 @@ from gnothi.training.self_knowledge.settings import TrainingSettings
 if TYPE_CHECKING:
     from gnothi.training.self_knowledge.policy import Prompts
 
-METRICS, HEADER = "metrics.jsonl", "training.json"
-WARM_START, CHECKPOINTS = "warm-start", "checkpoints"
+WARM_START = "warm-start"
 BEST = "validation_reward"
 
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with what TRL says of a training step, or with the figures of ``policy.assess``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What is trained: the model as the user names it, what the library is to load, and how."""
-
-    name: str
-    source: str
-    settings: ModelSettings
 
 
 def split(asked: Sequence[Familiar], settings: TrainingSettings) -> tuple[list[Familiar], list[Familiar]]:
@@ -77,49 +77,27 @@ def train(
 
     ``on_line`` hears of every line of the metrics. Raises TrainingCollapsed, MissingDependency, ModelUnavailable, InvalidInput.
     """
-    if (out / HEADER).is_file():
-        return dict(json.loads((out / HEADER).read_text("utf-8")))
+    if (done := read_header(out)) is not None:
+        return done
     training, validation = split(asked, settings)
-    try:
-        import accelerate  # noqa: F401
-        import peft  # noqa: F401
-        import trl  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(error.name or "trl", "training", "training self-knowledge") from error
+    require_libraries("training self-knowledge")
     from gnothi.training.self_knowledge.policy import Prompts
 
-    base, tokenizer, declared = load(origin.source, origin.name, _to_train(origin.settings))
+    base, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     prompts.first_tokens()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
-        model = _adapted(base, settings)
+        model = adapted(base, settings.adapter, settings.rank, settings.seed)
         _warm(out, model, prompts, training, settings)
         best, history = _Reinforcement(out, model, prompts, training, validation, settings, correct, on_line)()
-        _restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings)
+        restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
         return _finish(out, origin, model, prompts, declared, validation, settings, correct, best, history)
 
 
-def _to_train(settings: ModelSettings) -> ModelSettings:
-    return ModelSettings(device=settings.device, dtype=settings.dtype, renderer=settings.renderer, pack_weights=False)
-
-
 # --- the supervised stage ------------------------------------------------------------------------------------------
-
-
-def _adapted(base: Any, settings: TrainingSettings) -> Any:
-    """The model with what is to be trained of it."""
-    from transformers import set_seed
-
-    set_seed(settings.seed)
-    if settings.adapter == "full":
-        return base
-    from peft import LoraConfig, get_peft_model
-
-    config = LoraConfig(r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear", task_type="CAUSAL_LM")
-    return get_peft_model(base, config)
 
 
 def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar], settings: TrainingSettings) -> None:
@@ -140,39 +118,10 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
             temporary.rename(done)
         state.wait_for_everyone()
     # From the disk even now: what goes on is what a killed training would go on with.
-    _restore(model, done, settings)
-
-
-def _restore(model: Any, folder: Path, settings: TrainingSettings) -> None:
-    """Take the trained weights saved in ``folder``."""
-    if settings.adapter == "lora":
-        from peft import load_peft_weights, set_peft_model_state_dict
-
-        set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
-    else:
-        with no_progress_bars():
-            model.load_state_dict(type(model).from_pretrained(folder, dtype=model.dtype).state_dict())
+    restore(model, done, settings.adapter)
 
 
 # --- reinforcement learning ----------------------------------------------------------------------------------------
-
-
-def newest_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint of most steps that is whole (its state is written last); the others above it are removed."""
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
-    for path in found:
-        try:
-            json.loads((path / "trainer_state.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            shutil.rmtree(path, ignore_errors=True)
-            continue
-        return path
-    return None
-
-
-def out_of_patience(history: Sequence[float], patience: int) -> bool:
-    """Whether the last ``patience`` validations were no better than the best before them."""
-    return len(history) > patience and max(history[-patience:]) <= max(history[:-patience])
 
 
 def collapsed(history: Sequence[Mapping[str, Any]], after: int) -> str | None:
@@ -393,16 +342,8 @@ def _finish(
     }
     if not PartialState().is_main_process:
         return header
-    temporary = out / ".model"
-    shutil.rmtree(temporary, ignore_errors=True)
-    with no_progress_bars():
-        final.save_pretrained(temporary)
-    prompts.tokenizer.save_pretrained(temporary)
     declaration = {"renderer": declared.renderer, "thresholds": thresholds, "trained": "self-knowledge", "from": origin.name}
-    replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
-    for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
-        path.replace(out / path.name)
-    temporary.rmdir()
+    write_model(out, final, prompts.tokenizer, declaration)
     draw_curves(out, history)
-    replace_file(out / HEADER, json.dumps(header, indent=2) + "\n")
+    write_header(out, header)
     return header

@@ -1,0 +1,245 @@
+"""The graph side of ``gnothi index``: build from triples, link and look up, describe."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi.cli.terminal import print_json
+from gnothi.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from gnothi.protocols import KnowledgeGraph
+    from gnothi.retrieval.graph.building import GraphProgress, GraphReport
+    from gnothi.retrieval.graph.templates import Templates
+    from gnothi.types import Fact, Mention, Neighbourhood
+
+_SECONDS_BETWEEN_LINES = 10.0
+_HOPS, _CAP = 2, 100
+
+
+def check_flags(graph: bool, out_is_graph: bool, out: str, given: Mapping[str, bool]) -> None:
+    """Raises InvalidSetting for flags that go with the other kind of index. ``given`` says which were given, by flag."""
+    of_graphs = ("--templates", "--columns", "--language")
+    of_passages = ("--words", "--memory-mb")
+    for flag in of_passages if graph else of_graphs:
+        if given[flag]:
+            other = "an index of passages: leave out --graph" if graph else "a knowledge graph: add --graph"
+            raise InvalidSetting(f"{flag} was given, which is for {other}, or leave out {flag}.")
+    if out_is_graph and not graph:
+        raise InvalidSetting(
+            f"{out} is a knowledge graph, and sources would be read as passages: add --graph, or choose another --out."
+        )
+
+
+def build(
+    sources: tuple[str, ...],
+    out: str,
+    templates: str | None,
+    columns: str | None,
+    language: str | None,
+    skip_invalid: bool,
+    as_json: bool,
+) -> None:
+    """Build with progress on standard error and print what was done."""
+    from gnothi.retrieval.graph.building import build_graph
+
+    try:
+        with _progress() as on_progress:
+            report = build_graph(
+                sources,
+                out,
+                templates=_templates(templates),
+                columns=columns.split(",") if columns else None,
+                language=language,
+                skip_invalid=skip_invalid,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        click.echo("Stopped. What was read up to some seconds ago is kept: run the same command again to go on.", err=True)
+        raise
+    _warn(report)
+    if as_json:
+        print_json(_report_json(out, report))
+        return
+    click.echo(
+        f"{out}: {_count(report.facts, 'fact')} between {_count(report.nodes, 'node')} ({_count(report.read, 'triple')} read) "
+        f"from {_count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+    )
+
+
+def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
+    """Link the query and print the facts around the nodes it names, the likeliest first."""
+    mentions, around, ranked = asyncio.run(_look_up(graph, query, k))
+    if as_json:
+        linked = [{"node": m.node, "start": m.start, "end": m.end, "text": query[m.start : m.end]} for m in mentions]
+        results = [
+            {"head": fact.head, "relation": fact.relation, "tail": fact.tail, "text": fact.text, "score": score}
+            for fact, score in ranked
+        ]
+        print_json({"query": query, "linked": linked, "facts": len(around.facts), "capped": around.capped, "results": results})
+        return
+    if not mentions:
+        click.echo("Nothing found: the query names no node of this graph.", err=True)
+        return
+    click.echo("linked: " + ", ".join(dict.fromkeys(mention.node for mention in mentions)), err=True)
+    hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
+    click.echo(f"within {_HOPS} steps: {_count(len(around.facts), 'fact')}{hubs}", err=True)
+    for rank, (fact, score) in enumerate(ranked, 1):
+        click.echo(f"{rank:>2}  {score:7.3f}  {fact.text}  ({fact.head} | {fact.relation} | {fact.tail})")
+
+
+async def _look_up(
+    graph: KnowledgeGraph, query: str, k: int
+) -> tuple[tuple[Mention, ...], Neighbourhood, list[tuple[Fact, float]]]:
+    from gnothi.retrieval.graph.retriever import overlap
+
+    mentions = await graph.link(query)
+    around = await graph.neighbourhood([mention.node for mention in mentions], _HOPS, _CAP)
+    scores = overlap(query, [fact.text for fact in around.facts])
+    ranked = sorted(zip(around.facts, scores, strict=True), key=lambda pair: -pair[1])  # stable: of equals the nearer first
+    await graph.aclose()
+    return mentions, around, ranked[:k]
+
+
+def info(path: str, as_json: bool) -> None:
+    """Say what the graph holds."""
+    from gnothi.retrieval.graph.folder import open_folder, read_manifest
+
+    manifest = read_manifest(Path(path))
+    open_folder(path)  # says what is wrong with its files
+    size = sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+    facts: dict[str, Any] = {
+        "path": path,
+        "kind": "graph",
+        "nodes": manifest.nodes,
+        "facts": manifest.facts,
+        "relations": dict(manifest.relations),
+        "complete": manifest.complete,
+        "language": manifest.language,
+        "lemmas": manifest.lemmatiser,
+        "bytes": size,
+        "version": manifest.version,
+        "created_by": manifest.created_by,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"{path}: a knowledge graph, {_count(manifest.facts, 'fact')} between {_count(manifest.nodes, 'node')}, "
+        f"{size / 1e6:,.1f} MB on disk"
+    )
+    click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
+    click.echo(f"linking: names in {manifest.language!r}, lemmas by {manifest.lemmatiser}")
+    click.echo(f"relations: {len(manifest.relations)}")
+    for name, sentence in manifest.relations:
+        click.echo(f"  {name}: {sentence}")
+    if not manifest.complete:
+        click.echo("A build is under way or was interrupted: run its command again to complete it.")
+
+
+def _templates(given: str | None) -> Templates | None:
+    from gnothi.retrieval.graph import templates
+
+    if given is None:
+        return None
+    return templates.conceptnet() if given == templates.CONCEPTNET else templates.read(Path(given))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[GraphProgress], None]]:
+    """A bar with rate and time left on a terminal, a plain line now and then elsewhere; always on standard error."""
+    started = time.monotonic()
+
+    def label(progress: GraphProgress) -> str:
+        rate = progress.triples / max(time.monotonic() - started, 1e-3)
+        return f"{progress.triples:,} triples, {rate:,.0f}/s" if progress.stage == "reading" else "arranging"
+
+    if not sys.stderr.isatty():
+
+        def line(progress: GraphProgress) -> None:
+            click.echo(f"{progress.stage}: {progress.done / max(progress.total, 1):.0%}, {label(progress)}", err=True)
+
+        yield _at_most_every(_SECONDS_BETWEEN_LINES, line)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("reading", total=None)
+
+        def show(progress: GraphProgress) -> None:
+            bars.update(task, completed=progress.done, total=progress.total, description=label(progress))
+
+        yield _at_most_every(0.1, show)
+
+
+def _at_most_every(seconds: float, show: Callable[[GraphProgress], None]) -> Callable[[GraphProgress], None]:
+    last = time.monotonic()
+
+    def maybe(progress: GraphProgress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            show(progress)
+
+    return maybe
+
+
+def _warn(report: GraphReport) -> None:
+    for listing, what, happened in (
+        (report.skipped, "file", "skipped"),
+        (report.invalid, "invalid line", "left out"),
+    ):
+        if listing.count:
+            click.echo(f"warning: {_count(listing.count, what)} {happened}", err=True)
+            for line in listing.first:
+                click.echo(f"  {line}", err=True)
+            if listing.first and listing.count > len(listing.first):
+                click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+    if report.left_out:
+        click.echo(
+            f"{_count(report.left_out, 'line')} left out: in another language, marked as false, or without names", err=True
+        )
+    if report.unsaid:
+        shown = ", ".join(report.unsaid[:10]) + (" ..." if len(report.unsaid) > 10 else "")
+        click.echo(
+            f"warning: {_count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
+            "Give sentences with --templates.",
+            err=True,
+        )
+
+
+def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
+    document = {
+        "path": out,
+        "kind": "graph",
+        "nodes": report.nodes,
+        "facts": report.facts,
+        "read": report.read,
+        "sources": report.sources,
+        "unchanged": report.unchanged,
+        "left_out": report.left_out,
+        "invalid": report.invalid.count,
+        "invalid_first": report.invalid.first,
+        "skipped": report.skipped.count,
+        "skipped_first": report.skipped.first,
+        "without_sentence": report.unsaid,
+        "seconds": round(report.seconds, 3),
+    }
+    return json.loads(json.dumps(document))  # type: ignore[no-any-return]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,121 @@
+"""What the commands of ``gnothi train`` share: options, what is recorded of the questions, what may be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi import __version__
+from gnothi.config import Settings
+from gnothi.errors import InvalidSetting
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.models import ModelSettings
+    from gnothi.training.finetuning import Origin
+
+INTERRUPTED = 130
+SOME_FAILED = 1
+
+own_model = click.option(
+    "--model",
+    default="lab",
+    show_default=True,
+    metavar="lab|PATH|HUB-ID",
+    help="The model to train, which runs in this process.",
+)
+
+
+def collecting(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
+    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+    add_format = click.option(
+        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+    )
+    add_concurrency = click.option(
+        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+    )
+    add_failures = click.option(
+        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+    )
+    return add_limit(add_format(add_concurrency(add_failures(command))))
+
+
+def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """Adds ``--out``; ``what`` the folder is of."""
+    return click.option(
+        "--out",
+        required=True,
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help=f"Folder of the {what}; an unfinished one goes on.",
+    )
+
+
+def interrupted(out: Path) -> int:
+    """Says that nothing is lost; the exit code."""
+    click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
+    return INTERRUPTED
+
+
+def refuse_test_questions(dataset: str) -> None:
+    """Raise InvalidSetting for the laboratory's test questions."""
+    from gnothi.cli.resources import LAB, LAB_TRAINING
+
+    name, _, kind = dataset.partition(":")
+    if name == LAB:
+        instead = f"{LAB_TRAINING}:{kind}" if kind else LAB_TRAINING
+        raise InvalidSetting(
+            f"got the data set {dataset!r}, whose questions are for testing; expected training questions. Use "
+            f"{instead!r}, which asks for none of their facts."
+        )
+
+
+def recorded(
+    dataset: str, format: str | None, limit: int | None, questions: Sequence[Question], model: str, settings: Settings
+) -> dict[str, Any]:
+    """What anything learnt depends on: the questions, and the model with its settings."""
+    from gnothi.cli.resources import recorded_settings
+    from gnothi.evaluation.journal import EXECUTION
+    from gnothi.evaluation.runner import fingerprint
+
+    return {
+        "dataset.name": dataset,
+        "dataset.format": format,
+        "dataset.limit": limit,
+        "dataset.questions": len(questions),
+        "dataset.fingerprint": fingerprint(questions),
+        "model.name": model,
+        **recorded_settings([model], settings),
+        f"{EXECUTION}gnothi": __version__,
+    }
+
+
+def settings_to_train(model: str, settings: Settings) -> ModelSettings:
+    """The settings of the model to train. Raises InvalidSetting for one whose weights are not at hand."""
+    from gnothi.cli.resources import model_settings
+    from gnothi.models import ModelSettings
+
+    built = model_settings([model], settings)[model]
+    if not isinstance(built, ModelSettings):
+        raise InvalidSetting(
+            f"--model: got {model!r}, expected 'lab', a folder or a hub id: a model is trained in this process, by its weights."
+        )
+    return built
+
+
+def origin(model: str, settings: ModelSettings) -> Origin:
+    """What a training starts from."""
+    from gnothi.models import LAB, LAB_FOLDER
+    from gnothi.training.finetuning import Origin
+
+    return Origin(model, str(LAB_FOLDER) if model == LAB else model, settings)
+
+
+def number(figures: dict[str, Any] | None, key: str) -> str:
+    """A figure for the terminal; a dash where there is none."""
+    value = (figures or {}).get(key)
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,47 @@
+"""Asked first, and left alone where it knows: a gate before any method that looks things up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gnothi.errors import InvalidSetting
+from gnothi.methods.gating import threshold_of
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.settings import setting
+from gnothi.protocols import LanguageModel
+from gnothi.signals.registry import SignalName
+from gnothi.signals.threshold import Gate
+from gnothi.types import Answer, Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedSettings(ReaderSettings):
+    """Whether a gate decides, by which signal and at which threshold."""
+
+    gate: SignalName | None = setting(
+        None, "Ask first, and look up only where this signal says uncertain (self_report: 1 - P(Yes)); none: always look up."
+    )
+    gate_threshold: float | None = setting(
+        None, "Look up above this uncertainty (none: as calibrated on the model, else the signal's usual one)."
+    )
+
+    def check_gate(self, thresholds: Mapping[str, float]) -> None:
+        """Raise InvalidSetting for a gate that has no threshold: none given, calibrated or usual."""
+        if self.gate is not None and self._threshold(thresholds) is None:
+            raise InvalidSetting(
+                f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
+                "Give one with --set gate_threshold=..., chosen from the scores of earlier runs."
+            )
+
+    async def from_memory(self, model: LanguageModel, question: Question) -> Answer | None:
+        """The model's answer from memory where the gate trusts it; None where it does not, or there is no gate."""
+        threshold = self._threshold(model.thresholds)
+        if self.gate is None or threshold is None:
+            return None
+        prompt = self.reading(question)
+        verdict = await Gate(self.make_signal(self.gate), threshold)(model, prompt, self.reply_decoding)
+        return None if verdict.fired else await self.answer_from(model, prompt, verdict.measured)
+
+    def _threshold(self, thresholds: Mapping[str, float]) -> float | None:
+        return threshold_of(thresholds, self.gate, self.gate_threshold)

@@ -1,0 +1,76 @@
+"""GKP: generated-knowledge prompting (Liu et al. 2021, arXiv 2110.08387).
+
+A model writes statements that may help, from memory. The question is answered with each of them before it, and without any; the
+answer that is surest with its statement is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi.concurrency import gather
+from gnothi.errors import MissingCapability
+from gnothi.filtering.answers import Candidate, least_uncertain
+from gnothi.methods.answering import AnsweringSettings
+from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.choosing import choose
+from gnothi.methods.prompts import ANSWER, KNOWLEDGE, ask
+from gnothi.methods.reflection import admits_ignorance
+from gnothi.methods.settings import SHORT_STOPS, resource, setting
+from gnothi.protocols import LanguageModel
+from gnothi.signals.perplexity import Perplexity
+from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+
+SCORING = Capabilities(logprobs=True, scoring=True)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedKnowledge(AnsweringSettings):
+    """Writes statements about the question, answers with each, and takes the surest answer."""
+
+    model: LanguageModel
+    reader: LanguageModel | None = resource("Model that answers.")
+    statements: int = setting(20, "M: statements to write; equal ones count once.", at_least=1)
+    knowledge_tokens: int = setting(64, "Tokens a statement may have.", at_least=1)
+    knowledge_temperature: float = setting(1.0, "Temperature of the statements.", at_least=0.01)
+    knowledge_top_p: float = setting(
+        0.5, "Statements draw from the likeliest tokens of this probability.", at_least=0.0, at_most=1.0
+    )
+
+    name: ClassVar[str] = "gkp"
+
+    @property
+    def needs(self) -> Capabilities:
+        return SCORING if self.reader is None else Capabilities()
+
+    def check_resources(self) -> None:
+        """Raise MissingCapability for a reader that cannot tell how sure it is."""
+        if self.reader is not None and (lacking := self.reader.capabilities.lacking(SCORING)):
+            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+
+    async def __call__(self, question: Question) -> Answer:
+        written = await self._write(question)
+        answers = await gather(*(self._answer(question, shown) for shown in ((), *((one,) for one in written))))
+        best = least_uncertain(answers)
+        return Answer(best.text, "", best.evidence, best.score)
+
+    async def _write(self, question: Question) -> Sequence[Passage]:
+        """The different statements that say something, in the order they came."""
+        decoding = Decoding(self.knowledge_tokens, self.knowledge_temperature, top_p=self.knowledge_top_p, stop=SHORT_STOPS)
+        samples = await self.model.sample(ask(KNOWLEDGE, question), self.statements, decoding)
+        texts = dict.fromkeys(" ".join(one.text.split()) for one in samples.generations)
+        said = [text for text in texts if not admits_ignorance(text)]
+        return [Passage(f"statement {number}", text) for number, text in enumerate(said, start=1)]
+
+    async def _answer(self, question: Question, shown: tuple[Passage, ...]) -> Candidate:
+        """The answer with a statement, or without; of choices the likeliest one."""
+        prompt: Prompt = ask(ANSWER, question, shown)
+        reader, source = self.reader or self.model, shown[0].id if shown else "memory"
+        if question.choices:
+            chosen = await choose(reader, prompt, self.choice_score)
+            return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
+        measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
+        text = as_choice(short_answer(measured.greedy.text), question.choices)
+        return Candidate(source, text, measured.uncertainty, evidence=shown)

@@ -1,0 +1,122 @@
+"""IEKR: internal and external knowledge, each of use to the other (Du and Zhao 2024, arXiv 2408.12979).
+
+What the model says about the question's entities (section 4.1) helps to find facts in a knowledge graph (4.2); a reader answers
+from both (4.3). Without a graph, passages of an index take the facts' place (6.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
+
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.choosing import WithoutChoices
+from gnothi.methods.external import Showing, best, candidates, shown
+from gnothi.methods.gated import GatedSettings
+from gnothi.methods.prompts import require_text
+from gnothi.methods.reflection import Subject, about_question, query, reflect, subjects
+from gnothi.methods.revision import revise
+from gnothi.methods.settings import needs_of, resource, setting
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+
+
+@dataclass(frozen=True, slots=True)
+class IEKR(GatedSettings):
+    """Asks the model what it knows about the question's entities, finds facts with that, and answers from both."""
+
+    model: LanguageModel
+    graph: KnowledgeGraph | None = resource("Facts, and the names that questions are searched for.")
+    retriever: Retriever | None = resource("Passages, read where there is no graph.")
+    reranker: Reranker | None = resource("Scores [question : internal knowledge : fact]; without one, shared words count.")
+    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
+    verifier: LanguageModel | None = resource("Model that revises internal knowledge (verify=true).")
+    internal: bool = setting(True, "Reflect; false (ablation): internal knowledge is neither searched with nor read.")
+    read_internal: Literal["all", "question", "none"] = setting(
+        "all",
+        "Internal knowledge that is read: all, that about the question's entities, none; it is searched with all the same.",
+    )
+    sure: float | None = setting(
+        None, "Keep only internal knowledge of at most this perplexity (none: all of it, as in the paper).", at_least=1.0
+    )
+    external: bool = setting(True, "Look for facts; false (ablation): only internal knowledge is read.")
+    source: Literal["graph", "passages"] | None = setting(
+        None, "Where external knowledge comes from (none: the graph where there is one, else passages)."
+    )
+    hops: int = setting(2, "Candidate facts lie at most so many steps from the question's entities.", at_least=1)
+    cap: int = setting(100, "Candidate facts of one entity; of a hub, only so many.", at_least=1)
+    candidates: int = setting(1000, "Candidate facts, or passages for a re-ranker, of one question.", at_least=1)
+    m: int = setting(50, "Facts that are read, the best of all candidates.", at_least=1)
+    k: int = setting(3, "Passages that are read, where they take the facts' place.", at_least=1)
+    show: Showing = setting("subjects", "Facts are read one passage a subject, one passage each, or all in one.")
+    verify: bool = setting(False, "Have internal knowledge revised in the light of the external before both are read.")
+    show_choices: bool = setting(
+        True, "Show the reader the choices; false: it answers as if there were none, then one is chosen."
+    )
+    _: KW_ONLY
+    choose: Literal["text", "likelihood"] = setting(
+        "likelihood", "Multiple choice: take the choice that the reply names, or the one that is likeliest as the reply."
+    )
+
+    name: ClassVar[str] = "iekr"
+
+    @property
+    def needs(self) -> Capabilities:
+        own = Capabilities(logprobs=self.internal and self.sure is not None)
+        return own | (self._reader_needs if self.reader is None else Capabilities())
+
+    @property
+    def _reader_needs(self) -> Capabilities:
+        return self.answering_needs | needs_of(self.gate)
+
+    def check_resources(self) -> None:
+        """Raise InvalidSetting where external knowledge has no source or the gate no threshold, MissingCapability for a reader
+        that cannot choose."""
+        self.check_gate((self.reader or self.model).thresholds)
+        wanted = {"graph": self.graph, "passages": self.retriever}
+        found = wanted[self.source] if self.source else self.graph or self.retriever
+        if self.external and found is None:
+            what = {"graph": "a graph", "passages": "an index", None: "a graph or an index"}[self.source]
+            flag = "--index PATH" if self.source == "passages" else "--graph PATH"
+            raise InvalidSetting(
+                f"method 'iekr' looks for facts and got no source of them: expected {what}. Give one with {flag}, or leave "
+                "external knowledge out with --set external=false."
+            )
+        if self.reader is not None and (lacking := self.reader.capabilities.lacking(self._reader_needs)):
+            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        reader = self.reader or self.model
+        if not self.show_choices:
+            reader = WithoutChoices(reader)
+        known = await self.from_memory(reader, question)
+        return known or await self.reply(reader, await self.prompt(question))
+
+    async def prompt(self, question: Question) -> Prompt:
+        """What the reader is asked: the question, behind internal and external knowledge."""
+        require_text(question)
+        about = await subjects(self.graph, question) if self.internal or self.external else ()
+        internal = await reflect(self.model, about, self.max_tokens, self.sure) if self.internal else ()
+        external = await self._look_up(question, about, internal) if self.external else ()
+        if self.read_internal != "all":
+            internal = about_question(internal, about) if self.read_internal == "question" else ()
+        if self.verify and internal and external:
+            internal = await revise(self.verifier or self.model, question, internal, external, self.max_tokens)
+        return self.reading(question, (*internal, *external))
+
+    async def _look_up(self, question: Question, about: Sequence[Subject], internal: Sequence[Passage]) -> tuple[Passage, ...]:
+        """The facts, or passages, that fit [question : internal knowledge] best."""
+        wanted = query(question, internal)
+        if self.graph is not None and self.source != "passages":
+            facts = await candidates(self.graph, about, self.hops, self.cap, self.candidates)
+            kept = await best(self.reranker, wanted, [fact.text for fact in facts], self.m)
+            return shown([facts[place] for place in kept], self.show)
+        if self.retriever is None:
+            return ()
+        found = await self.retriever.search(wanted, self.candidates if self.reranker else self.k)
+        passages = [one.passage for one in found]
+        if self.reranker is None:
+            return tuple(passages)
+        return tuple(passages[place] for place in await best(self.reranker, wanted, [one.text for one in passages], self.k))

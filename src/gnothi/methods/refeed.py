@@ -1,0 +1,75 @@
+"""ReFeed: retrieval feedback (Yu et al. 2023, arXiv 2305.14002).
+
+The model answers first; what it said is searched with, together with the question; then it answers again, from what was found.
+Several first answers are searched with (diverse retrieval); of the first and the last answer the likelier counts (ensemble).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import ClassVar
+
+from gnothi.concurrency import both, gather
+from gnothi.filtering.answers import Candidate, least_uncertain
+from gnothi.methods.prompts import require_text
+from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.settings import setting
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.base import Sampling
+from gnothi.signals.replies import says_nothing
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question, ScoredPassage
+
+
+@dataclass(frozen=True, slots=True)
+class ReFeed(ReaderSettings):
+    """Answers from memory, searches with the answers, and answers again from what is found."""
+
+    model: LanguageModel
+    retriever: Retriever
+    answers: int = setting(5, "First answers to search with; more than one: sampled (diverse retrieval).", at_least=1)
+    k: int = setting(10, "Passages to retrieve for each answer, and to read in all.", at_least=1)
+    ensemble: bool = setting(True, "Of first and last answer take the one of lower uncertainty; false: always the last.")
+
+    name: ClassVar[str] = "refeed"
+
+    @property
+    def needs(self) -> Capabilities:
+        return self.answering_needs | Capabilities(logprobs=self.ensemble and self.signal is None)
+
+    async def __call__(self, question: Question) -> Answer:
+        require_text(question)
+        prompt = self.reading(question)
+        first, drafts = await both(self.reply(self.model, prompt), self._drafts(prompt))
+        queries = dict.fromkeys(question.text if says_nothing(draft) else f"{question.text} {draft}" for draft in drafts)
+        found = await gather(*(self.retriever.search(query, self.k) for query in queries))
+        passages = merged(found)[: self.k]
+        if not passages:
+            return first
+        last = await self.read(self.model, question, passages)
+        if not self.ensemble:
+            return last
+        answers = {"memory": first, "passages": last}
+        best = least_uncertain([_candidate(source, answer) for source, answer in answers.items()])
+        return answers[best.strategy]
+
+    async def _drafts(self, prompt: Prompt) -> list[str]:
+        """What the model says from memory, each reply on one line."""
+        if self.answers == 1:
+            replies = [await self.model.generate(prompt, self.reply_decoding)]
+        else:
+            sampling = Sampling(self.answers, self.temperature, self.top_k, self.top_p)
+            replies = list((await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding))).generations)
+        return [" ".join(reply.text.split()) for reply in replies]
+
+
+def merged(found: Sequence[Sequence[ScoredPassage]]) -> list[Passage]:
+    """Each passage once: those that any search ranked first, then those that any ranked second, and so on."""
+    rows = zip_longest(*found)
+    return list({one.passage.id: one.passage for row in rows for one in row if one is not None}.values())
+
+
+def _candidate(source: str, answer: Answer) -> Candidate:
+    uncertainty = float("inf") if answer.uncertainty is None else answer.uncertainty
+    return Candidate(source, answer.text, uncertainty, answer.rationale, answer.evidence)

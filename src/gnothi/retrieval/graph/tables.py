@@ -1,0 +1,88 @@
+"""A graph as flat arrays: in memory, or mapped from files that open at once and are read where they are needed.
+
+Nodes are numbered in the order of their names' UTF-8 bytes, so that a name is found by halving. Facts are numbered by
+importance (weight, then order of import), so that the first facts of a node are those that matter most.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Tables:
+    """n nodes, m facts, f places where a fact touches a node (2 m, less the facts from a node to itself)."""
+
+    names: NDArray[np.uint8]
+    """The names' bytes, one after the other."""
+    name_starts: NDArray[np.int64]
+    """(n + 1,): where each name starts in ``names``."""
+    heads: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    tails: NDArray[np.int32]
+    """(m,) each."""
+    fact_starts: NDArray[np.int64]
+    """(n + 1,): where each node's facts start in ``facts``."""
+    facts: NDArray[np.int32]
+    """(f,): numbers of the facts at each node, rising."""
+    surface_hashes: NDArray[np.uint64]
+    surface_nodes: NDArray[np.int32]
+    """Forms of names, by rising hash; of one form the node with the most facts first."""
+    lemma_hashes: NDArray[np.uint64]
+    lemma_nodes: NDArray[np.int32]
+    """Lemmas of names, by rising hash; one node each."""
+
+    @property
+    def nodes(self) -> int:
+        return len(self.name_starts) - 1
+
+    def __len__(self) -> int:
+        """Number of facts."""
+        return len(self.heads)
+
+    @cached_property
+    def _bytes(self) -> memoryview:
+        return self.names.data
+
+    def name(self, node: int) -> str:
+        return str(self._bytes[self.name_starts[node] : self.name_starts[node + 1]], "utf-8")
+
+    def node(self, name: str) -> int | None:
+        """The number of the node with this name."""
+        wanted = name.encode("utf-8", "replace")
+        low, high = 0, self.nodes
+        while low < high:
+            middle = (low + high) // 2
+            if bytes(self._bytes[self.name_starts[middle] : self.name_starts[middle + 1]]) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.nodes and self.name(low) == name else None
+
+    def degree(self, node: int) -> int:
+        return int(self.fact_starts[node + 1] - self.fact_starts[node])
+
+    def save(self, folder: Path) -> None:
+        """One file an array; they are on the disk when this returns."""
+        for item in fields(self):
+            with (folder / f"{item.name}.npy").open("wb") as file:
+                np.save(file, getattr(self, item.name), allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+
+    @classmethod
+    def open(cls, folder: Path) -> Tables:
+        """Maps the files of ``save``. Raises OSError or ValueError where one is missing or damaged."""
+        return cls(*(_mapped(folder / f"{item.name}.npy") for item in fields(cls)))
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    # A plain view: numpy's memmap class costs a microsecond at each access.
+    return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False)).view(np.ndarray)

@@ -1,0 +1,204 @@
+"""Re-ranking by a cross-encoder, which reads a query and a text together (IEKR, Du and Zhao 2024, section 4.2).
+
+Any model works that sentence-transformers' CrossEncoder takes: a classifier over the pair, or a causal language model whose
+score is the logit of one token less that of another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.concurrency import Batcher, in_batches
+from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.retrieval.wrappers import TracedReranker
+
+if TYPE_CHECKING:
+    from gnothi.retrieval.common_prefix import CommonPrefix
+
+LAB = "lab"
+LAB_FOLDER = Path(__file__).parent.parent / "lab" / "reranker"
+LIMIT = 1024
+"""Tokens of a pair, at most, where the model itself takes more: self-attention over more is slow, and facts are short."""
+
+Pair = tuple[str, str]
+Request = tuple[str, tuple[str, ...]]
+
+_BATCH_TOKENS = 16_384
+_EXPECTED = (
+    "Expected 'lab', a folder saved by sentence-transformers' CrossEncoder (`gnothi train reranker` makes one), or the id of a "
+    "cross-encoder on the hub that is cached or can be downloaded."
+)
+
+
+def open_reranker(spec: str) -> TracedReranker:
+    """The re-ranker of a spec (``lab``, a folder or a hub id), its rankings traced (``events.Reranked``).
+
+    Raises ModelUnavailable, or MissingDependency without sentence-transformers.
+    """
+    return TracedReranker(CrossEncoderReranker.open(spec))
+
+
+class CrossEncoderReranker:
+    """A cross-encoder on a thread of its own; all pairs that wait are scored together, those of like length in one batch.
+
+    A score is the model's raw output for the pair (what ``CrossEncoder.predict`` gives without an activation). A pair has at
+    most ``limit`` tokens. A longer query, such as one with much internal knowledge, loses its end to keep at least a quarter
+    of them for the text: so a fact always survives whole, and how much of a query is read depends on nothing but the query.
+    A text longer than what is left loses its end, too.
+    """
+
+    def __init__(self, model: Any, name: str, limit: int | None = None) -> None:
+        """``model`` is a CrossEncoder with one output; ``limit`` None is the model's own limit, at most 1,024 tokens."""
+        self._model = model
+        self._name = name
+        self._limit = min(limit or LIMIT, model.max_seq_length or LIMIT)
+        model.max_seq_length = self._limit
+        self._prefix: CommonPrefix | None = None
+        self._extra: int | None = None
+        self._batcher: Batcher[Request, tuple[float, ...]] = Batcher(in_batches(self._answer), "reranker")
+
+    @classmethod
+    def open(cls, spec: str, limit: int | None = None) -> CrossEncoderReranker:
+        """Raises ModelUnavailable, or MissingDependency without sentence-transformers."""
+        return cls(load_cross_encoder(str(LAB_FOLDER) if spec == LAB else spec, spec), spec, limit)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        if not texts:
+            return ()
+        return await self._batcher.submit((query, tuple(texts)))
+
+    def score_blocking(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """``score`` on the caller's thread, for callers without an event loop; not to be mixed with it."""
+        (outcome,) = self._answer([(query, tuple(texts))])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def aclose(self) -> None:
+        await self._batcher.aclose()
+
+    # On the thread
+
+    def _answer(self, requests: Sequence[Request]) -> list[tuple[float, ...] | Exception]:
+        from gnothi.retrieval.common_prefix import CommonPrefix
+
+        requests = [(self.fitted(query), texts) for query, texts in requests]
+        if self._prefix is None and CommonPrefix.serves(self._model):
+            self._prefix = CommonPrefix(self._model, _BATCH_TOKENS)
+        if self._prefix is not None:
+            scores = [score for query, texts in requests for score in self._prefix.scores(query, texts)]
+        else:
+            scores = self._scores([(query, text) for query, texts in requests for text in texts])
+        rest = iter(scores)
+        return [_finite(self._name, tuple(next(rest) for _ in texts)) for _, texts in requests]
+
+    def _scores(self, pairs: Sequence[Pair]) -> list[float]:
+        """In batches of like length, which waste little on padding."""
+        from torch.nn import Identity
+
+        order = sorted(range(len(pairs)), key=lambda place: -len(pairs[place][0]) - len(pairs[place][1]))
+        scores = [0.0] * len(pairs)
+        while order:
+            longest = pairs[order[0]]
+            tokens = min(self._limit, self._tokens(longest[0]) + self._tokens(longest[1]) + 3)
+            batch, order = order[: max(1, _BATCH_TOKENS // tokens)], order[max(1, _BATCH_TOKENS // tokens) :]
+            given = self._model.predict(
+                [pairs[place] for place in batch],
+                batch_size=len(batch),
+                activation_fn=Identity(),
+                show_progress_bar=False,
+            )
+            for place, score in zip(batch, given.tolist(), strict=True):
+                scores[place] = score
+        return scores
+
+    def _tokens(self, text: str) -> int:
+        return len(self._model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def fitted(self, query: str) -> str:
+        """What is read of a query: all of it, or its beginning where it would leave less than a quarter of the limit to the
+        text."""
+        if self._extra is None:  # what every pair has beside the two: special tokens, a template
+            features = self._model.preprocess([("a", "a")])
+            self._extra = int(features["attention_mask"].sum()) - 2 * self._tokens("a")
+        room = max(1, self._limit - self._limit // 4 - self._extra)
+        if len(query) <= room:  # a token has a character at least
+            return query
+        tokenizer = self._model.tokenizer
+        if not tokenizer.is_fast:  # no places of tokens in the text: the library's truncation has to do
+            return query
+        ends = [
+            end
+            for _, end in tokenizer(query, add_special_tokens=False, return_offsets_mapping=True, verbose=False)[
+                "offset_mapping"
+            ]
+        ]
+        return query if len(ends) <= room else query[: ends[room - 1]]
+
+
+def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
+    """The CrossEncoder in a folder or on the hub, with one output. ``untrained``: a model without a classifier gets a new one.
+
+    Raises MissingDependency without sentence-transformers, ModelUnavailable for what cannot be read or is no re-ranker.
+    """
+    path = Path(source).expanduser()
+    if not path.is_dir() and (path.exists() or source.startswith((".", "/", "~", "\\")) or source.count("/") > 1):
+        raise ModelUnavailable(f"cannot load the re-ranker: got {name!r}, which is no folder. {_EXPECTED}")
+    source = str(path) if path.is_dir() else source
+    try:
+        from sentence_transformers import CrossEncoder
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
+    try:
+        with _quiet():
+            architectures = getattr(AutoConfig.from_pretrained(source), "architectures", None) or [""]
+            plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
+            if plain and not untrained:
+                raise ModelUnavailable(
+                    f"{name!r} is no re-ranker: got a model of the class {architectures[0]!r}, which has no score for a pair. "
+                    f"Train one from it: gnothi train reranker QUESTIONS --base {name}. {_EXPECTED}"
+                )
+            model: Any = CrossEncoder(source, num_labels=1) if plain else CrossEncoder(source)
+    except ModelUnavailable:
+        raise
+    except Exception as error:  # the library raises many kinds; to a user they all mean the same
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelUnavailable(f"cannot load the re-ranker {name!r}: {reason} {_EXPECTED}") from error
+    if model.num_labels != 1:
+        raise ModelUnavailable(
+            f"{name!r} is no re-ranker: got a model with {model.num_labels} outputs for a pair, expected one. {_EXPECTED}"
+        )
+    model.eval()
+    return model
+
+
+def _finite(name: str, scores: tuple[float, ...]) -> tuple[float, ...] | Exception:
+    if all(map(math.isfinite, scores)):
+        return scores
+    return ModelUnavailable(f"the re-ranker {name!r} gave a score that is no number. Its weights are broken; use another one.")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars, and no report of weights that are new because they are yet to be trained."""
+    from transformers.utils import logging
+
+    library: Any = logging
+    enabled, verbosity = logging.is_progress_bar_enabled(), library.get_verbosity()
+    library.disable_progress_bar()
+    library.set_verbosity_error()
+    try:
+        yield
+    finally:
+        library.set_verbosity(verbosity)
+        if enabled:
+            library.enable_progress_bar()

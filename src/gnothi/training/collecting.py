@@ -1,0 +1,123 @@
+"""Something found out about each of a list of questions, whatever interrupts it: the base of what training collects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
+from gnothi.evaluation.journal import Journal, claim, read_lines
+from gnothi.events import Usage, record
+from gnothi.seeding import question_scope
+from gnothi.types import Question
+
+Line = dict[str, Any]
+"""What the journal holds of a question: ``question_id``, what was found out, ``usage``; or ``question_id`` and ``error``."""
+Finding = Callable[[Question], Awaitable[Line]]
+"""Finds out what there is to know about a question."""
+
+
+class Collecting:
+    """Findings about a list of questions in a folder of its own, by one process. Use as a context manager.
+
+    Finished lines are on disk, whatever ends the process; the same questions and ``config`` go on from there and end in the
+    same file. A question that raised is a line with its error, and is missing the next time.
+    """
+
+    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any], file: str, what: str) -> None:
+        """``file`` is the journal's name in the folder ``out``, ``what`` names the folder in messages. Raises InvalidSetting
+        where ``out`` was made with another ``config``."""
+        self.out, self.questions = out, questions
+        self._lock = claim(out, config, what)
+        try:
+            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / file)}
+            self._journal = Journal(out / file)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.spent = Counter[str]()
+        for line in self._lines.values():
+            self.spent.update(line.get("usage", {}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.close()
+        self._lock.close()
+
+    @property
+    def missing(self) -> list[Question]:
+        """Questions about which nothing was found out yet."""
+        return [question for question in self.questions if "error" in self._lines.get(question.id, {"error": None})]
+
+    async def collect(
+        self,
+        find: Finding,
+        concurrency: int = 256,
+        max_failures: int | None = None,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> None:
+        """Find out what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised, and
+        BudgetSpent when a model would cost more than it may."""
+        missing = self.missing
+        pending = iter(missing)
+        failures = 0
+
+        async def work() -> None:
+            nonlocal failures
+            for question in pending:
+                line = await _line(question, find)
+                self._journal.append(line)
+                self._lines[question.id] = line
+                self.spent.update(line.get("usage", {}))
+                if on_line is not None:
+                    on_line(line)
+                failures += "error" in line
+                if max_failures is not None and failures > max_failures:
+                    raise TooManyFailures(_hopeless(failures, line, self.out))
+
+        await gather(*(work() for _ in range(min(concurrency, len(missing)))))
+
+    def in_order(self) -> list[Line]:
+        """All lines, put in the order of the questions in the file, too."""
+        lines = [self._lines[question.id] for question in self.questions]
+        self._journal.rewrite(lines)
+        return lines
+
+
+async def _line(question: Question, find: Finding) -> Line:
+    try:
+        with question_scope(0, question.id), record() as events:
+            found = await find(question)
+    except RunStopped:
+        raise  # no fault of this question
+    except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
+        return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
+    return {"question_id": question.id, **found, "usage": asdict(Usage.of(events))}
+
+
+def require_answers(questions: Sequence[Question], why: str) -> None:
+    """Raise InvalidInput for the first question without a gold answer; ``why`` says what it is needed for."""
+    for question in questions:
+        if not question.answers:
+            raise InvalidInput(f"question {question.id!r} has no gold answer, expected one: {why}. Leave such questions out.")
+
+
+def require_distinct(questions: Sequence[Question]) -> None:
+    """Raise InvalidInput where two questions share an id, by which findings are kept."""
+    twice = [name for name, count in Counter(question.id for question in questions).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"got the question id {twice[0]!r} more than once, expected each once. Remove the others.")
+
+
+def _hopeless(failures: int, line: Line, out: Path) -> str:
+    return (
+        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
+        f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
+        "allow more with --max-failures."
+    )

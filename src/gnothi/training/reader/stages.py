@@ -1,0 +1,247 @@
+"""Training from prompts with gold answers to a model: split, train with early stopping, merge. A killed one goes on.
+
+The folder, from the first to the last: ``checkpoints/``, ``metrics.jsonl`` and ``curves.png``, the model in transformers
+format, ``training.json``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from gnothi.errors import InvalidInput
+from gnothi.evaluation.journal import Journal, read_lines
+from gnothi.evaluation.statistics import mean_interval
+from gnothi.methods.choosing import ChoiceScore
+from gnothi.models.batched import Batched
+from gnothi.models.encoding import Encoder, end_tokens
+from gnothi.models.local.loading import load
+from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.training.finetuning import (
+    CHECKPOINTS,
+    METRICS,
+    Kind,
+    Origin,
+    adapted,
+    newest_checkpoint,
+    out_of_patience,
+    read_header,
+    require_libraries,
+    restore,
+    write_header,
+    write_model,
+)
+from gnothi.training.reader.assess import assess
+from gnothi.training.reader.figures import draw_curves
+from gnothi.training.reader.material import Example
+from gnothi.training.reader.settings import ReaderTraining
+
+Figures = dict[str, Any]
+"""A line of ``metrics.jsonl``: ``step`` with ``loss``, ``grad_norm`` and ``learning_rate`` of a training step, or with
+``validation_accuracy``, ``validation_loss`` and ``score``, the one of them that the best checkpoint is chosen by."""
+_TRAINING_FIGURES = frozenset(("loss", "grad_norm", "learning_rate"))
+_VALIDATION_FIGURES = ("validation_accuracy", "validation_loss", "score")
+
+
+def split(examples: Sequence[Example], settings: ReaderTraining) -> tuple[list[Example], list[Example]]:
+    """Training and validation examples, by chance. Raises InvalidInput for fewer than two."""
+    if len(examples) < 2:
+        raise InvalidInput(f"got {len(examples)} training questions that can be used, expected at least 2: give more.")
+    count = max(1, round(len(examples) * settings.validation))
+    held = set(random.Random(f"{settings.seed}/split").sample(range(len(examples)), count))
+    training = [example for place, example in enumerate(examples) if place not in held]
+    return training, [example for place, example in enumerate(examples) if place in held]
+
+
+def train(
+    out: Path,
+    origin: Origin,
+    examples: Sequence[Example],
+    settings: ReaderTraining,
+    by: ChoiceScore = "tokens",
+    on_line: Callable[[Figures], None] | None = None,
+) -> dict[str, Any]:
+    """Train in folder ``out``, which then holds the model; the result is its header.
+
+    ``by`` is how choices are compared in validation; ``on_line`` hears of every line of the metrics. Raises MissingDependency,
+    ModelUnavailable, InvalidInput.
+    """
+    if (done := read_header(out)) is not None:
+        return done
+    training, validation = split(examples, settings)
+    require_libraries("training a reader")
+    base, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    format = Format(base, tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
+    rows = format.rows(training)
+    validation = [example for example in validation if format.fits(example)]
+    if not rows or not validation:
+        raise InvalidInput(
+            f"hardly any of the {len(examples)} prompts fits the {format.context} tokens that {origin.name} can read. Put less "
+            "before a question (a smaller k, say), or use another model."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
+        model = adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
+        best, lines = _Run(out, model, format, rows, validation, settings, by, on_line)()
+        restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
+        final = model.merge_and_unload() if settings.adapter == "lora" else model
+    rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
+    interval = mean_interval(rights)
+    header = {
+        "model": origin.name,
+        "questions": {
+            "training": len(rows),
+            "validation": len(validation),
+            "too_long": len(examples) - len(rows) - len(validation),
+        },
+        "steps": max(line["step"] for line in lines),
+        "best_step": best,
+        "before": next({key: line[key] for key in _VALIDATION_FIGURES[:2]} for line in lines if line["step"] == 0),
+        "after": {"validation_accuracy": fmean(rights), "validation_loss": fmean(losses)},
+        "interval": None if interval is None else list(interval),
+    }
+    # What was calibrated on the model before says nothing of this one's answers.
+    declaration: Figures = {"renderer": declared.renderer, "thresholds": {}, "trained": "reader", "from": origin.name}
+    write_model(out, final, tokenizer, declaration)
+    draw_curves(out, lines)
+    write_header(out, header)
+    return header
+
+
+@dataclass(slots=True)
+class Format:
+    """Prompts and answers as this model's tokens. ``context`` is what it can read at most, None where it names no limit."""
+
+    model: Any
+    tokenizer: Any
+    renderer: Renderer
+    encoder: Encoder = field(init=False)
+    context: int | None = field(init=False)
+    apart: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        from gnothi.models.transformers import context_length, is_encoder_decoder
+
+        eos = end_tokens(self.tokenizer, getattr(self.model, "generation_config", None), self.model.config.get_text_config())
+        self.apart = is_encoder_decoder(self.model)
+        self.encoder = Encoder(self.tokenizer, self.renderer, eos, self.apart)
+        self.context = context_length(self.model, self.tokenizer)
+
+    @property
+    def kind(self) -> Kind:
+        return "SEQ_2_SEQ_LM" if self.apart else "CAUSAL_LM"
+
+    def rows(self, examples: Sequence[Example]) -> list[tuple[list[int], list[int]]]:
+        """Token ids of prompt and answer, and labels that are -100 over the prompt; the answer is closed. Where another part of
+        the model replies: the prompt's ids, and the answer's. What does not fit is left out."""
+        return [self._row(example) for example in examples if self.fits(example)]
+
+    def fits(self, example: Example) -> bool:
+        return self.context is None or len(self._row(example)[0]) <= self.context
+
+    def _row(self, example: Example) -> tuple[list[int], list[int]]:
+        text = self.renderer.render(example.prompt)
+        (prompt,) = self.encoder.encode([text])
+        (said,) = self.encoder.continuations(text, prompt, [example.target])
+        said = [*said, self.tokenizer.eos_token_id]
+        if self.apart:
+            from gnothi.models.local.encoder_decoder import closing_tokens, starting_tokens
+
+            return [*prompt, *closing_tokens(self.tokenizer)], [*starting_tokens(self.model)[1:], *said]
+        return [*prompt, *said], [-100] * len(prompt) + said
+
+
+async def _ask(
+    model: Any, format: Format, examples: Sequence[Example], by: ChoiceScore, max_tokens: int
+) -> tuple[list[float], list[float]]:
+    """``assess`` of a ``transformers`` model as it stands."""
+    from gnothi.models.transformers import TransformersBackend
+
+    attention = model.config._attn_implementation
+    opened = Batched(TransformersBackend(model, format.tokenizer, format.renderer, name="the reader in training"))
+    try:
+        return await assess(opened, examples, by, max_tokens)
+    finally:
+        await opened.aclose()
+        model.set_attn_implementation(attention)  # so that training goes on as if nobody had asked
+
+
+class _Run:
+    """The training in ``out``: from the newest checkpoint or the start to the end. Calling it gives the step of the best
+    checkpoint and all lines of the metrics."""
+
+    def __init__(
+        self,
+        out: Path,
+        model: Any,
+        format: Format,
+        rows: list[tuple[list[int], list[int]]],
+        validation: Sequence[Example],
+        settings: ReaderTraining,
+        by: ChoiceScore,
+        on_line: Callable[[Figures], None] | None,
+    ) -> None:
+        self.out, self.model, self.format, self.rows, self.validation = out, model, format, rows, validation
+        self.settings, self.by, self.on_line = settings, by, on_line
+        self.lines: list[Figures] = []
+        self.journal: Journal
+
+    def __call__(self) -> tuple[int, list[Figures]]:
+        from transformers import TrainerCallback
+
+        from gnothi.training.reader.trainers import make_trainer
+
+        folder = self.out / CHECKPOINTS
+        checkpoint = newest_checkpoint(folder)
+        reached = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
+        self.lines = [line for _, line in read_lines(self.out / METRICS) if line["step"] <= reached]
+        listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        trainer = make_trainer(self.model, self.format.tokenizer, self.rows, self.settings, folder, self._validate, [listen()])
+        self.journal = Journal(self.out / METRICS)
+        self.journal.rewrite(self.lines)
+        try:
+            if reached < 0:
+                trainer.evaluate()  # what training starts from, as step 0
+            if not self._over(reached):
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        finally:
+            self.journal.close()
+        validated = [line for line in self.lines if "score" in line and line["step"] > 0]
+        return max(validated, key=lambda line: (line["score"], -line["step"]))["step"], self.lines
+
+    def _over(self, step: int) -> bool:
+        history = [line["score"] for line in self.lines if "score" in line]
+        return step >= self.settings.steps or out_of_patience(history, self.settings.patience)
+
+    def _validate(self, model: Any) -> Figures:
+        plain = model.get_base_model() if self.settings.adapter == "lora" else model
+        rights, losses = asyncio.run(_ask(plain, self.format, self.validation, self.by, self.settings.answer_tokens))
+        accuracy, loss = fmean(rights), fmean(losses)
+        score = accuracy if self.settings.criterion == "accuracy" else -loss
+        return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
+
+    # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
+
+    def _on_log(self, _: Any, state: Any, __: Any, logs: Figures, **___: Any) -> None:
+        named = {name.removeprefix("eval_"): value for name, value in logs.items()}
+        if "score" not in named and "loss" not in named:
+            return
+        kept = {name: value for name, value in named.items() if name in _TRAINING_FIGURES or name in _VALIDATION_FIGURES}
+        line = {"step": state.global_step, **kept}
+        self.lines.append(line)
+        self.journal.append(line)
+        if self.on_line is not None:
+            self.on_line(line)
+
+    def _on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> None:
+        draw_curves(self.out, self.lines)
+        if self._over(-1):
+            control.should_training_stop = True

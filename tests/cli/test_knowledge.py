@@ -1,0 +1,142 @@
+"""Graphs, re-rankers and longer queries from the command line: `--graph`, `--set reranker=`, `--set index.expand=`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli import resources
+from gnothi.config import read_settings
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.methods.expansion import Expanded
+from gnothi.models.fake import Scripted
+from gnothi.retrieval.fake import FakeReranker, ListedGraph
+from gnothi.retrieval.reranked import Reranked
+from tests.cli.conftest import covered_fact
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def reranker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A re-ranker without weights; the specs that were opened."""
+    opened: list[str] = []
+
+    def open_reranker(spec: str) -> FakeReranker:
+        opened.append(spec)
+        return FakeReranker(name=spec)
+
+    monkeypatch.setattr(resources, "open_reranker", open_reranker)
+    return opened
+
+
+@pytest.mark.usefixtures("scripted")
+def test_ask_shows_what_was_linked_recalled_and_found(gnothi: Run, reranker: list[str]) -> None:
+    subject, true, question = covered_fact()
+    given = ["--method", "iekr", "--set", "choose=text", "--set", "reranker=some/model"]
+    code, out, _ = gnothi("ask", question, *given)
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines() if line[:4] == "    " and line[4:5].strip()][:3] == [
+        "link",
+        "recall",
+        "facts",
+    ]
+    assert true in out
+    assert subject in out
+    assert reranker == ["some/model"]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_json_names_the_graph(gnothi_json: Callable[..., Any]) -> None:
+    *_, question = covered_fact()
+    document = gnothi_json("ask", question, "--method", "iekr", "--set", "choose=text", "--set", "m=3")
+    assert document["graph"] == "lab"
+    assert document["retrievals"] == 1
+    assert gnothi_json("ask", question, "--method", "rag")["graph"] is None  # nothing reads one
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    given = ["--graph", "lab", "--set", "choose=text", "--set", "iekr.reranker=r", "--set", "index.expand=reflection"]
+    command = ["eval", "lab:one_hop", "--limit", "3", "--method", "iekr,rag", "--out", str(run), *given]
+    code, _, err = gnothi(*command)
+    assert (code, err) == (0, "")
+    assert reranker == ["r"]
+    written = tomllib.loads((run / "config.toml").read_text())
+    assert written["graph"] == "lab"
+    assert written["method"]["iekr"]["reranker"] == "r"
+    assert written["searches"] == {"expand": "reflection"}
+    code, _, err = gnothi(*command[:-2])
+    assert code == 2
+    assert "searches.expand" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--graph", "nowhere"], "there is no graph at nowhere"),
+        (["--set", "index.expnd=reflection"], "Did you mean 'expand'"),
+        (["--set", "index.depth=0"], "'depth': got 0"),
+        (["--set", "reranker=nowhere/at-all"], "nowhere/at-all"),
+        (["--set", "source=web"], "one of graph, passages"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_errors_come_before_the_first_question(gnothi: Run, scripted: Scripted, arguments: list[str], message: str) -> None:
+    code, _, err = gnothi("ask", "Who?", "--method", "iekr", "--set", "choose=text", *arguments)
+    assert code in (2, 3)
+    assert message in err
+    assert not scripted.prompts
+
+
+async def test_another_model_has_no_graph_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "open_model", lambda *_: Scripted({}, name="some/model"))
+    async with resources.open_resources("some/model", None, read_settings(), ["iekr"]) as opened:
+        assert opened.graph is None
+        with pytest.raises(InvalidSetting, match=r"--graph PATH, or leave"):
+            opened.method("iekr")
+    async with resources.open_resources("some/model", None, read_settings(), ["iekr"], "lab") as opened:
+        method: Any = opened.method("iekr")
+        assert method.graph is opened.graph
+        assert opened.retriever is None
+
+
+async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    closed: list[str] = []
+
+    class Named(ListedGraph):
+        async def aclose(self) -> None:
+            closed.append(self.name)
+
+    def open_graph(spec: str, _: str | None = None) -> ListedGraph:
+        opened.append(spec)
+        return Named([], spec)
+
+    monkeypatch.setattr(resources, "open_graph", open_graph)
+    monkeypatch.setattr(resources, "open_model", lambda *_: Scripted({}, name="m"))
+    given = read_settings(overrides=["iekr.graph=g"])
+    async with resources.open_resources("m", "lab", given, ["iekr", "rag"], "g") as found:
+        method: Any = found.method("iekr")
+        assert method.graph is found.graph
+    assert (opened, closed) == (["g"], ["g"])
+
+
+@pytest.mark.usefixtures("scripted")
+async def test_searches_are_expanded_and_reranked_for_every_method(reranker: list[str]) -> None:
+    given = read_settings(overrides=["index.expand=reflection", "index.reranker=r", "index.depth=7"])
+    async with resources.open_resources("lab", None, given, ["rag", "seakr"]) as found:
+        assert isinstance(found.retriever, Expanded)
+        assert isinstance(found.retriever._retriever, Reranked)
+        assert found.graph is not None
+        rag: Any = found.method("rag")
+        assert rag.retriever is found.retriever
+    assert reranker == ["r"]
+    with pytest.raises(UnknownName):
+        async with resources.open_resources("lab", None, read_settings(overrides=["index.k=7"]), ["rag"]):
+            pass

@@ -1,0 +1,70 @@
+"""``gnothi train reranker``: what it refuses, its pairs (from a scripted model), and a cross-encoder trained on the spot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.models.fake import Scripted
+from tests.retrieval.cross_encoders import classifier
+
+Run = Callable[..., tuple[int, str, str]]
+COMMAND = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "20")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
+    def refused(*arguments: str) -> str:
+        code, out, err = gnothi("train", "reranker", *arguments, "--out", str(tmp_path / "out"))
+        assert (code, out) == (2, "")
+        assert not (tmp_path / "out").exists()
+        return err
+
+    assert "Use 'lab-train:two_hop_choice'" in refused("lab:two_hop_choice")
+    assert "got 'epoch'" in refused("lab-train:choice", "--set", "epoch=3")
+    assert "setting 'cap': got 0, expected at least 1" in refused("lab-train:choice", "--set", "pairs.cap=0")
+    assert "got 0 choices" in refused("lab-train:two_hop")
+    assert "give --graph PATH" in refused("lab-train:choice", "--model", "some/model")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_not_there(gnothi: Run, tmp_path: Path) -> None:
+    code, _, err = gnothi(*COMMAND, "--graph", str(tmp_path / "none"), "--out", str(tmp_path / "out"))
+    assert code == 3, err
+    code, _, err = gnothi(*COMMAND, "--base", "./none", "--out", str(tmp_path / "other"))
+    assert (code, "no folder" in err) == (3, True)
+
+
+def test_pairs_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = (*COMMAND, "--pairs-only", "--out", str(tmp_path / "out"))
+    code, said, err = gnothi(*arguments)
+    assert (code, err) == (0, "")
+    assert "questions   20; " in said
+    asked = len(scripted.prompts)
+    lines = [json.loads(line) for line in (tmp_path / "out" / "pairs" / "pairs.jsonl").read_text().splitlines()]
+    assert len(lines) == 20
+    usable = sum(bool(line["positive"]) for line in lines)
+    assert gnothi_json(*arguments)["usable"] == usable > 5
+    assert len(scripted.prompts) == asked
+    code, _, err = gnothi(*arguments, "--set", "pairs.hops=1")
+    assert (code, "pairs.hops = 2, got 1" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_reranker_from_an_encoder(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    base = classifier(tmp_path / "base", architecture="BertModel")
+    out = tmp_path / "out"
+    arguments = (*COMMAND, "--base", base, "--out", str(out), "--set", "epochs=1", "--set", "limit=64")
+    code, said, _ = gnothi(*arguments)
+    assert code == 0
+    for part in ("average precision", "best after", "use it with --set"):
+        assert part in said
+    assert gnothi_json(*arguments)["training"]["base"] == base
+    assert (out / "modules.json").is_file()
+    code, _, err = gnothi(*arguments, "--set", "epochs=2")
+    assert (code, "training.epochs = 1, got 2" in err) == (2, True)

@@ -1,0 +1,46 @@
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from gnothi.errors import InvalidSetting
+from gnothi.protocols import Retriever
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
+from gnothi.retrieval.reranked import Reranked
+from gnothi.types import Passage
+from tests.conformance.reranker import RerankerConformance
+from tests.conformance.retriever import CORPUS, RetrieverConformance
+
+
+class TestConformance(RetrieverConformance):
+    @pytest_asyncio.fixture
+    async def retriever(self) -> AsyncIterator[Retriever]:
+        opened = Reranked(BM25Index.in_memory(CORPUS, "corpus"), FakeReranker())
+        yield opened
+        await opened.aclose()
+
+
+class TestTheFake(RerankerConformance):
+    @pytest.fixture
+    def reranker(self) -> FakeReranker:
+        return FakeReranker()
+
+
+async def test_the_first_ones_found_are_read_with_their_titles_and_put_in_order() -> None:
+    found = [Passage("a", "one"), Passage("b", "two", "Two"), Passage("c", "three"), Passage("d", "four")]
+    read: list[str] = []
+
+    def length(_: str, text: str) -> float:
+        read.append(text)
+        return len(text)
+
+    retriever = Reranked(ScriptedRetriever(found), FakeReranker(length), depth=3)
+    assert [scored.passage.id for scored in await retriever.search("q", 2)] == ["b", "c"]
+    assert read == ["one", "Two: two", "three"]
+    assert len(await retriever.search("q", 10)) == 3
+
+
+def test_a_depth_of_nothing_is_a_mistake() -> None:
+    with pytest.raises(InvalidSetting, match="got 0"):
+        Reranked(ScriptedRetriever([]), FakeReranker(), depth=0)

@@ -1,0 +1,191 @@
+"""A training on the laboratory's model: what it learns, the folder it ends with, kills."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import lab
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.methods.choosing import choose
+from gnothi.methods.prompts import ANSWER, ask
+from gnothi.models import LAB_FOLDER, ModelSettings, load_model
+from gnothi.models.local.loading import load
+from gnothi.models.rendering import Tagged
+from gnothi.training.finetuning import HEADER, METRICS, Origin
+from gnothi.training.reader.material import Example
+from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.reader.stages import Format, split, train
+from gnothi.types import Decoding, Passage, Prompt, Question
+
+ROOT = Path(__file__).parents[3]
+ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
+QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
+
+
+def examples(count: int = 40) -> list[Example]:
+    """The answer is always the last choice: easily learnt, and not known before."""
+    asked = lab.training_questions(lab.world(), "choice", count)
+    return [Example(one, ask(ANSWER, one), one.choices[-1]) for one in asked]
+
+
+# --- before it ------------------------------------------------------------------------------------------------------
+
+
+def test_the_split_depends_on_the_seed() -> None:
+    everything = examples()
+    training, validation = split(everything, QUICK)
+    assert (len(training), len(validation)) == (34, 6)
+    assert sorted(one.question.id for one in (*training, *validation)) == sorted(one.question.id for one in everything)
+    assert split(everything, QUICK) == (training, validation)
+    assert split(everything, replace(QUICK, seed=1)) != (training, validation)
+    with pytest.raises(InvalidInput, match="got 1 training questions"):
+        split(everything[:1], QUICK)
+
+
+def test_passes_divide_a_step() -> None:
+    with pytest.raises(ValueError, match="got 3, expected a divisor of batch, which is 8"):
+        replace(QUICK, rows=3)
+    with pytest.raises(InvalidSetting, match=r"'validation': got 0\.9"):
+        replace(QUICK, validation=0.9)
+
+
+def test_prompt_and_answer_as_tokens() -> None:
+    model, tokenizer, _ = load(str(LAB_FOLDER), "lab", ModelSettings(pack_weights=False))
+    format = Format(model, tokenizer, Tagged())
+    example = examples(1)[0]
+    ((ids, labels),) = format.rows([example])
+    learnt = [label for label in labels if label != -100]
+    assert tokenizer.decode(learnt) == f"{example.target}<eos>"
+    assert ids[-len(learnt) :] == learnt
+    assert ids[: -len(learnt)] == tokenizer(Tagged().render(example.prompt))["input_ids"]
+    long = replace(example, prompt=replace(example.prompt, passages=(Passage("p", "the city " * 2000),)))
+    assert format.rows([long, example]) == [(ids, labels)]
+
+
+# --- a training -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [QUICK, replace(QUICK, adapter="full", learning_rate=1e-3, criterion="loss", rows=4)],
+    ids=["lora", "full"],
+)
+def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining) -> None:
+    pytest.importorskip("trl")
+    heard: list[dict[str, Any]] = []
+    header = train(tmp_path, ORIGIN, examples(), settings, on_line=heard.append)
+    assert header == json.loads((tmp_path / HEADER).read_text())
+    assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in heard if "score" in line] == [0, 2, 4, 6]
+    assert header["after"]["validation_loss"] < header["before"]["validation_loss"]
+    best = next(line for line in heard if "score" in line and line["step"] == header["best_step"])
+    assert header["after"]["validation_loss"] == pytest.approx(best["validation_loss"], abs=1e-3)
+    assert train(tmp_path, ORIGIN, examples(), settings) == header
+    declared = json.loads((tmp_path / "gnothi.json").read_text())
+    assert (declared["renderer"], declared["thresholds"]) == ("tagged", {})  # those of the lab's model are not its own
+    assert "gnothi" not in (tmp_path / "config.json").read_text()
+
+    async def chosen(prompts: list[Prompt]) -> list[str]:
+        model = load_model(str(tmp_path))
+        try:
+            return [(await choose(model, prompt, "tokens")).text for prompt in prompts]
+        finally:
+            await model.aclose()
+
+    _, validation = split(examples(), settings)
+    found = asyncio.run(chosen([example.prompt for example in validation]))
+    right = sum(one == example.target for one, example in zip(found, validation, strict=True))
+    assert right / len(validation) == pytest.approx(header["after"]["validation_accuracy"])
+
+
+@pytest.mark.slow
+def test_open_questions_and_early_end(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    asked = [Question(f"q{n}", f"Who leads town {n}?", ("Ada",)) for n in range(12)]
+    material = [Example(question, ask(ANSWER, question), "Ada") for question in asked]
+    settings = replace(QUICK, steps=60, evaluate_every=4, patience=1, answer_tokens=4)
+    header = train(tmp_path, ORIGIN, material, settings)
+    assert header["steps"] < 60
+    assert header["questions"] == {"training": 10, "validation": 2, "too_long": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("trl")
+    from tests.models.tiny import build_closing_tokenizer, build_seq2seq
+
+    build_seq2seq(kind).save_pretrained(tmp_path / "base")
+    build_closing_tokenizer().save_pretrained(tmp_path / "base")
+    origin = Origin("tiny", str(tmp_path / "base"), ModelSettings(renderer="tagged"))
+    choices = ("w1", "w2", "w3 w4")
+    asked = [Question(f"q{n}", f"where is w{5 + n} ?", ("w3 w4",), choices) for n in range(20)]
+    material = [Example(question, ask(ANSWER, question), "w3 w4") for question in asked]
+    settings = replace(QUICK, steps=40, evaluate_every=10, learning_rate=3e-2, criterion="loss")
+
+    header = train(tmp_path / "out", origin, material, settings)
+    assert header["after"]["validation_accuracy"] == 1
+    assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]
+
+    async def said() -> str:
+        model = load_model(str(tmp_path / "out"), ModelSettings(renderer="tagged"))
+        try:
+            return (await model.generate(material[0].prompt, Decoding(max_tokens=6))).text
+        finally:
+            await model.aclose()
+
+    reply = asyncio.run(said()).split()
+    assert set(reply) <= {"w3", "w4"}
+    if kind == "t5":  # so little training does not teach a random BART where a word stands
+        assert reply == ["w3", "w4"]
+
+
+def test_nothing_fits(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    long = Passage("p", "the city " * 2000)
+    material = [replace(one, prompt=replace(one.prompt, passages=(long,))) for one in examples(6)]
+    with pytest.raises(InvalidInput, match="hardly any of the 6 prompts fits the 2048 tokens that lab can read"):
+        train(tmp_path, ORIGIN, material, QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_killed_at_three_moments(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    settings = ("steps=8", "batch=8", "rows=4", "evaluate_every=2", "k=1", "learning_rate=1e-3")
+    program = [sys.executable, "-m", "gnothi", "train", "reader", "lab-train:choice", "--limit", "40"]
+    program += [part for setting in settings for part in ("--set", setting)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+
+    def lines() -> int:
+        file = tmp_path / "killed" / METRICS
+        return file.read_bytes().count(b"\n") if file.exists() else 0
+
+    random_ = random.Random(0)
+    for wanted in sorted(random_.sample(range(1, 11), 3)):
+        process = subprocess.Popen([*program, "--out", str(tmp_path / "killed")], env=environment, cwd=ROOT)
+        while process.poll() is None and lines() < wanted:
+            time.sleep(0.005)
+        time.sleep(random_.random() * 0.1)
+        process.kill()
+        process.wait()
+    for name in ("killed", "undisturbed"):
+        subprocess.run([*program, "--out", str(tmp_path / name)], env=environment, cwd=ROOT, check=True)
+    for name in (METRICS, HEADER, "model.safetensors", "gnothi.json", "prompts/prompts.jsonl"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
+    adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
+    assert (tmp_path / "killed" / adapter).read_bytes() == (tmp_path / "undisturbed" / adapter).read_bytes()
