@@ -151,14 +151,16 @@ def test_methods_are_points_beside_the_frontier(section: Section) -> None:
 
 
 def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None:
-    first = full(tmp_path / "first")
-    second = make_run(tmp_path / "second", lab_rows(60), **{"method.seakr.signal": "gram", "execution.workers": 2})
+    ends = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [row("rag", i, retrieved=True) for i in range(60)]
+    settings = {"method.rag.k": 3, "method.seakr.signal": "gram"}
+    first = make_run(tmp_path / "first", [*ends, *lab_rows()], **settings)
+    second = make_run(tmp_path / "second", lab_rows(), **{"method.seakr.signal": "perplexity", "execution.workers": 2})
     (section,) = load_runs([first, second])
     found = document(section)
     assert list(found["gates"]["signals"]) == ["seakr: gram", "seakr (second): gram"]
     assert {one["setting"]: one["values"] for one in found["differences"]} == {
         "methods": ["direct, rag, seakr", "seakr"],
-        "method.seakr.signal": ["", "gram"],
+        "method.seakr.signal": ["gram", "perplexity"],
     }
     assert "In what the runs differ" in render([section], [found])
     assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}

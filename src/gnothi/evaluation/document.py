@@ -54,13 +54,14 @@ def document(
 
 
 def _differences(section: Section) -> list[dict[str, Any]]:
-    """Of several runs; settings that results do not depend on are left aside."""
+    """Of several runs; settings that results do not depend on are left aside, and those of methods that a run does not have."""
     keys = dict.fromkeys(key for config in section.configs for key in config if not key.startswith(EXECUTION))
     found = []
     for key in keys:
-        values = [as_text(_tuple(config[key])) if key in config else "" for config in section.configs]
-        if len(set(values)) > 1:
-            found.append({"setting": key, "values": values})
+        values = [as_text(_tuple(config[key])) if key in config else None for config in section.configs]
+        comparable = [value for value in values if value is not None or not key.startswith("method.")]
+        if len(set(comparable)) > 1:
+            found.append({"setting": key, "values": [value or "" for value in values]})
     return found
 
 
