@@ -202,6 +202,7 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
             document[part] = await PART[part](bench)
         for reader in bench.readers.values():
             await reader.aclose()
+        document["outcomes"] = {"ids": [question.id for question in questions], **bench.outcomes}
     return document
 
 
