@@ -16,8 +16,9 @@ from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.methods.compose import Compose
 from gnothi.models.fake import Reply, Scripted
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
 from gnothi.seeding import question_scope
+from gnothi.signals import registry as signals
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 from tests.conformance.method import QUESTIONS, WordRetriever, reader
 
@@ -124,12 +125,27 @@ async def test_queries(query: str, expected: str) -> None:
     [
         ("none", ["a", "b"]),
         ("utility", ["a"]),
+        ("rerank", ["a", "b"]),
         ("strinc", ["a"]),
         ("uncertainty", ["a"]),
     ],
 )
 async def test_filters(filter: str, kept: list[str]) -> None:
     assert [one.id for one in (await ask(filter=filter)).evidence] == kept
+
+
+async def test_a_reranker_decides_the_order_and_how_many() -> None:
+    by_length = FakeReranker(lambda _, text: -len(text))
+    resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), "reranker": by_length}
+    answer = await methods.create("compose", resources, {"filter": "rerank", "keep": 1})(QUESTION)
+    assert [one.id for one in answer.evidence] == ["b"]
+
+
+async def test_reflection_is_searched_with() -> None:
+    retriever = ScriptedRetriever([A, B])
+    model = Scripted(lambda prompt: Reply("Mira is a painter.") if prompt.task.name == "describe" else script(prompt))
+    await methods.create("compose", {"model": model, "retriever": retriever}, {"query": "reflection"})(QUESTION)
+    assert retriever.queries == [f"{QUESTION.text} Mira is a painter."]
 
 
 def graded(prompt: Prompt, continuation: str) -> float:
@@ -173,7 +189,12 @@ def test_every_part_goes_with_every_other() -> None:
     """Made before the first question, each of them, for a model that can do everything."""
     hints = get_type_hints(Compose)
     slots = {name: get_args(hints[name]) for name in ("gate", "query", "filter", "answer")}
-    assert {name: len(values) for name, values in slots.items()} == {"gate": 10, "query": 3, "filter": 9, "answer": 2}
+    assert {name: len(values) for name, values in slots.items()} == {
+        "gate": len(signals.names()) + 2,
+        "query": 4,
+        "filter": 10,
+        "answer": 2,
+    }
     for gate, query, filter, answer in product(*slots.values()):
         threshold = {"gate_threshold": -9.0} if gate == "energy" else {}
         settings = {"gate": gate, "query": query, "filter": filter, "answer": answer, **threshold}
@@ -186,12 +207,12 @@ def test_every_part_goes_with_every_other() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"filter": "rerank"}, r"filter.*'rerank'.*one of none, uncertainty, utility, relevance, pmi, log_odds, strinc"),
+        ({"filter": "bert"}, r"filter.*'bert'.*one of none, uncertainty, utility, rerank, relevance, pmi, log_odds, strinc"),
         ({"gate": "none"}, r"gate.*'none'.*one of never, always, gram"),
-        ({"query": "flare"}, r"query.*one of question, keywords, draft"),
+        ({"query": "flare"}, r"query.*one of question, keywords, draft, reflection"),
         ({"gate": "energy"}, "energy.*no usual threshold"),
         ({"gate_threshold": 1.0}, "gate=always measures nothing"),
-        ({"filter": "utility", "keep": 3}, "keeps whole passages; expected one of relevance, pmi"),
+        ({"filter": "utility", "keep": 3}, "has no use for it; expected one of rerank, relevance, pmi"),
         ({"judge": Scripted(script), "filter": "strinc"}, "filter=strinc asks none; expected one of utility"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.answers import Candidate, least_uncertain
+from gnothi.filtering.best import Best
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.evaluator import relevance
 from gnothi.filtering.leading import Leading
@@ -20,17 +21,20 @@ from gnothi.methods.gating import threshold_of
 from gnothi.methods.prompts import ANSWER, TASKS, USEFUL, ask, require_text
 from gnothi.methods.queries import keywords, query_from_draft
 from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.reflection import query as expanded
+from gnothi.methods.reflection import reflect, subjects
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
-from gnothi.protocols import LanguageModel, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Passage, Question
 
-Filter = Literal["none", "uncertainty", "utility", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
+Filter = Literal["none", "uncertainty", "utility", "rerank", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
 JUDGED = ("utility", "relevance", "pmi", "log_odds")
 SCORED = ("relevance", "pmi", "log_odds", "cxmi")
-SENTENCES: dict[Filter, tuple[float, int | None]] = {
+LIMITS: dict[Filter, tuple[float, int | None]] = {
+    "rerank": (0.0, 3),
     "relevance": (0.1, 5),
     "pmi": (0.0, None),
     "log_odds": (0.0, None),
@@ -38,7 +42,8 @@ SENTENCES: dict[Filter, tuple[float, int | None]] = {
     "lexical": (0.0, 1),
     "cxmi": (0.0, 1),
 }
-"""Filters of sentences: the threshold and the number kept that their methods have."""
+"""The threshold of a filter (of sentences) and the number kept, as their methods have them; other filters have neither."""
+SENTENCES = tuple(name for name in LIMITS if name != "rerank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Compose(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     judge: LanguageModel | None = resource("Model that judges for the filter.")
+    reranker: Reranker | None = resource("Cross-encoder for filter=rerank.")
+    graph: KnowledgeGraph | None = resource("What tells the question's entities for query=reflection.")
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
     gate: Literal["never", "always", SignalName] = setting(
         "always", "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold."
@@ -55,8 +62,10 @@ class Compose(ReaderSettings):
     gate_threshold: float | None = setting(
         None, "Retrieve above this uncertainty (none: as calibrated on the model, else the signal's usual one)."
     )
-    query: Literal["question", "keywords", "draft"] = setting(
-        "question", "Search for the question, its content words, or the certain words of an answer from memory (SeaKR)."
+    query: Literal["question", "keywords", "draft", "reflection"] = setting(
+        "question",
+        "Search for the question, its content words, the certain words of an answer from memory (SeaKR), or the question and "
+        "what the model knows about its entities (IEKR).",
     )
     certainty: float = setting(
         0.9, "query=draft: probability from which a word belongs in the query.", at_least=0.0, at_most=1.0
@@ -64,14 +73,18 @@ class Compose(ReaderSettings):
     k: int = setting(5, "Passages to retrieve.", at_least=1)
     filter: Filter = setting(
         "none",
-        "Keep all; the passage of least uncertainty (SeaKR); passages judged useful (KEQA); sentences graded relevant (CRAG), "
-        "by PMI or log-odds (SKILL-RAG), that hold a draft answer, share its words or make it likelier (FILCO).",
+        "Keep all; the passage of least uncertainty (SeaKR); passages judged useful (KEQA), or best by a re-ranker or shared "
+        "words (IEKR); sentences graded relevant (CRAG), by PMI or log-odds (SKILL-RAG), that hold a draft answer, share its "
+        "words or make it likelier (FILCO).",
     )
     filter_threshold: float | None = setting(
         None, "Filters of sentences: keep those above this (none: 0.1 for relevance, 0 for the others)."
     )
     keep: int | None = setting(
-        None, "Filters of sentences: at most so many, 0 for all (none: 5 for relevance, 1 for FILCO's, all by PMI).", at_least=0
+        None,
+        "Filters of sentences, and rerank: keep at most so many, 0 for all (none: 3 for rerank, 5 for relevance, 1 for "
+        "FILCO's, all by PMI).",
+        at_least=0,
     )
     answer: Literal["read", "surer"] = setting(
         "read", "Read what was kept; or of that answer and the one from memory take the surer one (SeaKR)."
@@ -93,11 +106,13 @@ class Compose(ReaderSettings):
             self._check_judge(self.judge)
         if self.reference is not None and self.filter != "utility":
             raise InvalidSetting(f"setting 'reference': got one, but filter={self.filter} asks none; expected filter=utility.")
-        for key in ("filter_threshold", "keep"):
-            if getattr(self, key) is not None and self.filter not in SENTENCES:
+        if self.reranker is not None and self.filter != "rerank":
+            raise InvalidSetting(f"setting 'reranker': got one, but filter={self.filter} asks none; expected filter=rerank.")
+        for key, users in (("filter_threshold", SENTENCES), ("keep", tuple(LIMITS))):
+            if getattr(self, key) is not None and self.filter not in users:
                 raise InvalidSetting(
-                    f"setting {key!r}: got {getattr(self, key)}, but filter={self.filter} keeps whole passages; expected one "
-                    f"of {', '.join(SENTENCES)}."
+                    f"setting {key!r}: got {getattr(self, key)}, but filter={self.filter} has no use for it; expected one of "
+                    f"{', '.join(users)}."
                 )
 
     def _check_judge(self, judge: LanguageModel) -> None:
@@ -117,7 +132,8 @@ class Compose(ReaderSettings):
         compares = self.filter == "uncertainty" or self.answer == "surer"
         return (
             needs_of(self._signal)
-            | (needs_of("perplexity") if compares and self.signal is None else self.answering_needs)
+            | self.answering_needs
+            | needs_of("perplexity" if compares and self.signal is None else self.signal)
             | Capabilities(scoring=self.filter in SCORED and not judged_elsewhere)
         )
 
@@ -145,6 +161,9 @@ class Compose(ReaderSettings):
             return question.text
         if self.query == "keywords":
             return keywords(question.text)
+        if self.query == "reflection":
+            internal = await reflect(self.model, await subjects(self.graph, question), self.max_tokens)
+            return expanded(question, internal)
         draft = memory.greedy if memory else await self.model.generate(self.reading(question), self.reply_decoding)
         return query_from_draft(draft, question.text, certainty=self.certainty)
 
@@ -160,6 +179,8 @@ class Compose(ReaderSettings):
         threshold, most = self._limits
         if self.filter == "utility":
             return await Useful(judge, USEFUL, self.reference)(question.text, found)
+        if self.filter == "rerank":
+            return await Best(self.reranker, most)(question.text, found)
         if self.filter == "relevance":
             return await Strips(self._grades, "useful", threshold, most, self.language)(question, found)
         if self.filter in ("pmi", "log_odds"):
@@ -211,7 +232,7 @@ class Compose(ReaderSettings):
     @property
     def _limits(self) -> tuple[float, int | None]:
         """Threshold and number of the sentences to keep: as set, else as the filter's own method has them."""
-        threshold, most = SENTENCES.get(self.filter, (0.0, None))
+        threshold, most = LIMITS.get(self.filter, (0.0, None))
         if self.filter_threshold is not None:
             threshold = self.filter_threshold
         return threshold, most if self.keep is None else self.keep or None
