@@ -277,6 +277,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     document = asyncio.run(measure(given))
     if given.plots and "sweep" in document:
+        given.plots.mkdir(parents=True, exist_ok=True)
         plot(document["sweep"], given.plots / "iekr-m.png")
     publish(document, lines(document), given.json)
 
