@@ -28,7 +28,7 @@ imports: ## Check that imports point one way
 	lint-imports
 
 test: ## Run the tests that take seconds
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto
 
 test-slow: ## Run the tests that take longer
 	$(PYTHON) -m pytest -m slow
