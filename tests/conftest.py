@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 
 # The models of the tests are tiny: more than one thread costs more than it gives, several times so on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What a shell starts in the background ignores interrupts, and so do its children: tests that interrupt theirs would fail.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
 settings.register_profile("gnothi", deadline=None, suppress_health_check=[HealthCheck.too_slow])
