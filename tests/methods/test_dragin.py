@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
@@ -49,10 +51,14 @@ class Looking(Scripted):
         return Attended(tuple(tokens), entropies, attention)
 
 
-async def run(model: Scripted, **settings: object) -> tuple[Answer, list[str], list[events.Decided]]:
+async def run(
+    model: Scripted, attention: str = "absolute", **settings: object
+) -> tuple[Answer, list[str], list[events.Decided]]:
     retriever = ScriptedRetriever([TRUTH])
     with events.record() as recorded:
-        answer = await methods.create("dragin", {"model": model, "retriever": retriever}, settings)(QUESTION)
+        answer = await methods.create("dragin", {"model": model, "retriever": retriever}, {"attention": attention} | settings)(
+            QUESTION
+        )
     return answer, retriever.queries, [event for event in recorded if isinstance(event, events.Decided)]
 
 
@@ -105,8 +111,37 @@ def attended(tokens: list[str], attention: list[list[float]], entropies: list[fl
 def test_needs() -> None:
     one = attended(["a", " b", " the", " c"], [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.6, 0.1]], [2.0, 3.0, 4.0])
     assert one.prompt_tokens == 1
-    assert needs_for_information(one, lambda word: word != " the") == pytest.approx([1.0, 0.0, 0.0])
-    assert needs_for_information(one, lambda _: True) == pytest.approx([1.0, 1.8, 0.0])
+    assert needs_for_information(one, lambda word: word != " the", relative=False) == pytest.approx([1.0, 0.0, 0.0])
+    assert needs_for_information(one, lambda _: True, relative=False) == pytest.approx([1.0, 1.8, 0.0])
+
+
+def test_needs_by_the_mean_attention_of_their_sentence() -> None:
+    one = attended(["a", " b", " the", " c"], [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.6, 0.1]], [2.0, 3.0, 4.0])
+    assert needs_for_information(one, lambda _: True) == pytest.approx([2 * 0.5 * 3 / 1.1, 3 * 0.6 * 3 / 1.1, 0.0], rel=1e-6)
+    assert needs_for_information(one, lambda word: word != " the")[1] == 0.0
+    words = ["q", " So", ".", " Yes", " it", " is."]
+    rows = [[1, 0, 0, 0, 0, 0], [0, 0.5, 0, 0, 0, 0], [0, 0.1, 0.25, 0, 0, 0], [0, 0, 0, 0.2, 0, 0], [0, 0, 0, 0.1, 0.3, 0]]
+    two = attended(words, rows, [1.0] * 5)
+    assert needs_for_information(two, lambda _: True) == pytest.approx([4 / 3, 2 / 3, 1.2, 1.8, 0.0], rel=1e-6)
+
+
+@given(st.integers(2, 12), st.floats(0.01, 1.0), st.integers(0, 2**32 - 1))
+def test_relative_needs_do_not_depend_on_how_much_else_is_looked_at(count: int, share: float, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    weights = np.tril(random.random((count, count)), -1)
+    before = np.zeros((count, 1))
+    entropies = random.random(count).tolist()
+    tokens = ["<s>", *(f" w{place}" for place in range(count))]
+    beside = np.hstack([before, weights]), np.hstack([before + 1 - share, share * weights])
+    whole, less = (attended(tokens, [list(row) for row in rows], entropies) for rows in beside)
+    assert needs_for_information(whole, lambda _: True) == pytest.approx(needs_for_information(less, lambda _: True), rel=1e-4)
+
+
+async def test_relative_attention_is_the_default() -> None:
+    _, queries, decided = await run(Looking({"Vesk": 3.0}), attention="relative")
+    assert queries
+    assert decided[0].score != pytest.approx(1.8)
+    assert methods.settings_of("dragin")["attention"].default == "relative"
 
 
 def test_words_of_several_tokens_count_once() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gnothi import events, methods
-from gnothi.errors import MissingCapability
+from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Calibrated
 from gnothi.retrieval.fake import ScriptedRetriever
@@ -18,14 +18,22 @@ TRUTH = Passage("truth", "Mira was born in Kestrel.")
 WAYS = ["What is Mira's place of birth?", "In which town did Mira come into the world?"]
 
 
-def towns(answers: Sequence[str], first: str = "Vesk", name: str = "scripted") -> Scripted:
-    """Answers the question with ``first``, the other ways with ``answers``, and reads Kestrel."""
-    by_wording = dict(zip(["Wo wurde Mira geboren?", *WAYS][-len(answers) :], answers, strict=True))
+ABROAD = {
+    "What is Mira's place of birth?": "Was ist Miras Geburtsort?",
+    "In which town did Mira come into the world?": "Wo kam sie her?",
+}
+
+
+def towns(answers: Sequence[str], first: str = "Vesk", name: str = "scripted", abroad: Sequence[str] = ()) -> Scripted:
+    """Answers the question with ``first``, the other ways with ``answers``, in German ``abroad``, and reads Kestrel."""
+    by_wording = dict(zip(WAYS, answers, strict=True)) | dict(zip(ABROAD.values(), abroad, strict=False))
 
     def reply(prompt: Prompt) -> str | list[str]:
         if prompt.task.name == "rephrase":
-            german = "German" in prompt.task.instruction
-            return "1. Wo wurde Mira geboren?" if german else "\n".join(f"{n}. {way}" for n, way in enumerate(WAYS, 1))
+            return "\n".join(f"{n}. {way}" for n, way in enumerate(WAYS, 1))
+        if prompt.task.name == "translate":
+            assert "German" in prompt.task.instruction
+            return ABROAD[prompt.question]
         if prompt.task.name == "equivalent":
             return "Yes" if set(prompt.choices) == {"Vesk", "the town of Vesk"} else "No"
         if prompt.passages:
@@ -52,10 +60,16 @@ async def test_agreement_over_wordings_is_trusted() -> None:
 
 
 async def test_disagreement_is_looked_up() -> None:
-    answer, doubt, queries = await run(towns(["Vesk", "Ulm"]))
-    assert (answer.text, doubt, queries) == ("Kestrel", 0.5, [QUESTION.text])
+    answer, doubt, queries = await run(towns(["Ulm", "Ulm"]))
+    assert (answer.text, doubt, queries) == ("Kestrel", 1.0, [QUESTION.text])
     assert answer.evidence == (TRUTH,)
-    assert (await run(towns(["Vesk", "Ulm"]), threshold=0.6))[0].text == "Vesk"
+
+
+async def test_half_of_the_answers_are_enough_and_the_threshold_says_so() -> None:
+    answer, doubt, _ = await run(towns(["Vesk", "Ulm"]))
+    assert (answer.text, doubt) == ("Vesk", 0.5)
+    answer, doubt, _ = await run(towns(["Vesk", "Ulm"]), threshold=0.6)
+    assert (answer.text, doubt) == ("Kestrel", 0.5)
 
 
 async def test_without_a_judge_answers_are_compared_as_spelt() -> None:
@@ -64,19 +78,30 @@ async def test_without_a_judge_answers_are_compared_as_spelt() -> None:
     assert not [prompt for prompt in model.prompts if prompt.task.name == "equivalent"]
 
 
-async def test_across_languages() -> None:
-    model = towns(["Ulm", "Vesk", "Vesk"])
-    _, doubt, _ = await run(model, language="German")
-    assert doubt == pytest.approx(1 / 3)
-    assert "Wo wurde Mira geboren?" in [prompt.question for prompt in model.prompts]
+async def test_across_languages_each_wording_is_compared_with_its_translation() -> None:
+    model = towns(["Vesk", "Ulm"], abroad=["the town of Vesk", "Ulm"])
+    answer, doubt, _ = await run(model, language="German")
+    assert (answer.text, doubt) == ("Vesk", 0.0)  # both pairs agree, though not with the first answer
+    assert {*ABROAD.values()} <= {prompt.question for prompt in model.prompts}
+    answer, doubt, _ = await run(towns(["Vesk", "Vesk"], abroad=["Ulm", "Rom"]), language="German")
+    assert (answer.text, doubt) == ("Kestrel", 1.0)
 
 
 async def test_across_models() -> None:
-    other = towns(["Ulm", "Ulm"], first="Ulm", name="other")
-    _, doubt, _ = await run(towns(["Vesk", "Vesk"]), other)
-    assert doubt == pytest.approx(0.5)
-    assert [prompt.question for prompt in other.prompts] == [QUESTION.text, *WAYS]
-    assert (await run(towns(["Vesk", "Vesk"]), other, weight=0.25))[1] == pytest.approx(0.2)
+    other = towns(["Ulm", "Vesk"], name="other")
+    answer, doubt, _ = await run(towns(["Vesk", "Vesk"]), other)
+    assert (answer.text, doubt) == ("Vesk", 0.5)
+    assert [prompt.question for prompt in other.prompts] == WAYS
+
+
+async def test_across_both_the_shares_are_added_up() -> None:
+    """Agreement 1/2 across languages and 0 across models: 0.5 + alpha x 0."""
+    model, other = towns(["Vesk", "Vesk"], abroad=["Vesk", "Ulm"]), towns(["Ulm", "Ulm"], name="other")
+    answer, doubt, _ = await run(model, other, language="German")
+    assert (answer.text, doubt) == ("Vesk", 1.5)
+    answer, doubt, _ = await run(model, other, language="German", threshold=0.6)
+    assert (answer.text, doubt) == ("Kestrel", 1.5)
+    assert (await run(model, other, language="German", weight=0.25))[1] == pytest.approx(0.75)
 
 
 async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
@@ -87,8 +112,15 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
     assert not [prompt for prompt in model.prompts if prompt.task.name == "rephrase"]
     with pytest.raises(MissingCapability, match=r"the task 'rephrase'.*perturb=resample"):
         await run(lab, perturb="rephrase")
+    with pytest.raises(MissingCapability, match=r"the task 'translate'.*Leave the language away"):
+        await run(lab, language="German")
+
+
+async def test_another_language_needs_other_words() -> None:
+    with pytest.raises(InvalidSetting, match=r"'language': got 'German' with perturb=resample"):
+        await run(towns(["Vesk", "Vesk"]), perturb="resample", language="German")
 
 
 async def test_what_says_nothing_is_looked_up() -> None:
     answer, doubt, _ = await run(towns(["unknown", "unknown"], first="unknown"))
-    assert (answer.text, doubt) == ("Kestrel", 0.0)
+    assert (answer.text, doubt) == ("Kestrel", 1.0)  # "unknown" agrees with nothing

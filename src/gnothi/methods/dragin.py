@@ -7,7 +7,7 @@ The text is cut before it, the words that it looks at most are the query, and th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.answers import as_choice, concludes, sentence
@@ -34,6 +34,9 @@ class Dragin(GenerationSettings):
         "model under the name rind, else 1).",
         at_least=0.0,
     )
+    attention: Literal["relative", "absolute"] = setting(
+        "relative", "Attention by the mean over its sentence (the authors' code), or as it is (the paper's formula)."
+    )
     top_n: int = setting(25, "n: words of the query.", at_least=1)
     k: int = setting(3, "Passages per retrieval.", at_least=1)
     max_steps: int = setting(8, "Retrievals.", at_least=1)
@@ -55,7 +58,7 @@ class Dragin(GenerationSettings):
             if not draft:
                 break
             attended = await attend(self.model, prompt, draft)
-            needs = needs_for_information(attended, is_content)
+            needs = needs_for_information(attended, is_content, self.attention == "relative")
             doubt = max(doubt, deepest(needs))
             place = next((place for place, need in enumerate(needs) if need > self._theta), None)
             self._decide(draft, attended, needs, place)

@@ -1,23 +1,24 @@
 """Rowen: retrieve only when needed (Ding et al. 2024, arXiv 2402.10612): is the answer the same however the question is put?
 
-The question is asked in other words, perhaps in another language, and perhaps of another model. Answers that disagree with the
-first one speak for looking it up.
+The question is asked in other words. Its answers are compared with those in another language, with those of another model, or
+with both, wording by wording; where too few agree, it is looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import both, gather
+from gnothi.errors import InvalidSetting
 from gnothi.methods.answers import final_answer, short_answer
 from gnothi.methods.formats import require_task, speaks
 from gnothi.methods.prompts import EQUIVALENT, require_text
 from gnothi.methods.quizzes import parse_quizzes
 from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import LIST_STOPS, check_ranges, resource, setting
+from gnothi.methods.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes
@@ -25,6 +26,7 @@ from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Prompt, Question, Task
 
 REPHRASE = "rephrase"
+TRANSLATE = "translate"
 _LISTED = 1_000
 _WAYS = (
     Demonstration(
@@ -42,27 +44,37 @@ _WAYS = (
 )
 
 
-def rephrase(ways: int, language: str | None = None) -> Task:
+def rephrase(ways: int) -> Task:
     """Asks for so many wordings of a question, one per line."""
-    where = f" in {language}" if language else ""
-    instruction = f"Put the question in {ways} other ways{where} that mean exactly the same, one per line and numbered."
-    return Task(REPHRASE, instruction, () if language else _WAYS)
+    instruction = f"Put the question in {ways} other ways that mean exactly the same, one per line and numbered."
+    return Task(REPHRASE, instruction, _WAYS)
+
+
+def translate(language: str) -> Task:
+    """Asks for a question in another language."""
+    return Task(TRANSLATE, f"Translate the question into {language}. Write the translation and nothing else.", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Rowen(ReaderSettings):
-    """Asks in other words, perhaps in another language or of another model, and retrieves when the answers differ."""
+    """Asks in other words, and again in another language or of another model; retrieves when too few answers agree."""
 
     model: LanguageModel
     retriever: Retriever
-    verifier: LanguageModel | None = resource("Another model that is asked, too.")
+    verifier: LanguageModel | None = resource("Another model that is asked, too (Rowen-CM).")
     perturb: Literal["auto", "rephrase", "resample"] = setting(
         "auto", "Ask in other words; or the same again at random, for models with a format of their own (auto: by the model)."
     )
-    ways: int = setting(5, "Other ways to ask.", at_least=1)
-    language: str | None = setting(None, "Ask in this language as well, such as Chinese (none: only in other words).")
-    weight: float = setting(1.0, "α: weight of the verifier's disagreement beside the model's own.", at_least=0.0)
-    threshold: float = setting(0.4, "Retrieve when more than this share of the answers disagrees.", at_least=0.0, at_most=1.0)
+    ways: int = setting(6, "k: other ways to ask.", at_least=1)
+    language: str | None = setting(
+        None, "Ask in this language as well, such as Chinese (Rowen-CL; none: only in the question's own)."
+    )
+    weight: float = setting(1.0, "α: weight of agreement across models beside that across languages.", at_least=0.0)
+    threshold: float = setting(
+        0.5,
+        "Retrieve when the share of agreeing answers, or the sum of both shares where both are asked for, is below this.",
+        at_least=0.0,
+    )
     equal: Literal["meaning", "form"] = setting(
         "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
     )
@@ -74,6 +86,13 @@ class Rowen(ReaderSettings):
         check_ranges(self)
         if self.perturb == "rephrase":
             require_task(self.name, self.model, rephrase(1), "Use --set perturb=resample (or auto), or another model.")
+        if self.language:
+            if self.perturb == "resample":
+                raise InvalidSetting(
+                    f"setting 'language': got {self.language!r} with perturb=resample, which asks in no other words; expected "
+                    "perturb=rephrase, or no language."
+                )
+            require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
 
     @property
     def needs(self) -> Capabilities:
@@ -81,12 +100,14 @@ class Rowen(ReaderSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        first, questions = await both(self.read(self.model, question), self._wordings(question))
-        doubt = await self._doubt(question, first.text, questions)
-        fired = says_nothing(first.text) or doubt > self.threshold
+        first, wordings = await both(self.read(self.model, question), self._wordings(question))
+        shares = await self._agreement(question, first.text, wordings)
+        whole = 1.0 + self.weight if len(shares) == 2 else 1.0
+        doubt = whole - shares[0] - sum(self.weight * share for share in shares[1:])
+        fired = says_nothing(first.text) or doubt > whole - self.threshold
         verdict = "retrieve" if fired else "trust"
         events.emit(events.Drafted(first.rationale or first.text, doubt))
-        events.emit(events.Decided("retrieve", "disagreement", doubt, self.threshold, verdict, first.text))
+        events.emit(events.Decided("retrieve", "disagreement", doubt, whole - self.threshold, verdict, first.text))
         if not fired:
             return first
         found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
@@ -98,25 +119,31 @@ class Rowen(ReaderSettings):
         """The question in other words; empty where it is to be asked again as it is."""
         if self.perturb == "resample" or not speaks(self.model, rephrase(1)):
             return []
-        tasks = [rephrase(self.ways)] + ([rephrase(self.ways, self.language)] if self.language else [])
         decoding = Decoding(self.ways * self.max_tokens, stop=LIST_STOPS)
-        replies = await gather(*(self.model.generate(Prompt(task, question.text), decoding) for task in tasks))
-        lists = [parse_quizzes(reply.text, question.text, _LISTED)[: self.ways] for reply in replies]
-        return [quiz.text for one in lists for quiz in one]
+        reply = await self.model.generate(Prompt(rephrase(self.ways), question.text), decoding)
+        return [quiz.text for quiz in parse_quizzes(reply.text, question.text, _LISTED)[: self.ways]]
 
-    async def _doubt(self, question: Question, first: str, questions: Sequence[str]) -> float:
-        """The share of answers that disagree with the first one; that of the verifier's joined in by its weight."""
-        own = await self._disagreement(question, first, await self._answers(self.model, question, questions))
-        if self.verifier is None:
-            return own
-        answers = await self._answers(self.verifier, question, [question.text, *questions])
-        others = await self._disagreement(question, first, answers)
-        return (own + self.weight * others) / (1.0 + self.weight)
+    async def _agreement(self, question: Question, first: str, wordings: Sequence[str]) -> list[float]:
+        """The shares of answers that agree across languages, and across models; with neither, with the first answer."""
+        own = self._answers(self.model, question, wordings)
+        others: list[Coroutine[Any, Any, list[str]]] = []
+        if self.language and wordings:
+            others.append(self._abroad(question, wordings, translate(self.language)))
+        if self.verifier is not None:
+            others.append(self._answers(self.verifier, question, wordings))
+        answers, *others_answers = await gather(own, *others)
+        compared = others_answers or [[first] * len(answers)]
+        return [await self._share(question, list(zip(answers, one, strict=True))) for one in compared]
 
-    async def _answers(self, model: LanguageModel, question: Question, questions: Sequence[str]) -> list[str]:
+    async def _abroad(self, question: Question, wordings: Sequence[str], task: Task) -> list[str]:
+        decoding = self.decoding(SHORT_STOPS)
+        replies = await gather(*(self.model.generate(Prompt(task, text), decoding) for text in wordings))
+        return await self._answers(self.model, question, [reply.text.strip() or question.text for reply in replies])
+
+    async def _answers(self, model: LanguageModel, question: Question, wordings: Sequence[str]) -> list[str]:
         """To each wording, greedily; without any, drawn at random from those to the question itself."""
-        if questions:
-            asked = [Question(question.id, text, choices=question.choices) for text in questions]
+        if wordings:
+            asked = [Question(question.id, text, choices=question.choices) for text in wordings]
             return [answer.text for answer in await gather(*(self.read(model, one) for one in asked))]
         prompt = self.reading(question)
         sampling = Sampling(self.ways, self.temperature, self.top_k, self.top_p)
@@ -124,13 +151,17 @@ class Rowen(ReaderSettings):
         take = final_answer if self.reason else short_answer
         return [take(one.text) for one in samples.generations]
 
-    async def _disagreement(self, question: Question, first: str, answers: Sequence[str]) -> float:
-        different = {normalized(one): one for one in answers if normalized(one) != normalized(first)}
-        verdicts = await gather(*(self._same(question, first, one) for one in different.values()))
-        apart = {form for form, same in zip(different, verdicts, strict=True) if not same}
-        return sum(normalized(one) in apart for one in answers) / len(answers)
+    async def _share(self, question: Question, pairs: Sequence[tuple[str, str]]) -> float:
+        """Of pairs of answers, how many mean the same. Equal pairs are judged once."""
+        forms = [(normalized(one), normalized(other)) for one, other in pairs]
+        distinct = dict(zip(forms, pairs, strict=True))
+        verdicts = await gather(*(self._same(question, *pair) for pair in distinct.values()))
+        same = dict(zip(distinct, verdicts, strict=True))
+        return sum(same[form] for form in forms) / len(forms)
 
     async def _same(self, question: Question, one: str, other: str) -> bool:
-        if self.equal == "form" or says_nothing(one) or says_nothing(other):
+        if says_nothing(one) or says_nothing(other):
             return False
-        return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))
+        if normalized(one) == normalized(other):
+            return True
+        return self.equal == "meaning" and await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))

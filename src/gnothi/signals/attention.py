@@ -18,16 +18,33 @@ async def attend(model: LanguageModel, prompt: Prompt, continuation: str) -> Att
     return await model.attend(prompt, continuation)
 
 
-def needs_for_information(attended: Attended, counts: Callable[[str], bool]) -> list[float]:
+def needs_for_information(attended: Attended, counts: Callable[[str], bool], relative: bool = True) -> list[float]:
     """RIND: for each token of the continuation its entropy, times the most that a later token looks at it, times 0 for a token
-    that ``counts`` says no of. The last token, which none follows, gets 0."""
+    that ``counts`` says no of. The last token, which none follows, gets 0.
+
+    ``relative``: attention counts by the mean over the tokens of the same sentence, as in the authors' code, so that the scale
+    does not depend on the length of what the model sees; else as it is, as in the paper's formula.
+    """
     count, start = len(attended.entropies), attended.prompt_tokens
-    scores = []
-    for place in range(count):
-        column = attended.attention[place + 1 :, start + place]
-        looked_at = float(column.max()) if len(column) else 0.0
-        scores.append(float(attended.entropies[place]) * looked_at * counts(attended.tokens[start + place]))
-    return scores
+    looked_at = np.zeros(count)
+    for place in range(count - 1):
+        looked_at[place] = attended.attention[place + 1 :, start + place].max()
+    if relative:
+        for first, end in _sentences(attended.tokens[start:]):
+            total = looked_at[first:end].sum()
+            looked_at[first:end] *= (end - first) / total if total > 0 else 0.0
+    counted = [counts(token) for token in attended.tokens[start:]]
+    return [float(value) for value in np.asarray(attended.entropies, np.float64) * looked_at * counted]
+
+
+def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """Where sentences begin and end: after a full stop, exclamation or question mark that white space follows."""
+    ends = [
+        place + 1
+        for place in range(len(tokens) - 1)
+        if tokens[place].rstrip()[-1:] in (".", "!", "?") and (tokens[place][-1:].isspace() or tokens[place + 1][:1].isspace())
+    ]
+    return list(zip([0, *ends], [*ends, len(tokens)], strict=True))
 
 
 def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Callable[[str], bool]) -> list[str]:
