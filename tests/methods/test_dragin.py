@@ -120,7 +120,13 @@ def test_needs_by_the_mean_attention_of_their_sentence() -> None:
     assert needs_for_information(one, lambda _: True) == pytest.approx([2 * 0.5 * 3 / 1.1, 3 * 0.6 * 3 / 1.1, 0.0], rel=1e-6)
     assert needs_for_information(one, lambda word: word != " the")[1] == 0.0
     words = ["q", " So", ".", " Yes", " it", " is."]
-    rows: list[list[float]] = [[1, 0, 0, 0, 0, 0], [0, 0.5, 0, 0, 0, 0], [0, 0.1, 0.25, 0, 0, 0], [0, 0, 0, 0.2, 0, 0], [0, 0, 0, 0.1, 0.3, 0]]
+    rows: list[list[float]] = [
+        [1, 0, 0, 0, 0, 0],
+        [0, 0.5, 0, 0, 0, 0],
+        [0, 0.1, 0.25, 0, 0, 0],
+        [0, 0, 0, 0.2, 0, 0],
+        [0, 0, 0, 0.1, 0.3, 0],
+    ]
     two = attended(words, rows, [1.0] * 5)
     assert needs_for_information(two, lambda _: True) == pytest.approx([4 / 3, 2 / 3, 1.2, 1.8, 0.0], rel=1e-6)
 

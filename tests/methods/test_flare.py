@@ -36,7 +36,7 @@ def script(probability: float) -> Scripted:
     return Scripted(reply)
 
 
-async def run(model: Scripted, search_first: bool = False, **settings: object) -> tuple[str, list[str], list[events.Decided]]:
+async def run(model: Scripted, **settings: object) -> tuple[str, list[str], list[events.Decided]]:
     retriever = ScriptedRetriever([TRUTH, OTHER])
     with events.record() as recorded:
         answer = await methods.create(
@@ -86,7 +86,6 @@ async def test_searching_first() -> None:
     answer, queries, _ = await run(model, search_first=True)
     assert (answer, queries) == ("Kestrel", [QUESTION.text])
     assert all(prompt.passages == (TRUTH, OTHER) for prompt in model.prompts)
-    assert methods.settings_of("flare")["search_first"].default  # as the authors' configuration has it
 
 
 def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() -> None:

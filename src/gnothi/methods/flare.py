@@ -49,7 +49,9 @@ class Flare(GenerationSettings):
         "masked", "Search for the draft without its improbable words, or for questions that these would answer."
     )
     k: int = setting(2, "Passages to write a sentence from.", at_least=1)
-    search_first: bool = setting(True, "Begin with a search for the question; drafts then see what was found last.")
+    search_first: bool = setting(
+        False, "Begin with a search for the question; drafts then see what was found last (as the authors ran it)."
+    )
     max_steps: int = setting(10, "Sentences of the answer.", at_least=1)
 
     name: ClassVar[str] = "flare"
