@@ -39,9 +39,7 @@ def script(probability: float) -> Scripted:
 async def run(model: Scripted, **settings: object) -> tuple[str, list[str], list[events.Decided]]:
     retriever = ScriptedRetriever([TRUTH, OTHER])
     with events.record() as recorded:
-        answer = await methods.create(
-            "flare", {"model": model, "retriever": retriever}, {"search_first": search_first} | settings
-        )(QUESTION)
+        answer = await methods.create("flare", {"model": model, "retriever": retriever}, settings)(QUESTION)
     return answer.text, retriever.queries, [event for event in recorded if isinstance(event, events.Decided)]
 
 
