@@ -2,7 +2,7 @@
 
 A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
 a backend reads the prompt once. Most are of one of two kinds: ``Read`` off continuations, which several signals can share
-(``panel``), or ``Asked`` beside them.
+(``panel``), or ``Foreseen`` without one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from gnothi.concurrency import both
 from gnothi.errors import InvalidSetting
@@ -107,14 +107,15 @@ class Read(ABC):
         return Measured(said.greedy, self.read(said))
 
 
-class Asked(ABC):
-    """A signal that takes a request of its own beside the greedy continuation and does not look at that."""
+@runtime_checkable
+class Foreseen(Protocol):
+    """A signal that needs no continuation: it makes a request of its own, or none."""
 
     __slots__ = ()
 
-    @abstractmethod
-    async def ask(self, model: LanguageModel, prompt: Prompt) -> float:
-        """The uncertainty about ``prompt``."""
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        """The uncertainty about what would continue ``prompt``."""
+        ...
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        return Measured(*await both(model.generate(prompt, decoding), self.ask(model, prompt)))
+        return Measured(*await both(model.generate(prompt, decoding), self.foresee(model, prompt)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Asked
+from gnothi.signals.base import Foreseen
 from gnothi.types import Capabilities, Decoding, Demonstration, Passage, Prompt, Task
 
 KNOW = Task(
@@ -54,26 +54,26 @@ def _asked_whether_known(prompt: Prompt) -> Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class SelfReport(Asked):
+class SelfReport(Foreseen):
     """1 - P("Yes"), by scoring the first words of both replies."""
 
     name: ClassVar[str] = "self_report"
     needs: ClassVar[Capabilities] = Capabilities(scoring=True)
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def ask(self, model: LanguageModel, prompt: Prompt) -> float:
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
         affirmative, negative = await model.score(_asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
         return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)
 
 
 @dataclass(frozen=True, slots=True)
-class SaysItKnows(Asked):
+class SaysItKnows(Foreseen):
     """0 when the model's greedy reply begins with "Yes", else 1: text is enough."""
 
     name: ClassVar[str] = "prompt"
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def ask(self, model: LanguageModel, prompt: Prompt) -> float:
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
         reply = await model.generate(_asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",)))
         return 0.0 if reply_says_yes(reply.text) else 1.0
