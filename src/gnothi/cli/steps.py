@@ -36,8 +36,8 @@ Of facts found with internal knowledge (IEKR):
 Of several signals side by side (panel):
 
     1 draft    So the answer is Corda.
-      signals  gram          -6.02  1 call, 260 tokens more
-               perplexity     1.03  for nothing more
+      signals  gram               -6.02  1 call, 260 tokens more
+               perplexity         1.031  for nothing more
 
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
@@ -157,9 +157,11 @@ class Steps:
         width = max(len(gauge.signal) for gauge in event.gauges)
         for number, gauge in enumerate(event.gauges):
             tokens = gauge.prompt_tokens + gauge.generated_tokens
-            price = f"{_counted(gauge.model_calls, 'call')}, {tokens:,} tokens more" if gauge.model_calls else "for nothing more"
+            price = (
+                f"{_counted(gauge.model_calls, 'call')}, {tokens:,} tokens more" if gauge.model_calls else "for nothing more"
+            )
             score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
-            self._cut("signals" if number == 0 else "", f"{gauge.signal:<{width}}  {score:>9}  {price}")
+            self._cut("signals" if number == 0 else "", price, prefix=f"{gauge.signal:<{width}}  {score:>12}  ")
 
     def _decided(self, event: Decided) -> None:
         outcome = _WORDS.get(event.verdict, event.verdict)

@@ -62,7 +62,7 @@ def render(sections: Sequence[Section], documents: Sequence[Mapping[str, Any]] |
 def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, room: int) -> dict[str, Any]:
     """What the template shows of a section."""
     by_method = group(section.rows)
-    known = truth(by_method)
+    known = truth(by_method, trusting=section.trusting)
     gated = [method for method in found["methods"] if method["gate"]] if known else []
     measured = [
         figures.distributions(name, one["method"], by_method[one["method"]], known, one["gate"]) for one in gated if known
