@@ -157,9 +157,8 @@ class Steps:
         width = max(len(gauge.signal) for gauge in event.gauges)
         for number, gauge in enumerate(event.gauges):
             tokens = gauge.prompt_tokens + gauge.generated_tokens
-            price = (
-                f"{_counted(gauge.model_calls, 'call')}, {tokens:,} tokens more" if gauge.model_calls else "for nothing more"
-            )
+            calls = _counted(gauge.model_calls, "call")
+            price = f"{calls}, {tokens:,} tokens more" if gauge.model_calls else "for nothing more"
             score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
             self._cut("signals" if number == 0 else "", price, prefix=f"{gauge.signal:<{width}}  {score:>12}  ")
 

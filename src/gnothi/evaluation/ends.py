@@ -17,8 +17,8 @@ def closed_book(by_method: ByMethod, trusting: Collection[str] = ()) -> list[str
     """The methods that answer from memory, the one that stands for never retrieving first.
 
     First those that measured: the answers of ``panel``, on which its signals were measured, and those of a method whose gate
-    was told never to fire (``trusting``). Then ``cot``, and ``direct`` last: gated methods and ``rag`` reason, and short answers
-    to composed questions fail for want of reasoning as well as of knowledge.
+    was told never to fire (``trusting``). Then ``cot``, and ``direct`` last: gated methods and ``rag`` reason, and short
+    answers to composed questions fail for want of reasoning as well as of knowledge.
     """
     measured = [name for name, rows in by_method.items() if gauged(rows)]
     told = [name for name in by_method if name in trusting]

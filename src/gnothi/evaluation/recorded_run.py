@@ -18,6 +18,7 @@ from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.replay import Replay, Scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import read_rows
+from gnothi.methods.panel import place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ def _signals(
         values = np.array([track.scores[question] for question in questions])
         missed = np.array([wrong.get(question, False) for question in questions])
         known = np.array([question in wrong for question in questions])
-        found.append(Scores(label, values, missed, known, source, method=track.method))
+        signal, settings = place_of(track.signal) if track.beside else (track.signal, {})
+        found.append(Scores(label, values, missed, known, source, 1, track.method, signal, settings))
     return found
 
 

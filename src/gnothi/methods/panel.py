@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from gnothi.errors import InvalidSetting
 from gnothi.methods.reader import ReaderSettings
@@ -66,7 +66,8 @@ def _elsewhere(gram: Gram) -> dict[str, Signal]:
     }
 
 
-def signal_of(measured: str) -> tuple[str, Mapping[str, Any]]:
-    """The signal behind a name that a panel gave it, and the settings in which it differs from the panel's own."""
+def place_of(measured: str) -> tuple[str, Mapping[str, object]]:
+    """The signal behind a name of the panel's, and the settings that give another method the same scores: a ``form`` that takes
+    a question as it is, where a method has several, and where states are taken, if elsewhere than the panel's settings say."""
     name, *place = measured.split(".")
-    return name, dict(zip(("site", "position"), place, strict=False))
+    return name, {"form": "simple"} | dict(zip(("site", "position"), place, strict=False))
