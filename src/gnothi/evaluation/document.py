@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -109,19 +109,24 @@ def _reliability(by_method: ByMethod, trusting: Collection[str]) -> dict[str, di
     known = truth(by_method, trusting=trusting)
     found: dict[str, dict[str, Any] | None] = {}
     for name, rows in by_method.items():
-        scores, wrong = paired_scores(rows, known)
-        predicted = crossfit_probabilities(scores, wrong)
-        if predicted is None or known is None:
-            continue
-        interval = ece_interval(predicted, wrong)
-        found[name] = {
-            "truth": known.source,
-            "n": len(scores),
-            "ece": ece(predicted, wrong),
-            "interval": interval and list(interval),
-            "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
-        }
+        one = reliability_of(*paired_scores(rows, known))
+        if one is not None and known is not None:
+            found[name] = {"truth": known.source, **one}
     return found
+
+
+def reliability_of(scores: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any] | None:
+    """Scores as probabilities of a wrong answer (isotonic, fitted on the other folds); None where that cannot be learnt."""
+    predicted = crossfit_probabilities(scores, wrong)
+    if predicted is None:
+        return None
+    interval = ece_interval(predicted, wrong)
+    return {
+        "n": len(scores),
+        "ece": ece(predicted, wrong),
+        "interval": interval and list(interval),
+        "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
+    }
 
 
 def _present(found: Mapping[str, dict[str, Any] | None]) -> list[dict[str, Any]]:
