@@ -190,7 +190,7 @@ def _choice(chosen: Mapping[str, Any] | None) -> list[str]:
 
     if chosen is None:
         return ["-", "-", "too few"]
-    gap = "-" if chosen["gap_closed"] is None else f"{chosen['gap_closed']:.0%}"
+    gap = "-" if chosen["gap_closed"] is None else _percent(chosen["gap_closed"])
     return [share(chosen["accuracy"]), share(chosen["retrieval_rate"]), gap]
 
 
@@ -198,7 +198,11 @@ def _intervals(chosen: Mapping[str, Any] | None) -> list[str]:
     if chosen is None:
         return ["", "", ""]
     closed = chosen["gap_closed_interval"]
-    return [_between(chosen["interval"]), "", "" if closed is None else f"{closed[0]:.0%} to {closed[1]:.0%}"]
+    return [_between(chosen["interval"]), "", "" if closed is None else f"{_percent(closed[0])} to {_percent(closed[1])}"]
+
+
+def _percent(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
 
 
 def _hindsight(signal: Mapping[str, Any]) -> str:

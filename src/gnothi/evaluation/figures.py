@@ -78,7 +78,14 @@ def frontier(section: str, document: Document) -> Picture | None:
             colour = SERIES[number % len(SERIES)] if shared else styles.colour(signal["method"])
             x, y = [point["retrieval_rate"] for point in line], [point["accuracy"] for point in line]
             dashes = LINES[number // len(SERIES) % len(LINES)] if shared else "-"
-            axes.plot(x, y, dashes, color=colour, lw=1.5, label=shortened(name) if shared else f"any threshold of {shortened(name, 22)}")
+            axes.plot(
+                x,
+                y,
+                dashes,
+                color=colour,
+                lw=1.5,
+                label=shortened(name) if shared else f"any threshold of {shortened(name, 22)}",
+            )
             if chosen := signal["chosen"]:
                 axes.plot([chosen["retrieval_rate"]], [chosen["accuracy"]], "+", color=colour, ms=10, mew=2)
         for point in gates["points"]:

@@ -108,7 +108,7 @@ def _p(value: float) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
+    return "–" if value is None else f"{round(value, 2) + 0.0:.0%}"
 
 
 def _money(value: float | None) -> str:

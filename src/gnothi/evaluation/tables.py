@@ -136,7 +136,7 @@ def _worth(chosen: Mapping[str, Any]) -> Line:
 
 def _correlations(gates: Mapping[str, Any] | None) -> Iterable[Line]:
     found = (gates or {"correlations": {"of": [], "spearman": []}})["correlations"]
-    for name, row in zip(found["of"], found["spearman"], strict=True):
+    for name, row in zip(found["of"], found["spearman"], strict=True) if len(found["of"]) > 1 else ():
         yield {"signal": name, **dict(zip(found["of"], row, strict=True))}
 
 

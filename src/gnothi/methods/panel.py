@@ -9,7 +9,7 @@ from typing import ClassVar, get_args
 from gnothi.errors import InvalidSetting
 from gnothi.methods.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
-from gnothi.signals import registry as signals
+from gnothi.signals import registry
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gram import Gram
 from gnothi.signals.panel import Panel
@@ -36,16 +36,17 @@ class EverySignal(ReaderSettings):
 
     async def __call__(self, question: Question) -> Answer:
         prompt = self.reading(question)
-        measured = await Panel(self._signals)(self.model, prompt, self.reply_decoding)
+        measured = await Panel(self.signals)(self.model, prompt, self.reply_decoding)
         own = measured.get(self.signal or Perplexity.name)
         # Without log-probabilities, all signals are of other things: any of them has the reply.
         reply = own or Measured(next(iter(measured.values())).greedy, float("inf"))
         return await self.answer_from(self.model, prompt, reply)
 
     @property
-    def _signals(self) -> dict[str, Signal]:
+    def signals(self) -> dict[str, Signal]:
+        """Those that the model and the settings can give, by the names that scores are recorded under."""
         found: dict[str, Signal] = {}
-        for name in signals.within(self.model.capabilities):
+        for name in registry.within(self.model.capabilities):
             try:
                 signal = self.make_signal(name)
             except InvalidSetting:  # it wants a resource that was not given

@@ -1,4 +1,4 @@
-"""Several signals of one continuation, side by side, at little more than the price of the dearest of them."""
+"""Several signals of one continuation, side by side: what they share is generated once (how much that saves: benchmarks/panel.py)."""
 
 from __future__ import annotations
 
