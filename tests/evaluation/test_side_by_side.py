@@ -24,9 +24,9 @@ def gauges(**scores: float | None) -> dict[str, dict[str, float | None]]:
     }
 
 
-def panel(*rows: tuple[bool, float | None, float], **values: str) -> list[Row]:
+def panel(*rows: tuple[bool, float | None, float]) -> list[Row]:
     return [
-        row("panel", number, right, signals=gauges(gram=gram, energy=energy), **values)
+        row("panel", number, right, signals=gauges(gram=gram, energy=energy))
         for number, (right, gram, energy) in enumerate(rows)
     ]
 
@@ -81,5 +81,5 @@ def test_correlations_are_those_of_scipy(rows: list[tuple[float, float, float]])
 
 
 def test_infinite_scores_rank_highest() -> None:
-    assert spearman([[1, 2, np.inf], [0, 5, 6]])[0][1] == pytest.approx(1)
+    assert spearman(np.array([[1, 2, np.inf], [0, 5, 6]]))[0][1] == pytest.approx(1)
     assert spearman([]) == []

@@ -1,4 +1,4 @@
-"""Several signals of one continuation, side by side: what they share is generated once (how much that saves: benchmarks/panel.py)."""
+"""Several signals of one continuation, side by side: what they share is generated once (benchmarks/panel.py: the saving)."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ def close(first: Any, second: Any) -> None:
         assert [one.text for one in first.generations] == [one.text for one in second.generations]
         for one, two in zip(first.generations, second.generations, strict=True):
             assert one.logprob == pytest.approx(two.logprob, abs=1e-4)
-        for one, other in zip(first.states, second.states, strict=True):
-            torch.testing.assert_close(torch.tensor(one), torch.tensor(other), atol=1e-3, rtol=1e-3)
+        for state, again in zip(first.states, second.states, strict=True):
+            torch.testing.assert_close(torch.tensor(state), torch.tensor(again), atol=1e-3, rtol=1e-3)
     else:
         for one, two in zip(first, second, strict=True):
             assert one.logprobs == pytest.approx(two.logprobs, abs=1e-4)
