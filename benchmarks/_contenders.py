@@ -159,11 +159,10 @@ class Ours(Contender):
         prompt = Prompt(Task("answer", instruction), question)
         drawn = Decoding(self.tokens, 1.0, TOP_K, TOP_P)
         greedy, samples = await both(
-            self.speaker.generate(prompt, Decoding(self.tokens)), self.speaker.sample(prompt, self.k, drawn, StateSpec())
+            self.speaker.generate(prompt, Decoding(self.tokens)), self.speaker.sample(prompt, self.k, drawn, [StateSpec()])
         )
-        assert samples.states is not None
         assert greedy.prompt_tokens == self.total
-        gram_uncertainty(samples.states)
+        gram_uncertainty(samples.states[0])
         return [one.generated_tokens for one in (greedy, *samples.generations)]
 
 

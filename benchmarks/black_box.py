@@ -44,8 +44,8 @@ class TextOnly(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return replace(await super().generate(prompt, decoding), tokens=())
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
-        if hidden is not None:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        if hidden:
             raise AssertionError("a black box was asked for hidden states")
         samples = await super().sample(prompt, n, decoding)
         return Samples(tuple(replace(one, tokens=()) for one in samples.generations))

@@ -179,7 +179,7 @@ class Delayed(Wrapper):
         await asyncio.sleep(self._wait)
         return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         await asyncio.sleep(self._wait)
         return await super().sample(prompt, n, decoding, hidden)
 
@@ -195,7 +195,7 @@ class OneAtATime(Wrapper):
         async with self._turn:
             return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         async with self._turn:
             return await super().sample(prompt, n, decoding, hidden)
 

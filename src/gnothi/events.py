@@ -94,6 +94,26 @@ class Drafted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Gauge:
+    """One signal's reading (None where nothing could be measured), and what it takes beside the reply that it is about."""
+
+    signal: str
+    score: float | None
+    model_calls: int
+    prompt_tokens: int
+    generated_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gauged(Event):
+    """A reply the model proposed, with several signals' uncertainties of it. Nothing was decided by them."""
+
+    tag: ClassVar[str] = "gauged"
+    text: str
+    gauges: tuple[Gauge, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Decided(Event):
     """A score held against a threshold. ``kind`` is what was decided (retrieve, keep, ...), ``subject`` what about,
     ``verdict`` the outcome in a word. ``signal`` names the score's source."""

@@ -47,8 +47,8 @@ class LanguageModel(Protocol):
         """One continuation of the prompt."""
         ...
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
-        """n independent continuations; with ``hidden``, one state each, shape (n, hidden size)."""
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        """n independent continuations, and the hidden states of them that ``hidden`` asks for."""
         ...
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:

@@ -181,10 +181,11 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """n sampled continuations of one prompt; ``states`` has shape (n, hidden size), float32, row i for generation i."""
+    """n sampled continuations of one prompt. ``states`` holds an array for each hidden state that was asked for, in that order:
+    shape (n, hidden size), float32, row i for generation i."""
 
     generations: tuple[Generation, ...]
-    states: NDArray[np.float32] | None = None
+    states: tuple[NDArray[np.float32], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ def test_all_are_listed() -> None:
         "black_box",
         "skill_rag",
         "guarantee",
+        "panel",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed
@@ -113,6 +114,14 @@ def test_skill_rag(tmp_path: Path) -> None:
     assert found["speed"]["plain"]["sentences"] == 10
     assert 0 < found["report"]["ece_platt"] < 1
     assert [path.name for path in tmp_path.iterdir()] == ["skill-rag-filter.png"]
+
+
+@pytest.mark.slow
+def test_panel() -> None:
+    found = document("benchmarks.panel", "--questions", "6")
+    assert list(found["multiples_of_gram"]) == ["reply", "gram", "one by one", "panel"]
+    assert found["multiples_of_gram"]["gram"]["median"] == 1.0
+    assert len(found["seconds"]) == 2
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,3 +118,67 @@ def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> 
 
 def test_it_is_listed() -> None:
     assert {"gates", "calibrate"} <= set(COMMANDS)
+
+
+def test_one_page_and_tables_of_what_was_recorded(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    page, folder = tmp_path / "made" / "gates.html", tmp_path / "numbers"
+    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=2", "--html", str(page), "--csv", str(folder))
+    assert (code, err) == (0, "")
+    assert f"page: {page}" in out
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//|@import|url\((?!#)""", text)
+    for name in ("ends", "signals", "replayed", "correlations"):
+        assert f'data-table="{name}"' in text
+    assert text.count("<svg") == 4  # the frontier, a distribution for each signal, reliability
+    assert "answers that contain a right one" in text
+    assert sorted(file.stem for file in folder.iterdir()) == [
+        *("combinations", "correlations", "ends", "frontier", "questions", "signals")
+    ]
+    with (folder / "signals.csv").open(encoding="utf-8") as lines:
+        first, second = csv.DictReader(lines)
+    assert (first["signal"], first["never"], first["always"]) == ("perplexity", "no_retrieval", "one_retrieval")
+    with (folder / "questions.csv").open(encoding="utf-8") as lines:
+        found = list(csv.DictReader(lines))
+    assert len(found) == 120
+    assert 20 < float(found[0]["energy_score"]) < 22
+    assert second["signal"] == "energy_score"
+
+
+def test_a_panel_from_the_first_question_to_a_calibrated_gate(
+    scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
+    samples = ("--set", "samples=4")
+    code, shown, _ = gnothi("eval", "lab", "--method", "panel,rag", "--limit", "40", *samples, "--out", run)
+    assert code == 0
+    assert "signals of panel, side by side" in shown
+    assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
+    (found,) = gnothi_json("gates", run)
+    assert found["names"] == {"never": "panel", "always": "rag"}
+    assert len(found["signals"]) == 13
+    code, _, err = gnothi("calibrate", run, "--out", out)
+    assert code == 2
+    assert "--signal: expected one of those that" in err
+    made = gnothi_json("calibrate", run, "--signal", "gram.residual.last", "--out", out)
+    assert made["gate"]["signal"] == "gram"
+    assert (made["gate"]["settings"]["site"], made["gate"]["settings"]["position"]) == ("residual", "last")
+    place = ("--set", "site=residual", "--set", "position=last")
+    given = ("--calibration", out, *samples)
+    code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
+    assert code == 0
+    assert json.loads(shown)["decisions"][0]["threshold"] == pytest.approx(made["gate"]["threshold"])
+    code, _, err = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given)
+    assert code == 2
+    assert "was made with site = residual, got ffn" in err
+    code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
+    assert "was made with form = simple, got multi_hop" in err
+    assert scripted.prompts
+
+
+def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
+    code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
+    assert code == 0
+    assert re.search(r"signals  gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
+    assert re.search(r"perplexity  +\d\.?\d*  for nothing more", out)
+    assert max(map(len, out.splitlines())) <= 80
+    assert scripted.prompts

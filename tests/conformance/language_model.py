@@ -32,6 +32,7 @@ PROMPTS = (
 )
 GREEDY = Decoding(max_tokens=12)
 WARM = Decoding(max_tokens=12, temperature=1.0, top_k=20, top_p=0.9, seed=11)
+SITES = get_args(Site)
 PLAIN_WARM = Decoding(max_tokens=22, temperature=0.8, seed=5)
 
 
@@ -86,14 +87,30 @@ class LanguageModelConformance:
     async def test_sampling_gives_n_rows_and_one_state_each(self, model: LanguageModel) -> None:
         samples = await model.sample(PROMPTS[0], 5, WARM)
         assert len(samples.generations) == 5
-        assert samples.states is None
+        assert samples.states == ()
         if model.capabilities.hidden_states:
-            states = (await model.sample(PROMPTS[0], 5, WARM, StateSpec())).states
-            assert states is not None
+            (states,) = (await model.sample(PROMPTS[0], 5, WARM, [StateSpec()])).states
             assert states.dtype == np.float32
             assert states.shape[0] == 5
             assert states.ndim == 2
             assert np.isfinite(states).all()
+
+    async def test_states_of_several_places_are_those_of_single_requests(self, model: LanguageModel) -> None:
+        if not model.capabilities.hidden_states:
+            pytest.skip("this model gives no hidden states")
+        specs = [StateSpec(layer, site, position) for position in get_args(Position) for site in SITES for layer in (None, 0)]
+        # A short limit, a stop string and the end of sequence end samples in different ways.
+        for decoding in (replace(WARM, max_tokens=3), replace(WARM, stop=(" w1",))):
+            plain, *single = await gather(
+                model.sample(PROMPTS[1], 6, decoding), *(model.sample(PROMPTS[1], 6, decoding, [spec]) for spec in specs)
+            )
+            several = await model.sample(PROMPTS[1], 6, decoding, [*specs, specs[0]])
+            assert texts(several) == texts(plain)
+            assert len(several.states) == len(specs) + 1
+            for alone, found in zip([*single, single[0]], several.states, strict=True):
+                (expected,) = alone.states
+                np.testing.assert_allclose(found, expected, atol=1e-4 * max(1, np.abs(expected).max()))
+                assert texts(alone) == texts(plain)
 
     async def test_the_same_seed_gives_the_same_samples(self, model: LanguageModel) -> None:
         first, second = await gather(model.sample(PROMPTS[1], 6, WARM), model.sample(PROMPTS[1], 6, WARM))
@@ -269,17 +286,16 @@ class NetworkConformance(LanguageModelConformance):
     async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, site: Site, position: Position) -> None:
         layers = network.model.config.num_hidden_layers
         for layer in (None, layers - 1):
-            spec = StateSpec(layer, site, position)
+            spec = [StateSpec(layer, site, position)]
             # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
             runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
             others = [
                 model.sample(PROMPTS[0], 3, PLAIN_WARM),
-                model.sample(PROMPTS[1], 2, PLAIN_WARM, StateSpec(1, "ffn", "last")),
+                model.sample(PROMPTS[1], 2, PLAIN_WARM, [StateSpec(1, "ffn", "last")]),
             ]
             results = (await gather(*runs, *others))[: len(PROMPTS)]
             for prompt, samples in zip(PROMPTS, results, strict=True):
-                assert samples.states is not None
-                for generation, state in zip(samples.generations, samples.states, strict=True):
+                for generation, state in zip(samples.generations, samples.states[0], strict=True):
                     ids = self.tokens(network, generation)
                     fed = [*ids[:-1], network.tokenizer.eos_token_id] if position == "fed_eos" else ids
                     sequence = network.prompt_ids(prompt) + fed
@@ -290,28 +306,27 @@ class NetworkConformance(LanguageModelConformance):
 
     async def test_states_after_a_stop_string(self, model: LanguageModel, network: Network) -> None:
         """The token that completed the stop string is the ending one, though it is not among the generation's tokens."""
-        samples = await model.sample(PROMPTS[1], 8, WARM, StateSpec(None, "residual", "predicting"))
+        samples = await model.sample(PROMPTS[1], 8, WARM, [StateSpec(None, "residual", "predicting")])
         # The third token must have text, which special tokens lack.
         whole = next(one for one in samples.generations if len(one.tokens) >= 4 and one.tokens[2].text.strip())
         row = samples.generations.index(whole)
         stop = whole.tokens[2].text.strip()
         spec = StateSpec(1, "ffn", "fed_eos")
-        stopped = await model.sample(PROMPTS[1], 8, replace(WARM, stop=(stop,)), spec)
+        stopped = await model.sample(PROMPTS[1], 8, replace(WARM, stop=(stop,)), [spec])
         assert stopped.generations[row].finish == "stop"
         ids = [token.id for token in whole.tokens]
         end = next(at for at, token in enumerate(whole.tokens) if stop in token.text)
         sequence = [*network.prompt_ids(PROMPTS[1]), *ids[:end], network.tokenizer.eos_token_id]
         assert stopped.generations[row].generated_tokens == end + 1
-        assert stopped.states is not None
         _, ffn, _ = network.refeed(sequence, 1)
-        np.testing.assert_allclose(stopped.states[row], ffn[-1], atol=network.tolerance * max(1, np.abs(ffn[-1]).max()))
+        np.testing.assert_allclose(stopped.states[0][row], ffn[-1], atol=network.tolerance * max(1, np.abs(ffn[-1]).max()))
 
     async def test_samples_do_not_depend_on_company_or_order(self, model: LanguageModel) -> None:
         alone = [texts(await model.sample(prompt, 6, WARM)) for prompt in PROMPTS]
         together = await gather(*(model.sample(prompt, 6, WARM) for prompt in PROMPTS))
         assert [texts(samples) for samples in together] == alone
         crowd = [model.sample(prompt, 7, replace(PLAIN_WARM, seed=seed)) for seed in range(4) for prompt in PROMPTS]
-        late = await gather(*crowd, *(model.sample(prompt, 6, WARM, StateSpec()) for prompt in reversed(PROMPTS)))
+        late = await gather(*crowd, *(model.sample(prompt, 6, WARM, [StateSpec()]) for prompt in reversed(PROMPTS)))
         assert [texts(samples) for samples in late[-len(PROMPTS) :]] == alone[::-1]
 
     async def test_scores_equal_a_full_forward(self, model: LanguageModel, network: Network) -> None:
@@ -344,7 +359,7 @@ class NetworkConformance(LanguageModelConformance):
 
     async def test_a_bad_state_spec_is_refused_alone(self, model: LanguageModel) -> None:
         results = await asyncio.gather(
-            model.sample(PROMPTS[0], 2, WARM, StateSpec(99)), model.generate(PROMPTS[0], GREEDY), return_exceptions=True
+            model.sample(PROMPTS[0], 2, WARM, [StateSpec(99)]), model.generate(PROMPTS[0], GREEDY), return_exceptions=True
         )
         assert isinstance(results[0], InvalidSetting)
         assert isinstance(results[1], Generation)

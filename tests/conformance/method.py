@@ -201,7 +201,7 @@ class Slow(Scripted):
         await asyncio.sleep(0)
         return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         await asyncio.sleep(0.001)
         return await super().sample(prompt, n, decoding, hidden)
 
@@ -220,7 +220,7 @@ class Hanging(Scripted):
         finally:
             Hanging.waiting -= 1
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         del n, hidden
         return Samples((await self.generate(prompt, decoding),))
 

@@ -79,7 +79,7 @@ def test_a_gate_that_fired_for_another_reason_than_its_score_is_never_trusted() 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path = run_of(tmp_path, *gated((0.1, 0.2)))
-    with pytest.raises(InvalidInput, match=r"got none of direct or cot.*--method direct,rag,seakr"):
+    with pytest.raises(InvalidInput, match=r"got none of panel, cot or direct.*--method cot,rag,seakr"):
         read_run(path)
     with pytest.raises(UnknownName, match="sekr"):
         read_run(path, never="sekr")
@@ -96,3 +96,46 @@ def test_gates_that_decide_nothing_are_reported(tmp_path: Path) -> None:
     assert "seakr: the gate (gram, threshold 0.5) retrieved in 100.0% of 30 decisions" in alarm
     assert "The scores lie between 0.6 and 0.89, all above it." in alarm
     assert "gnothi calibrate DATASET --method seakr" in alarm
+
+
+def measured(right: tuple[bool, ...], scores: tuple[float | None, ...], **values: Any) -> list[Row]:
+    cost = {"model_calls": 1, "prompt_tokens": 5, "generated_tokens": 60}
+    return [
+        row(
+            "panel",
+            number,
+            is_right,
+            signals={"gram": {"score": score, **cost}, "gram.residual.last": {"score": number, **cost}},
+            **values,
+        )
+        for number, (is_right, score) in enumerate(zip(right, scores, strict=True))
+    ]
+
+
+def test_signals_of_a_panel_are_held_against_its_own_answers(tmp_path: Path) -> None:
+    rows = [
+        *measured((True, False, True), (0.1, None, -3.0)),
+        *four("cot", (False, False, False)),
+        *four("rag", (False, True, True), retrieved=True),
+        *gated((0.1, 0.9, 0.4)),
+    ]
+    found = read_run(run_of(tmp_path, *rows, method__panel__alpha=0.001))
+    assert found.names == ("panel", "rag")
+    assert [(one.name, one.method, one.truth) for one in found.signals] == [
+        ("panel: gram", "panel", "panel"),
+        ("gram.residual.last", "panel", "panel"),
+        ("seakr: gram", "seakr", "panel"),
+    ]
+    first, second, _ = found.signals
+    assert first.values.tolist() == [0.1, math.inf, -3.0]
+    assert first.wrong.tolist() == [False, True, False]
+    assert (second.signal, second.settings["site"], second.settings["position"]) == ("gram", "residual", "last")
+    assert first.signal == "gram"
+    assert "site" not in first.settings
+    assert set(found.others) == {"cot", "seakr"}
+    assert read_run(tmp_path / "run", never="cot").names == ("cot", "rag")
+
+
+def test_an_answer_that_says_nothing_is_never_trusted_in_a_replay(tmp_path: Path) -> None:
+    rows = [*measured((False,), (-9.0,), answer="unknown"), *four("rag", (True,), retrieved=True)]
+    assert read_run(run_of(tmp_path, *rows)).signals[0].values.tolist() == [math.inf]

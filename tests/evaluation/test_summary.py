@@ -203,7 +203,7 @@ def test_many_methods_are_tested_against_the_references() -> None:
 def test_nothing_but_failures_and_nothing_at_all() -> None:
     found = by_name([row("seakr", n, failed=True, uncertainty=1.0) for n in range(3)])["seakr"]
     assert (found["n"], found["failures"], found["em"], found["seconds"], found["gate"]) == (3, 3, None, None, None)
-    assert summarise([], "lab") == {"dataset": "lab", "methods": [], "comparisons": [], "warnings": []}
+    assert summarise([], "lab") == {"dataset": "lab", "methods": [], "signals": [], "comparisons": [], "warnings": []}
 
 
 def test_questions_without_gold_have_no_score() -> None:

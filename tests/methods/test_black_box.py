@@ -42,10 +42,10 @@ class BlackBox(Scripted):
         said = TABLE.get((" ".join(passage.id for passage in prompt.passages), prompt.answer_so_far), "unknown")
         return [said] if isinstance(said, str) else list(said)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
-        assert hidden is None
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        assert not hidden
         samples = await super().sample(prompt, n, decoding)
-        assert samples.states is None
+        assert samples.states == ()
         assert not any(generation.tokens for generation in samples.generations)
         return samples
 

@@ -47,6 +47,15 @@ class TestChainOfThoughtWithConsistency(TestChainOfThought):
     settings: ClassVar = {"signal": "consistency"}
 
 
+class TestPanel(MethodConformance):
+    name = "panel"
+    knows = False
+
+
+class TestPanelAtOnce(TestPanel):
+    settings: ClassVar = {"reason": False}
+
+
 class TestRetrieveAlways(MethodConformance):
     name = "rag"
     settings: ClassVar = {"k": 30}

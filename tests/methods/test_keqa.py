@@ -57,7 +57,7 @@ class Speaker(Scripted):
         self.calls.append((prompt.task.name, prompt.question))
         return [line] if isinstance(line, str) else list(line)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         assert decoding.temperature > 0
         samples = await super().sample(prompt, n + self.drawn.get(prompt.question, 0), decoding, hidden)
         first = self.drawn.get(prompt.question, 0)
@@ -425,7 +425,7 @@ class Metered(Speaker):
         await self._under_way()
         return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         await self._under_way()
         return await super().sample(prompt, n, decoding, hidden)
 

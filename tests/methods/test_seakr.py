@@ -425,7 +425,7 @@ class Together(Scripted):
         await self._hold()
         return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         await self._hold()
         return await super().sample(prompt, n, decoding, hidden)
 

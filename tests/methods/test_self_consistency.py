@@ -70,7 +70,7 @@ async def test_how_chains_are_drawn() -> None:
     seen: list[Decoding] = []
 
     class Watched(Scripted):
-        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
             seen.append(decoding)
             return await super().sample(prompt, n, decoding, hidden)
 

@@ -43,7 +43,7 @@ class Echo:
 async def test_calls_become_requests_and_bad_ones_fail_alone() -> None:
     backend = Echo()
     model = Batched(backend)
-    decoding, spec = Decoding(temperature=1.0), StateSpec(3)
+    decoding, spec = Decoding(temperature=1.0), (StateSpec(3), StateSpec(1))
     generation, samples, scores = await gather(
         model.generate(PROMPT, Decoding()), model.sample(PROMPT, 2, decoding, spec), model.score(PROMPT, ["a"])
     )

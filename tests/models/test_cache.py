@@ -44,12 +44,11 @@ async def test_everything_comes_back_as_it_was(model: Scripted, store: Store) ->
     wrapped = cached(model, store)
 
     async def all_calls() -> list[Any]:
-        samples = await wrapped.sample(PROMPT, 3, WARM, StateSpec(1, "residual", "last"))
-        assert samples.states is not None
+        samples = await wrapped.sample(PROMPT, 3, WARM, [StateSpec(1, "residual", "last"), StateSpec(2)])
         return [
             await wrapped.generate(PROMPT, GREEDY),
             samples.generations,
-            (samples.states.dtype, samples.states.shape, samples.states.tobytes(), samples.states.flags.writeable),
+            [(one.dtype, one.shape, one.tobytes(), one.flags.writeable) for one in samples.states],
             (await wrapped.sample(PROMPT, 3, WARM)).states,
             await wrapped.score(PROMPT, ["Yes", "No way", ""]),
         ]
@@ -58,7 +57,7 @@ async def test_everything_comes_back_as_it_was(model: Scripted, store: Store) ->
     assert len(model.prompts) == 4
     assert await all_calls() == first
     assert len(model.prompts) == 4
-    assert first[2][0] == np.float32
+    assert [one[0] for one in first[2]] == [np.float32] * 2
 
 
 async def test_any_difference_is_another_request(model: Scripted, store: Store) -> None:
@@ -72,8 +71,8 @@ async def test_any_difference_is_another_request(model: Scripted, store: Store) 
         lambda: wrapped.sample(PROMPT, 3, replace(WARM, stop=("x",))),
         lambda: wrapped.sample(PROMPT, 3, replace(WARM, stop=("x", "y"))),
         lambda: wrapped.sample(PROMPT, 3, replace(WARM, top_p=0.5)),
-        lambda: wrapped.sample(PROMPT, 3, WARM, StateSpec()),
-        lambda: wrapped.sample(PROMPT, 3, WARM, StateSpec(2)),
+        lambda: wrapped.sample(PROMPT, 3, WARM, [StateSpec()]),
+        lambda: wrapped.sample(PROMPT, 3, WARM, [StateSpec(2)]),
         lambda: wrapped.sample(replace(PROMPT, answer_so_far="x"), 3, WARM),
         lambda: wrapped.generate(PROMPT, WARM),
         lambda: wrapped.score(PROMPT, ["a", "b"]),
@@ -156,9 +155,8 @@ async def test_a_model_in_this_process_keeps_its_calls_only_when_told(
     for cache in uses:
         model = load_model(str(folder), ModelSettings(device="cpu", cache=cache))
         with record() as events:
-            samples = await model.sample(prompt, 3, Decoding(max_tokens=5, temperature=1.0), StateSpec())
-        assert samples.states is not None
-        found.append((samples.generations, samples.states.tobytes(), Usage.of(events).cached_calls))
+            samples = await model.sample(prompt, 3, Decoding(max_tokens=5, temperature=1.0), [StateSpec()])
+        found.append((samples.generations, samples.states[0].tobytes(), Usage.of(events).cached_calls))
         await model.aclose()
     assert found[0] == found[1]
     assert found[2] == (*found[0][:2], 1)

@@ -38,7 +38,7 @@ async def test_function_sees_the_whole_prompt_and_alternatives_come_in_turn() ->
     model = Scripted(lambda prompt: [prompt.question.upper(), "b"])
     samples = await model.sample(ASK, 3, Decoding(temperature=1.0))
     assert [g.text for g in samples.generations] == ["WHO WROTE EMMA?", "b", "WHO WROTE EMMA?"]
-    assert samples.states is None
+    assert samples.states == ()
 
 
 async def test_stop_and_length() -> None:
@@ -57,8 +57,8 @@ async def test_tokens_carry_the_logprobs_and_make_up_the_text() -> None:
 
 
 async def test_doubt_spreads_the_states() -> None:
-    sure = (await Scripted(lambda _: "x").sample(ASK, 5, Decoding(), StateSpec())).states
-    unsure = (await Scripted(lambda _: Reply("x", doubt=1.0)).sample(ASK, 5, Decoding(), StateSpec())).states
+    (sure,) = (await Scripted(lambda _: "x").sample(ASK, 5, Decoding(), [StateSpec()])).states
+    (unsure,) = (await Scripted(lambda _: Reply("x", doubt=1.0)).sample(ASK, 5, Decoding(), [StateSpec()])).states
     assert sure is not None
     assert unsure is not None
     assert sure.shape == unsure.shape == (5, 32)

@@ -52,7 +52,7 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "prefix_cache_mb": "8",
     }
     warm = Decoding(max_tokens=8, temperature=1.0)
-    first, second = await model.sample(PROMPT, 3, warm, StateSpec()), await model.sample(PROMPT, 3, warm)
+    first, second = await model.sample(PROMPT, 3, warm, [StateSpec()]), await model.sample(PROMPT, 3, warm)
     assert first.generations == second.generations
     await model.aclose()
 
@@ -71,9 +71,8 @@ async def test_precision(saved: Path, dtype: Any, tolerance: float) -> None:
     continuations = ["Yes", "w1 w2 w3"]
     exact, other = [await model.score(PROMPT, continuations) for model in models]
     assert other[1].logprob == pytest.approx(exact[1].logprob, abs=3 * tolerance)
-    samples = await models[1].sample(PROMPT, 4, Decoding(max_tokens=5, temperature=1.0), StateSpec())
-    assert samples.states is not None
-    assert samples.states.shape == (4, 32)
+    samples = await models[1].sample(PROMPT, 4, Decoding(max_tokens=5, temperature=1.0), [StateSpec()])
+    assert samples.states[0].shape == (4, 32)
     for model in models:
         await model.aclose()
 
@@ -111,8 +110,8 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
         model = load_model(str(folder), CPU)
         decoding = Decoding(max_tokens=4, temperature=1.0)
         with pytest.raises(UsageError, match="no end-of-sequence token"):
-            await model.sample(PROMPT, 2, decoding, StateSpec())
-        samples = await model.sample(PROMPT, 2, decoding, StateSpec(position="last"))
+            await model.sample(PROMPT, 2, decoding, [StateSpec()])
+        samples = await model.sample(PROMPT, 2, decoding, [StateSpec(position="last")])
         assert [one.finish for one in samples.generations] == ["length", "length"]
         await model.aclose()
 

@@ -208,7 +208,7 @@ async def test_hidden_states_are_refused_and_greedy_samples_are_asked_for_once(s
     server = serve()
     model = opened(server)
     with pytest.raises(UsageError, match="no hidden states"):
-        await model.sample(PROMPTS[0], 2, WARM, StateSpec())
+        await model.sample(PROMPTS[0], 2, WARM, [StateSpec()])
     before = len(server.posts)
     samples = await model.sample(PROMPTS[0], 4, GREEDY)
     assert len(set(texts(samples))) == 1

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gnothi.events import ModelCall, record
 from gnothi.models.fake import Reply, Scripted
@@ -25,7 +25,7 @@ class Spy(Scripted):
         self.seeds.append(decoding.seed)
         return await super().generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         self.seeds.append(decoding.seed)
         return await super().sample(prompt, n, decoding, hidden)
 
@@ -35,7 +35,7 @@ async def test_seeds_depend_on_run_question_and_request_alone() -> None:
     model = Seeded(spy)
     with question_scope(1, "q1"):
         await model.sample(PROMPT, 3, WARM)
-        await model.sample(PROMPT, 5, WARM, StateSpec())
+        await model.sample(PROMPT, 5, WARM, [StateSpec()])
         await model.generate(PROMPT, WARM)
         await model.sample(PROMPT, 3, Decoding(temperature=1.0, top_k=5))
     with question_scope(1, "q2"):

@@ -4,6 +4,7 @@ exact rational arithmetic."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -122,9 +123,9 @@ async def test_signal_rises_with_doubt() -> None:
 
 
 class Recorder(Scripted):
-    asked: tuple[int, Decoding, StateSpec | None] | None = None
+    asked: tuple[int, Decoding, Sequence[StateSpec]] | None = None
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         self.asked = (n, decoding, hidden)
         return await super().sample(prompt, n, decoding, hidden)
 
@@ -135,15 +136,14 @@ async def test_samples_as_the_paper_says() -> None:
     assert model.asked == (
         20,
         Decoding(max_tokens=7, temperature=1.0, top_k=50, top_p=0.9, stop=(". ",)),
-        StateSpec(None, "ffn", "fed_eos"),
+        (StateSpec(None, "ffn", "fed_eos"),),
     )
 
 
 async def test_blank_samples_are_dropped() -> None:
     mixed = await Gram().measure(Scripted(lambda _: ["In Kestrel", " ", ""]), PROMPT, Decoding())
-    samples = await Scripted(lambda _: ["In Kestrel", " ", ""]).sample(PROMPT, 20, Decoding(), StateSpec())
-    assert samples.states is not None
-    assert mixed.uncertainty == pytest.approx(gram_uncertainty(samples.states[::3]))
+    samples = await Scripted(lambda _: ["In Kestrel", " ", ""]).sample(PROMPT, 20, Decoding(), [StateSpec()])
+    assert mixed.uncertainty == pytest.approx(gram_uncertainty(samples.states[0][::3]))
 
 
 async def test_all_blank_is_as_uncertain_as_can_be() -> None:
@@ -154,7 +154,7 @@ async def test_all_blank_is_as_uncertain_as_can_be() -> None:
 
 async def test_a_model_that_gives_no_states_is_told() -> None:
     class Stateless(Scripted):
-        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
             del prompt, decoding, hidden
             return Samples((Generation("a"),) * n)
 

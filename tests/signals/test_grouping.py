@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
@@ -65,7 +66,7 @@ class Dictated(Scripted):
         self.requests: list[int] = []
         self.seeds: list[int | None] = []
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         del prompt, hidden
         self.requests.append(n)
         self.seeds.append(decoding.seed)

@@ -217,22 +217,22 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
     fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
     if len(fitting) != 1:
-        flag, names = ("--method", methods) if methods else ("--signal", found)
+        several = len(methods) > 1 and method is None
+        flag, names = ("--method", methods) if several else ("--signal", [one.name for one in fitting] or found)
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
     prefix = f"method.{scores.method}."
+    recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
-        signal=scores.name.rpartition(": ")[2],
+        signal=scores.signal or scores.name,
         dataset=replay.dataset,
         metric=replay.metric,
         model=model or str(replay.settings.get("model.name", "")),
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=scores_depend_on(
-            {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
-        ),
+        settings=scores_depend_on(recorded | dict(scores.settings)),
     )
 
 

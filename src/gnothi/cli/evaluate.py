@@ -124,6 +124,7 @@ def evaluate(
     """
     from gnothi.cli import summary_table, terminal
     from gnothi.cli.resources import load_questions, model_specs
+    from gnothi.evaluation.recorded_run import trusts_all
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.summary import summarise
     from gnothi.models import is_remote
@@ -141,6 +142,7 @@ def evaluate(
             "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
         )
     resolved = resolved_settings(names, settings)
+    trusting = [name for name in names if trusts_all(resolved, name)]
     questions = load_questions(dataset, format, limit)
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
     with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
@@ -151,11 +153,11 @@ def evaluate(
             click.echo(f"gnothi: interrupted. {_kept(job, folder)}; the same command goes on from there.", err=True)
             return INTERRUPTED
         except RunStopped as stopped:
-            folder.write_summary(summarise(list(folder.rows.values()), dataset))
+            folder.write_summary(summarise(list(folder.rows.values()), dataset, trusting))
             if isinstance(stopped, BudgetSpent):
                 raise BudgetSpent(f"{stopped} {_kept(job, folder)}; the same command goes on from there.") from None
             raise
-        summary = summarise(rows, dataset)
+        summary = summarise(rows, dataset, trusting)
         folder.write_summary(summary)
     if as_json:
         terminal.print_json(summary["methods"])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--price", default=0.0, show_default=True, help="What a retrieval costs, as a share of right answers, where one is chosen."
 )
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: contained for files, em for runs]")
-@click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; cot or direct]")
+@click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; panel, cot or direct]")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: one_retrieval; rag]")
 @click.option(
     "--surer",
@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the frontiers (PNG, SVG, PDF)."
+)
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one self-contained page.")
+@click.option(
+    "--csv",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write all numbers as CSV files.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per file.")
 def gates(
@@ -48,6 +56,8 @@ def gates(
     always: str | None,
     surer: tuple[str, ...],
     plot: Path | None,
+    html: Path | None,
+    folder: Path | None,
     as_json: bool,
 ) -> None:
     """Replay gates on what was recorded: runs of `gnothi eval`, or files of outcomes with and without retrieval.
@@ -56,6 +66,7 @@ def gates(
     gnothi gates runs/lab
     gnothi gates recorded/trivia.test.jsonl --threshold perplexity=1.3
     gnothi gates recorded/*.test.jsonl --always multi_retrieval --json
+    gnothi gates runs/lab recorded/*.test.jsonl --html gates.html
 
     For each signal: how well it tells wrong answers (AUROC), and what the best threshold is worth on questions that it was not
     chosen on (cross-validation), between never, always and the oracle, which picks the better of the two for each question.
@@ -74,6 +85,16 @@ def gates(
         from gnothi.evaluation.frontier_figure import save
 
         save(documents, plot)
+    written: list[str] = []
+    if html is not None:
+        from gnothi.evaluation.gates_page import write_page
+
+        write_page(replays, documents, html)
+        written.append(f"page: {html}")
+    if folder is not None:
+        from gnothi.evaluation.gates_page import write_csv
+
+        written.append(f"tables: {len(write_csv(replays, documents, folder))} files in {folder}")
     if as_json:
         terminal.print_json(documents)
     else:
@@ -82,6 +103,8 @@ def gates(
             if number:
                 click.echo()
             show(screen, found)
+        for line in written:
+            click.echo(line)
     for found in documents:
         for warning in found["warnings"]:
             click.echo(f"warning: {found['dataset']}: {warning}", err=True)
@@ -167,7 +190,7 @@ def _choice(chosen: Mapping[str, Any] | None) -> list[str]:
 
     if chosen is None:
         return ["-", "-", "too few"]
-    gap = "-" if chosen["gap_closed"] is None else f"{chosen['gap_closed']:.0%}"
+    gap = "-" if chosen["gap_closed"] is None else _percent(chosen["gap_closed"])
     return [share(chosen["accuracy"]), share(chosen["retrieval_rate"]), gap]
 
 
@@ -175,7 +198,11 @@ def _intervals(chosen: Mapping[str, Any] | None) -> list[str]:
     if chosen is None:
         return ["", "", ""]
     closed = chosen["gap_closed_interval"]
-    return [_between(chosen["interval"]), "", "" if closed is None else f"{closed[0]:.0%} to {closed[1]:.0%}"]
+    return [_between(chosen["interval"]), "", "" if closed is None else f"{_percent(closed[0])} to {_percent(closed[1])}"]
+
+
+def _percent(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
 
 
 def _hindsight(signal: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ import click
     metavar="FOLDER",
     help="Write all numbers as CSV files.",
 )
-@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: cot or direct]")
+@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: panel, cot or direct]")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
 @click.option(
     "--price",
@@ -78,7 +78,7 @@ def report(
             files = write_tables(documents, sections, folder)
             written.append(f"tables: {len(files)} files in {folder}")
     else:
-        documents = [summarise(section.rows, section.dataset) for section in sections]
+        documents = [summarise(section.rows, section.dataset, section.trusting) for section in sections]
     if as_json:
         terminal.print_json(documents)
         return

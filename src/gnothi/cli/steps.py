@@ -33,6 +33,12 @@ Of facts found with internal knowledge (IEKR):
       rank     120 texts by lab (80 ms)
                    3.10  The birthplace of Ada Bram is Corda.
 
+Of several signals side by side (panel):
+
+    1 draft    So the answer is Corda.
+      signals  gram               -6.02  1 call, 260 tokens more
+               perplexity         1.031  for nothing more
+
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
 
@@ -49,6 +55,7 @@ from gnothi.events import (
     Event,
     Expanded,
     Filtered,
+    Gauged,
     Grouped,
     Linked,
     ModelCall,
@@ -96,6 +103,8 @@ class Steps:
         match event:
             case Drafted():
                 self._drafted(event)
+            case Gauged():
+                self._gauged(event)
             case Decided():
                 self._decided(event)
             case Searched():
@@ -141,6 +150,17 @@ class Steps:
         else:
             self._step += 1
             self._line("draft", text, step=self._step, style="bold")
+
+    def _gauged(self, event: Gauged) -> None:
+        self._step += 1
+        self._line("draft", event.text or "(nothing said)", step=self._step, style="bold")
+        width = max(len(gauge.signal) for gauge in event.gauges)
+        for number, gauge in enumerate(event.gauges):
+            tokens = gauge.prompt_tokens + gauge.generated_tokens
+            calls = _counted(gauge.model_calls, "call")
+            price = f"{calls}, {tokens:,} tokens more" if gauge.model_calls else "for nothing more"
+            score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
+            self._cut("signals" if number == 0 else "", price, prefix=f"{gauge.signal:<{width}}  {score:>12}  ")
 
     def _decided(self, event: Decided) -> None:
         outcome = _WORDS.get(event.verdict, event.verdict)

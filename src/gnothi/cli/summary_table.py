@@ -26,6 +26,8 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
         console, f"{summary['dataset']}: means per question, 95 % intervals below; retr.: share of questions with a search"
     )
     console.print(table)
+    for found in summary["signals"]:
+        _signals(console, found)
     lines = [line for method in summary["methods"] for line in _beside(method)]
     lines += [line for method in summary["methods"] for line in _honesty(method)]
     lines += [line for method in summary["methods"] if (line := _from_cache(method))]
@@ -34,6 +36,30 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
         paragraph(console, line)
     for warning in summary["warnings"]:
         paragraph(console, f"warning: {warning}", style="yellow")
+
+
+def _signals(console: Console, found: Mapping[str, Any]) -> None:
+    """The signals that a method measured side by side."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("signal", overflow="fold")
+    for heading in ("AUROC", "", "calls", "read", "written"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found["signals"]:
+        cost = [number(one[name]) for name in ("model_calls", "prompt_tokens", "generated_tokens")]
+        table.add_row(one["signal"], share(one["auroc"]), between(one["interval"]), *cost)
+    method = found["method"]
+    paragraph(
+        console,
+        f"signals of {method}, side by side: AUROC, which of {method}'s own answers are wrong ({found['wrong']} of "
+        f"{found['n']}; 95 % intervals); calls, and tokens read and written, beyond the answer, were the signal alone",
+    )
+    console.print(table)
+    if found["left_out"]:
+        needs = ((name, ", ".join(wanted)) for name, wanted in found["left_out"].items())
+        missing = ", ".join(f"{name} ({wanted})" if wanted else name for name, wanted in needs)
+        paragraph(console, f"{method}: left out, for want of what they need of the model or of a resource: {missing}")
 
 
 def paragraph(console: Console, text: str, style: str | None = None) -> None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Any
 
-from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK
+from gnothi.evaluation.ends import ByMethod, always_of, never_of
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import holm, mean, paired_test
 
-ByMethod = Mapping[str, Sequence[Row]]
-
 _ALL_PAIRS = 6
 """With more methods than this, each is tested against never and always only."""
-
-
-def never_of(by_method: ByMethod) -> str | None:
-    """The run's method that answers from memory."""
-    return next((name for name in CLOSED_BOOK if name in by_method), None)
 
 
 def scored(rows: Sequence[Row]) -> dict[str, Row]:
@@ -27,13 +20,13 @@ def scored(rows: Sequence[Row]) -> dict[str, Row]:
     return {row.question_id: row for row in rows if row.metrics}
 
 
-def beside(name: str, by_method: ByMethod) -> dict[str, Any] | None:
+def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> dict[str, Any] | None:
     """The method between never retrieving and always retrieving, over the questions that all of them answered.
 
     ``oracle`` takes the better of never and always for each question, with the cheaper one's retrieval where both are equal.
     None for never and always themselves, and where the run holds neither.
     """
-    never, always = never_of(by_method), ALWAYS if ALWAYS in by_method else None
+    never, always = never_of(by_method, trusting), always_of(by_method)
     if name in (never, always) or not (never or always):
         return None
     tables = {
@@ -54,13 +47,13 @@ def beside(name: str, by_method: ByMethod) -> dict[str, Any] | None:
     return result
 
 
-def search_errors(name: str, by_method: ByMethod, metric: str = "em") -> dict[str, Any] | None:
+def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = (), metric: str = "em") -> dict[str, Any] | None:
     """``over_search``: retrieved although the closed-book answer was right; ``under_search``: did not although it was wrong.
 
     Each with its number, its share of all questions, and its rate among the questions where it could happen. None without
     closed-book rows and for those themselves.
     """
-    never = never_of(by_method)
+    never = never_of(by_method, trusting)
     if never is None or name == never:
         return None
     closed, own = scored(by_method[never]), [row for row in by_method[name] if not row.failed]
@@ -78,12 +71,12 @@ def search_errors(name: str, by_method: ByMethod, metric: str = "em") -> dict[st
     }
 
 
-def paired_tests(by_method: ByMethod) -> list[dict[str, Any]]:
+def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[dict[str, Any]]:
     """Every two methods, on the questions both answered, in every metric. ``p`` is two-sided; ``p_holm`` is it corrected for
     the number of tests in that metric."""
     pairs = list(combinations(by_method, 2))
     if len(by_method) > _ALL_PAIRS:
-        references = {never_of(by_method), ALWAYS} & set(by_method) or {next(iter(by_method))}
+        references = {never_of(by_method, trusting), always_of(by_method)} & set(by_method) or {next(iter(by_method))}
         pairs = [pair for pair in pairs if references & set(pair)]
     tables = {name: scored(rows) for name, rows in by_method.items()}
     found: list[dict[str, Any]] = []

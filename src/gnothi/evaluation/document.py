@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,17 +11,16 @@ from gnothi.config import as_text
 from gnothi.errors import InvalidInput
 from gnothi.evaluation import gates
 from gnothi.evaluation.costs import Prices, costs
+from gnothi.evaluation.ends import ByMethod
 from gnothi.evaluation.gate import paired_scores, truth
 from gnothi.evaluation.recorded_run import replay_methods
 from gnothi.evaluation.replay import Replay
-from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.rows import significant
 from gnothi.evaluation.run_folder import EXECUTION
 from gnothi.evaluation.sections import Section
 from gnothi.evaluation.selective import selective
 from gnothi.evaluation.statistics import crossfit_probabilities, ece, ece_interval, mean, mean_interval, reliability
 from gnothi.evaluation.summary import group, summarise
-
-ByMethod = Mapping[str, Sequence[Row]]
 
 
 def document(
@@ -35,7 +34,7 @@ def document(
     answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
     between. Raises UnknownName for one that is not there."""
     by_method = group(section.rows)
-    summary = summarise(section.rows, section.dataset)
+    summary = summarise(section.rows, section.dataset, section.trusting)
     replayed, reason = _gates(section, by_method, never, always)
     found = {
         **summary,
@@ -46,7 +45,7 @@ def document(
         "gates": replayed,
         "no_gates": reason,
         "selective": _present({name: selective(rows) for name, rows in by_method.items()}),
-        "reliability": _present(_reliability(by_method)),
+        "reliability": _present(_reliability(by_method, section.trusting)),
         "prices": None if prices is None else asdict(prices),
         "costs": [{"method": name, **costs(rows, prices)} for name, rows in by_method.items()],
     }
@@ -105,24 +104,29 @@ def _points(replay: Replay, by_method: ByMethod) -> list[dict[str, Any]]:
     return found
 
 
-def _reliability(by_method: ByMethod) -> dict[str, dict[str, Any] | None]:
+def _reliability(by_method: ByMethod, trusting: Collection[str]) -> dict[str, dict[str, Any] | None]:
     """Gate scores as probabilities of a wrong closed-book answer (isotonic, fitted on the other folds), and what happened."""
-    known = truth(by_method)
+    known = truth(by_method, trusting=trusting)
     found: dict[str, dict[str, Any] | None] = {}
     for name, rows in by_method.items():
-        scores, wrong = paired_scores(rows, known)
-        predicted = crossfit_probabilities(scores, wrong)
-        if predicted is None or known is None:
-            continue
-        interval = ece_interval(predicted, wrong)
-        found[name] = {
-            "truth": known.source,
-            "n": len(scores),
-            "ece": ece(predicted, wrong),
-            "interval": interval and list(interval),
-            "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
-        }
+        one = reliability_of(*paired_scores(rows, known))
+        if one is not None and known is not None:
+            found[name] = {"truth": known.source, **one}
     return found
+
+
+def reliability_of(scores: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any] | None:
+    """Scores as probabilities of a wrong answer (isotonic, fitted on the other folds); None where that cannot be learnt."""
+    predicted = crossfit_probabilities(scores, wrong)
+    if predicted is None:
+        return None
+    interval = ece_interval(predicted, wrong)
+    return {
+        "n": len(scores),
+        "ece": ece(predicted, wrong),
+        "interval": interval and list(interval),
+        "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
+    }
 
 
 def _present(found: Mapping[str, dict[str, Any] | None]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.evaluation.breakdown import action
-from gnothi.evaluation.comparison import never_of
+from gnothi.evaluation.ends import never_of
 from gnothi.evaluation.gate import question_scores
 from gnothi.evaluation.rows import Key, Row
 from gnothi.evaluation.run_folder import read_events
@@ -30,7 +30,7 @@ def questions(section: Section, limit: int, room: int) -> list[dict[str, Any]]:
     """At most ``limit`` of them, failures and disagreements first to be taken, with about ``room`` characters of traces."""
     chosen = _chosen(section.rows, limit)
     by_method = group(section.rows)
-    never = never_of(by_method)
+    never = never_of(by_method, section.trusting)
     closed = {row.question_id: row.metrics["em"] >= 1 for row in by_method.get(never or "", ()) if row.metrics}
     numbers = {name: number for number, name in enumerate(by_method)}
     scores = {name: question_scores(rows) for name, rows in by_method.items()}

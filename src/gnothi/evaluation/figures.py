@@ -14,6 +14,7 @@ from gnothi.evaluation.rows import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LINES = ("-", "--", "-.")
 POINTS = 300
 """Points of a line that are drawn; CSV and JSON have all of them."""
 _ROWS = 11
@@ -40,6 +41,11 @@ def number(value: float | None) -> str:
     )
 
 
+def metric_name(metric: str) -> str:
+    """A metric in words."""
+    return {"em": "exact match", "f1": "F1", "contained": "answers that contain a right one"}.get(metric, metric)
+
+
 class Styles:
     """A colour and a marker for each method, the same in all pictures of a section."""
 
@@ -62,13 +68,24 @@ def frontier(section: str, document: Document) -> Picture | None:
     if gates is None:
         return None
     styles = Styles(document)
+    # A method's line has its point's colour, unless it measured several.
+    shared = len({signal["method"] for signal in gates["signals"].values()}) < len(gates["signals"])
 
     def paint(axes: Axes) -> None:
         axes.plot([0, 1], [gates["never"], gates["always"]], ":", color=INK, alpha=0.6, lw=1.2, label="retrieving at random")
-        for name, signal in gates["signals"].items():
-            line, colour = thinned(signal["frontier"]), styles.colour(signal["method"])
+        for number, (name, signal) in enumerate(gates["signals"].items()):
+            line = thinned(signal["frontier"])
+            colour = SERIES[number % len(SERIES)] if shared else styles.colour(signal["method"])
             x, y = [point["retrieval_rate"] for point in line], [point["accuracy"] for point in line]
-            axes.plot(x, y, color=colour, lw=1.5, label=f"any threshold of {shortened(name, 22)}")
+            dashes = LINES[number // len(SERIES) % len(LINES)] if shared else "-"
+            axes.plot(
+                x,
+                y,
+                dashes,
+                color=colour,
+                lw=1.5,
+                label=shortened(name) if shared else f"any threshold of {shortened(name, 22)}",
+            )
             if chosen := signal["chosen"]:
                 axes.plot([chosen["retrieval_rate"]], [chosen["accuracy"]], "+", color=colour, ms=10, mew=2)
         for point in gates["points"]:
@@ -78,7 +95,7 @@ def frontier(section: str, document: Document) -> Picture | None:
             axes.plot([x], [y], styles.marker(point["method"]), color=colour, ms=7, label=shortened(point["method"]))
         best = [gates["oracle_retrieval_rate"]], [gates["oracle"]]
         axes.plot(*best, "*", color=INK, ms=11, label="oracle of never and always")
-        axes.set(xlabel="share of questions with a search", ylabel="exact match", xlim=(-0.03, 1.03))
+        axes.set(xlabel="share of questions with a search", ylabel=metric_name(gates["metric"]), xlim=(-0.03, 1.03))
         axes.grid(color=INK, alpha=0.12)
 
     rows = [
@@ -92,7 +109,8 @@ def frontier(section: str, document: Document) -> Picture | None:
     entries = 2 + len(gates["signals"]) + len(gates["points"])
     svg = draw(
         f"{section}-frontier",
-        f"Exact match against the share of questions with a search. {label}; oracle: {share(gates['oracle'])}",
+        f"{metric_name(gates['metric']).capitalize()} against the share of questions with a search. {label}; "
+        f"oracle: {share(gates['oracle'])}",
         paint,
         entries,
     )
@@ -175,9 +193,22 @@ def search_errors(section: str, document: Document) -> Picture | None:
 
 def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, gate: Mapping[str, Any]) -> Picture | None:
     """The gate's highest scores where the closed-book answer was right and where it was wrong, with the thresholds."""
-    scores, wrong = paired_scores(rows, known)
+    return distribution(section, name, gate["signal"], *paired_scores(rows, known), _asked(known), gate, gate["thresholds"])
+
+
+def distribution(
+    section: str,
+    name: str,
+    signal: str,
+    scores: Sequence[float],
+    wrong: Sequence[bool],
+    asked: str,
+    numbers: Mapping[str, Any],
+    thresholds: Sequence[float] = (),
+) -> Picture | None:
+    """Scores where an answer was right and where wrong. ``asked`` says who tells, ``numbers`` holds AUROC and interval."""
     finite = [(score, is_wrong) for score, is_wrong in zip(scores, wrong, strict=True) if np.isfinite(score)]
-    if not finite or gate["auroc"] is None:
+    if not finite or numbers["auroc"] is None:
         return None
     values = np.array([score for score, _ in finite])
     edges: list[float] = np.histogram_bin_edges(values, bins=min(30, max(5, int(np.sqrt(len(values)) * 1.5)))).tolist()
@@ -185,21 +216,21 @@ def distributions(section: str, name: str, rows: Sequence[Row], known: Truth, ga
 
     def paint(axes: Axes) -> None:
         for flag, colour, label in ((False, SERIES[0], "right"), (True, SERIES[1], "wrong")):
-            axes.hist(groups[flag], edges, color=colour, alpha=0.55, label=f"{_asked(known)} {label} ({len(groups[flag])})")
-        for threshold in gate["thresholds"]:
+            axes.hist(groups[flag], edges, color=colour, alpha=0.55, label=f"{asked} {label} ({len(groups[flag])})")
+        for threshold in thresholds:
             axes.axvline(threshold, color=INK, linestyle="--", linewidth=1, label=f"threshold {threshold:g}")
-        axes.set(xlabel=f"{gate['signal']} (higher: less certain)", ylabel="questions")
+        axes.set(xlabel=f"{signal} (higher: less certain)", ylabel="questions")
 
     beyond = len(scores) - len(finite)
-    text = f"{name}: highest scores of retrieval decisions, AUROC {gate['auroc']:.3f}" + (
+    text = f"{name}: scores where answers were right and where wrong, AUROC {numbers['auroc']:.3f}" + (
         f"; {beyond} infinite" if beyond else ""
     )
     counts = [np.histogram(groups[flag], edges)[0].tolist() for flag in (False, True)]
     return Picture(
         f"What {name} measures where the model knows and where not",
-        f"AUROC {share(gate['auroc'])} {interval(gate['interval'])}: chance that a question of the second kind scores above "
-        "one of the first. The less the two overlap, the better a threshold can do.",
-        draw(f"{section}-distribution-{identifier(name)}", text, paint, 2 + len(gate["thresholds"])),
+        f"AUROC {share(numbers['auroc'])} {interval(numbers['interval'])}: chance that a question of the second kind scores "
+        "above one of the first. The less the two overlap, the better a threshold can do.",
+        draw(f"{section}-distribution-{identifier(name)}", text, paint, 2 + len(thresholds)),
         ("score from", "to", "right", "wrong"),
         [
             [f"{low:.4g}", f"{high:.4g}", str(right), str(missed)]

@@ -10,6 +10,8 @@ from gnothi.errors import InvalidSetting, MissingDependency
 
 COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
 
+LINES = ("-", "--", "-.")
+
 
 def save(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
     """One panel per document of ``gates.document``. Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
@@ -43,6 +45,7 @@ def _panel(axes: Any, found: Mapping[str, Any]) -> None:
         axes.plot(
             [point["retrieval_rate"] for point in line],
             [point["accuracy"] for point in line],
+            LINES[number // len(COLOURS) % len(LINES)],
             color=colour,
             label=label,
             lw=1.4,

@@ -6,19 +6,18 @@ question's score is the highest of its decisions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi.evaluation.ends import AT_ONCE, closed_book
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import auroc, auroc_interval, crossfit_probabilities, ece
-
-CLOSED_BOOK = ("direct", "cot")
-"""Methods that answer from memory, the one that stands for never retrieving first."""
-ALWAYS = "rag"
+from gnothi.signals.replies import says_nothing
 
 DEGENERATE = 0.02
 _FEWEST_DECISIONS = 20
+_LAST = {"familiarity": 1, AT_ONCE: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +29,18 @@ class Truth:
     wrong: Mapping[str, bool]
 
 
-def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em") -> Truth | None:
-    """What a gate ought to know: from the rows of ``cot``, since gated methods reason, too; without them, in the laboratory,
-    from whether the model was shown the needed facts often (knows) or never (does not), seldom seen ones left out; else from
-    the rows of ``direct``, whose short answers to composed questions fail for want of reasoning as well as of knowledge."""
+def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em", trusting: Collection[str] = ()) -> Truth | None:
+    """What a gate ought to know: where the method that stands for never retrieving is wrong (``ends.never_of``). Where that is
+    ``direct``, in the laboratory, from whether the model was shown the needed facts often (knows) or never (does not), seldom
+    seen ones left out."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
     seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
-    judges = (
-        _closed_book("cot", by_method, metric),
-        Truth("familiarity", metric, seen),
-        _closed_book("direct", by_method, metric),
-    )
+    answers = [_answers(name, by_method, metric) for name in closed_book(by_method, trusting)]
+    judges = sorted([*answers, Truth("familiarity", metric, seen)], key=lambda judge: _LAST.get(judge.source, 0))
     return next((judge for judge in judges if judge.wrong), None)
 
 
-def _closed_book(name: str, by_method: Mapping[str, Sequence[Row]], metric: str) -> Truth:
+def _answers(name: str, by_method: Mapping[str, Sequence[Row]], metric: str) -> Truth:
     wrong = {row.question_id: row.metrics[metric] < 1 for row in by_method.get(name, ()) if metric in row.metrics}
     return Truth(name, metric, wrong)
 
@@ -56,6 +52,18 @@ def question_scores(rows: Sequence[Row]) -> dict[str, float]:
         measured = [decision["score"] for decision in row.gate() if decision["signal"]] if not row.failed else []
         if measured:
             scores[row.question_id] = max(float("inf") if score is None else score for score in measured)
+    return scores
+
+
+def gauged_scores(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Of a method that measured signals beside its answers: signal -> question id -> score. Infinite, as a gate has it, where
+    nothing could be measured, and where the answer is blank or says that the model does not know."""
+    scores: dict[str, dict[str, float]] = {}
+    for row in rows:
+        silent = not row.failed and says_nothing(row.rationale or row.answer or "")
+        for name, gauge in row.signals.items() if not row.failed else ():
+            score = float("inf") if silent or gauge["score"] is None else gauge["score"]
+            scores.setdefault(name, {})[row.question_id] = score
     return scores
 
 

@@ -15,7 +15,7 @@ from gnothi.evaluation.recorded import NO, ONE, is_recorded, read_recorded
 from gnothi.evaluation.recorded_run import read_run
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 from gnothi.evaluation.rows import significant
-from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval
+from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, spearman
 from gnothi.signals.combination import fit_logistic
 
 FEWEST = 20
@@ -65,6 +65,10 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         "price": price,
         "signals": signals,
         "combinations": _combinations(replay, price),
+        "correlations": {
+            "of": list(signals),
+            "spearman": [[_number(one) for one in row] for row in spearman([signal.values for signal in replay.signals])],
+        },
         "warnings": [*replay.alarms, *(warning for name, one in signals.items() for warning in _decides_nothing(name, one))],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +11,33 @@ import numpy as np
 
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.evaluation.comparison import scored
-from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK, degenerate, gate_summary, question_scores, truth
+from gnothi.evaluation.ends import ALWAYS, ByMethod, always_of, gauged, never_of
+from gnothi.evaluation.gate import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.evaluation.journal import read_config
 from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.replay import Replay, Scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import read_rows
+from gnothi.methods.panel import place_of
 
-ByMethod = Mapping[str, Sequence[Row]]
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    """A signal as one method measured it: question id -> score. ``beside`` its answers, where nothing was decided by it."""
+
+    method: str
+    signal: str
+    scores: Mapping[str, float]
+    beside: bool = False
 
 
 def read_run(path: Path, metric: str = "em", never: str | None = None, always: str | None = None) -> Replay:
-    """Scores of every method with a gate, on the questions that it, never and always all answered.
+    """Scores of every method with a gate, and all that ``panel`` measured, on the questions that they, never and always all
+    answered.
 
-    A method whose threshold was infinite never searched: its own answers say where it is wrong from memory, and stand for never
-    unless the run holds ``cot`` or ``direct``. Raises InvalidInput or UnknownName."""
+    What stands for never and always is told by ``ends.never_of`` and ``ends.always_of``. The signals of ``panel``, and the gate
+    of a method whose threshold was infinite, so that it never searched, are held against these methods' own answers. Raises
+    InvalidInput or UnknownName."""
     config, by_method = read_config(path), _by_method(read_rows(path))
     trusting = [name for name in by_method if trusts_all(config, name)]
     name = str(config.get("dataset.name", path.name))
@@ -49,21 +62,19 @@ def replay_methods(
     for given in (never, always):
         if given is not None and given not in by_method:
             raise UnknownName(f"method of {what}", given, by_method)
-    scores = {name: found for name, rows in by_method.items() if (found := replay_scores(rows, name in trusting))}
-    # cot before direct, as where AUROC is measured: methods with gates reason.
-    closed = (*reversed(CLOSED_BOOK), *(name for name in scores if name in trusting))
-    without, with_ = (
-        never or next((name for name in closed if name in by_method), None),
-        always or (ALWAYS if ALWAYS in by_method else None),
-    )
+    without, with_ = never or never_of(by_method, trusting), always or always_of(by_method)
     if without is None or with_ is None:
         raise InvalidInput(_lacking(what, by_method, without))
     ends = {name: scored(by_method[name]) for name in (without, with_)}
-    scores = {name: found for name, found in scores.items() if name != with_ and (name != without or name in trusting)}
-    tables: list[Mapping[str, object]] = [*ends.values(), *scores.values()]
+    tracks = [
+        track
+        for track in _tracks(by_method, trusting)
+        if track.method != with_ and (track.method != without or track.method in trusting or track.beside)
+    ]
+    tables: list[Mapping[str, object]] = [*ends.values(), *(track.scores for track in tracks)]
     common = [question for question in ends[without] if all(question in table for table in tables)]
     if not common:
-        every = ", ".join(dict.fromkeys([*ends, *scores]))
+        every = ", ".join(dict.fromkeys([*ends, *(track.method for track in tracks)]))
         raise InvalidInput(f"{what} holds no question with a gold answer that {every} all answered.")
     quality = {
         name: np.array([table[question].metrics[metric] for question in common])
@@ -78,7 +89,7 @@ def replay_methods(
         names=(without, with_),
         never=quality[without],
         always=quality[with_],
-        signals=tuple(_signals(by_method, scores, common, metric, trusting)),
+        signals=tuple(_signals(by_method, tracks, common, metric, trusting)),
         others=others,
         searches={name: _searches(by_method[name]) for name in (with_, *others)},
         alarms=tuple(
@@ -107,26 +118,37 @@ def replay_scores(rows: Sequence[Row], trusts_all: bool = False) -> dict[str, fl
     return scores
 
 
+def _tracks(by_method: ByMethod, trusting: Collection[str]) -> list[_Track]:
+    tracks = []
+    for name, rows in by_method.items():
+        if scores := replay_scores(rows, name in trusting):
+            tracks.append(_Track(name, _signal_of(rows), scores))
+        if gauged(rows):
+            tracks += [_Track(name, signal, found, beside=True) for signal, found in gauged_scores(rows).items()]
+    return tracks
+
+
 def _signals(
     by_method: ByMethod,
-    scores: Mapping[str, Mapping[str, float]],
+    tracks: Sequence[_Track],
     questions: Sequence[str],
     metric: str,
     trusting: Collection[str],
 ) -> list[Scores]:
-    names = {name: _signal_of(by_method[name]) for name in scores}
-    judge = truth(by_method, metric)
+    names = [track.signal for track in tracks]
+    judge = truth(by_method, metric, trusting)
     found = []
-    for name, own in scores.items():
-        label = names[name] if list(names.values()).count(names[name]) == 1 else f"{name}: {names[name]}"
+    for track in tracks:
+        label = track.signal if names.count(track.signal) == 1 else f"{track.method}: {track.signal}"
         wrong, source = (judge.wrong, judge.source) if judge else ({}, "")
-        if name in trusting:
-            wrong = {question: row.metrics[metric] < 1 for question, row in scored(by_method[name]).items()}
-            source = name
-        values = np.array([own[question] for question in questions])
+        if track.beside or track.method in trusting:
+            wrong = {question: row.metrics[metric] < 1 for question, row in scored(by_method[track.method]).items()}
+            source = track.method
+        values = np.array([track.scores[question] for question in questions])
         missed = np.array([wrong.get(question, False) for question in questions])
         known = np.array([question in wrong for question in questions])
-        found.append(Scores(label, values, missed, known, source, method=name))
+        signal, settings = place_of(track.signal) if track.beside else (track.signal, {})
+        found.append(Scores(label, values, missed, known, source, 1, track.method, signal, settings))
     return found
 
 
@@ -146,8 +168,8 @@ def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
-    lacking = "direct or cot, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
-    methods = ",".join(dict.fromkeys(["direct", ALWAYS, *by_method]))
+    lacking = "panel, cot or direct, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
+    methods = ",".join(dict.fromkeys(["cot", ALWAYS, *by_method]))
     return (
         f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
         f"stands between. Run --method {methods} into another folder, or name methods of this run with --never and --always."

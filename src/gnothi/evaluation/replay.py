@@ -17,7 +17,8 @@ class Scores:
     """A signal on the questions of a replay. ``values`` are higher where the model is less certain (``sign`` x what was
     recorded), infinite where nothing could be measured; ``wrong`` is what the signal ought to tell, where it is ``known``.
 
-    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong, ``method`` the one that measured, in a run."""
+    Arrays have shape (n,). ``truth`` names whose answer it is that may be wrong. In a run, ``method`` is the one that measured,
+    ``signal`` what it measured, and ``settings`` are those in which this differs from the method's own."""
 
     name: str
     values: Floats
@@ -26,6 +27,8 @@ class Scores:
     truth: str
     sign: int = 1
     method: str = ""
+    signal: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def recorded(self, value: float) -> float | None:
         """A threshold in the units and direction of what was recorded; None for one that retrieves for all."""

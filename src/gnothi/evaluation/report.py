@@ -32,6 +32,17 @@ def write_report(sections: Sequence[Section], file: Path, documents: Sequence[Ma
 
 def render(sections: Sequence[Section], documents: Sequence[Mapping[str, Any]] | None = None) -> str:
     """The page; ``documents`` are those of the sections, made here where they are not given."""
+    many = max(1, len(sections))
+    return page(
+        [
+            _view(f"s{number}", section, found, max(1, QUESTIONS // many), TRACE_BYTES // many)
+            for number, (section, found) in enumerate(zip(sections, documents or map(document, sections), strict=True))
+        ]
+    )
+
+
+def page(views: Sequence[Mapping[str, Any]]) -> str:
+    """A page of sections, each as the template wants it. Raises MissingDependency."""
     try:
         import jinja2
     except ImportError as error:
@@ -50,25 +61,22 @@ def render(sections: Sequence[Section], documents: Sequence[Mapping[str, Any]] |
         "p": _p,
         "percent": _percent,
         "money": _money,
+        "metric": figures.metric_name,
     }
-    many = max(1, len(sections))
-    views = [
-        _view(f"s{number}", section, found, max(1, QUESTIONS // many), TRACE_BYTES // many)
-        for number, (section, found) in enumerate(zip(sections, documents or map(document, sections), strict=True))
-    ]
     return environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__)
 
 
 def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, room: int) -> dict[str, Any]:
     """What the template shows of a section."""
     by_method = group(section.rows)
-    known = truth(by_method)
+    known = truth(by_method, trusting=section.trusting)
     gated = [method for method in found["methods"] if method["gate"]] if known else []
     measured = [
         figures.distributions(name, one["method"], by_method[one["method"]], known, one["gate"]) for one in gated if known
     ]
     return {
         "name": name,
+        "replay": False,
         "dataset": section.dataset,
         "numbers": found,
         "known": known,
@@ -100,7 +108,7 @@ def _p(value: float) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
+    return "–" if value is None else f"{round(value, 2) + 0.0:.0%}"
 
 
 def _money(value: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gnothi.errors import InvalidInput
 from gnothi.evaluation.metrics import score
-from gnothi.events import Decided, Event, Usage
+from gnothi.events import Decided, Event, Gauge, Gauged, Usage
 from gnothi.types import Answer, Question
 
 Key = tuple[str, str]
@@ -28,7 +28,9 @@ class Row:
     ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
     answered), and seconds from the question's start to its end
     (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
-    signal means that nothing could be measured, which counts as most uncertain. Scores keep four significant digits.
+    signal means that nothing could be measured, which counts as most uncertain. ``signals``: what was measured beside the
+    answer and decided nothing, by name; each has a score and what it took beyond the answer (model_calls, prompt_tokens,
+    generated_tokens). Scores keep four significant digits.
     """
 
     method: str
@@ -44,6 +46,7 @@ class Row:
     metrics: Mapping[str, float] = field(default_factory=dict)
     cost: Mapping[str, float] = field(default_factory=dict)
     decisions: tuple[Mapping[str, Any], ...] = ()
+    signals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, str] | None = None
 
@@ -113,8 +116,15 @@ def _shared(method: str, question: Question, events: list[Event], seconds: float
         "kind": question.kind,
         "cost": {**asdict(Usage.of(events)), "seconds": round(seconds, 4)},
         "decisions": tuple(_decision(event) for event in events if isinstance(event, Decided)),
+        "signals": {gauge.signal: _gauge(gauge) for event in events if isinstance(event, Gauged) for gauge in event.gauges},
         "metadata": jsonable(question.metadata),
     }
+
+
+def _gauge(gauge: Gauge) -> dict[str, Any]:
+    found = asdict(gauge)
+    del found["signal"]
+    return {**found, "score": _rounded(gauge.score)}
 
 
 def _decision(event: Decided) -> dict[str, Any]:

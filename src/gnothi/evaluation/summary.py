@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gnothi.evaluation.breakdown import by_kind, lab
@@ -12,21 +12,24 @@ from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_score
 from gnothi.evaluation.metrics import METRICS, chosen
 from gnothi.evaluation.refusal import refusal
 from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.side_by_side import side_by_side
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
 from gnothi.evaluation.truthfulness import truthfulness
 
 COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
-def summarise(rows: Sequence[Row], dataset: str) -> dict[str, Any]:
-    """``dataset``, ``methods`` (what ``gnothi eval --json`` prints), ``comparisons`` and ``warnings``; JSON-ready."""
+def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> dict[str, Any]:
+    """``dataset``, ``methods`` (what ``gnothi eval --json`` prints), ``signals`` side by side, ``comparisons`` and
+    ``warnings``; JSON-ready. ``trusting`` are methods whose gate was told never to fire."""
     by_method = group(rows)
-    known, contained = truth(by_method), truth(by_method, "accuracy")
-    methods = [_method(name, by_method, dataset, known, contained) for name in by_method]
+    known, contained = (truth(by_method, metric, trusting) for metric in ("em", "accuracy"))
+    methods = [_method(name, by_method, dataset, known, contained, trusting) for name in by_method]
     summary = {
         "dataset": dataset,
         "methods": methods,
-        "comparisons": paired_tests(by_method),
+        "signals": side_by_side(by_method),
+        "comparisons": paired_tests(by_method, trusting),
         "warnings": [f"{method['method']}: {warning}" for method in methods for warning in method["warnings"]],
     }
     return {key: _rounded(value) for key, value in summary.items()}
@@ -41,7 +44,12 @@ def group(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _method(
-    name: str, by_method: Mapping[str, Sequence[Row]], dataset: str, known: Truth | None, contained: Truth | None
+    name: str,
+    by_method: Mapping[str, Sequence[Row]],
+    dataset: str,
+    known: Truth | None,
+    contained: Truth | None,
+    trusting: Collection[str],
 ) -> dict[str, Any]:
     rows = by_method[name]
     answered = [row for row in rows if not row.failed]
@@ -65,8 +73,8 @@ def _method(
         "intervals": {**intervals, "gate_auroc": gate["interval"] if gate else None},
         "cached_calls": mean([row.cost.get("cached_calls", 0) for row in answered]),
         "gate": gate and {**gate, "auroc_by_accuracy": _by_accuracy(rows, contained)},
-        "beside": beside(name, by_method),
-        "search": search_errors(name, by_method),
+        "beside": beside(name, by_method, trusting),
+        "search": search_errors(name, by_method, trusting),
         "lab": lab(rows),
         "refusal": refusal(rows),
         "truthfulness": truthfulness(rows),

@@ -16,17 +16,23 @@ from gnothi.evaluation.sections import Section
 from gnothi.evaluation.summary import COSTS, group
 
 Line = dict[str, Any]
+_WORTH = ("accuracy", "retrieval_rate", "gain", "gap_closed")
 QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
 
 
 def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
     """Every table that has a row, with the data set in its first column. The files written; those of tables without a row, left
     from an earlier report, are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
     tables: dict[str, list[Line]] = {}
     for document, section in zip(documents, sections, strict=True):
         for name, lines in (*numbers(document).items(), ("questions", _questions(section.rows))):
             tables.setdefault(name, []).extend({"dataset": section.dataset, **line} for line in lines)
+    return write(tables, folder)
+
+
+def write(tables: Mapping[str, Sequence[Line]], folder: Path) -> list[Path]:
+    """A file for every table that has a row; those of tables without a row, left from an earlier time, are removed."""
+    folder.mkdir(parents=True, exist_ok=True)
     written = [folder / f"{name}.csv" for name, lines in tables.items() if lines]
     for file in written:
         replace_file(file, _csv(tables[file.stem]))
@@ -44,8 +50,12 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
             for one in document["differences"]
         ],
         "search": list(_search(document["methods"])),
-        "signals": list(_signals(document["gates"])),
-        "frontier": list(_frontier(document["gates"])),
+        "side_by_side": [
+            {"method": found["method"], "n": found["n"], "wrong": found["wrong"], **_spread(one, "interval")}
+            for found in document["signals"]
+            for one in found["signals"]
+        ],
+        **gate_tables(document["gates"]),
         "points": [_spread(point, "interval") for point in (document["gates"] or {"points": ()})["points"]],
         "selective": [_selective(one) for one in document["selective"]],
         "risk_coverage": [{"method": one["method"], **point} for one in document["selective"] for point in one["curve"]],
@@ -59,6 +69,16 @@ def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
             for method in document["methods"]
             for cell in (method["lab"] or {"cells": ()})["cells"]
         ],
+    }
+
+
+def gate_tables(gates: Mapping[str, Any] | None) -> dict[str, list[Line]]:
+    """What gates come to: signals, their combinations, every threshold, rank correlations."""
+    return {
+        "signals": list(_signals(gates)),
+        "combinations": list(_combinations(gates)),
+        "frontier": list(_frontier(gates)),
+        "correlations": list(_correlations(gates)),
     }
 
 
@@ -95,11 +115,29 @@ def _signals(gates: Mapping[str, Any] | None) -> Iterable[Line]:
     for name, signal in (gates or {"signals": {}})["signals"].items():
         chosen = signal["chosen"] or {}
         line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "auroc")}
-        line |= _bounds("auroc", signal["interval"])
-        line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", "accuracy", "retrieval_rate", "gain", "gap_closed")}
-        for key, interval in (("chosen_accuracy", "interval"), ("chosen_gap_closed", "gap_closed_interval")):
-            line |= _bounds(key, chosen.get(interval))
+        line |= _bounds("auroc", signal["interval"]) | _ends(gates)
+        line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", *_WORTH)} | _worth(chosen)
         yield line | {f"hindsight_{key}": value for key, value in signal["hindsight"].items()}
+
+
+def _combinations(gates: Mapping[str, Any] | None) -> Iterable[Line]:
+    for name, one in (gates or {"combinations": {}})["combinations"].items():
+        line: Line = {"combination": name, "predicts": one["predicts"], "of": ", ".join(one["of"])} | _ends(gates)
+        yield line | {f"chosen_{key}": one[key] for key in _WORTH} | _worth(one)
+
+
+def _ends(gates: Mapping[str, Any] | None) -> Line:
+    return {role: (gates or {"names": {}})["names"].get(role) for role in ("never", "always")}
+
+
+def _worth(chosen: Mapping[str, Any]) -> Line:
+    return _bounds("chosen_accuracy", chosen.get("interval")) | _bounds("chosen_gap_closed", chosen.get("gap_closed_interval"))
+
+
+def _correlations(gates: Mapping[str, Any] | None) -> Iterable[Line]:
+    found = (gates or {"correlations": {"of": [], "spearman": []}})["correlations"]
+    for name, row in zip(found["of"], found["spearman"], strict=True) if len(found["of"]) > 1 else ():
+        yield {"signal": name, **dict(zip(found["of"], row, strict=True))}
 
 
 def _frontier(gates: Mapping[str, Any] | None) -> Iterable[Line]:

@@ -76,6 +76,11 @@ def _decided(event: Mapping[str, Any]) -> Step:
     return Step("decided", f"{event['kind']}: {event['verdict']}{score}", ())
 
 
+def _gauged(event: Mapping[str, Any]) -> Step:
+    lines = [f"{gauge['signal']} {_number(gauge['score'])}" for gauge in event["gauges"]]
+    return Step("gauged", f"drafted, {len(lines)} signals", (_cut(event["text"]), *lines))
+
+
 def _ranked(event: Mapping[str, Any]) -> Step:
     candidates = [f"{_number(score)} {label}: {_cut(text, 160)}" for label, text, score in event["candidates"]]
     return Step("ranked", f"ranked {len(candidates)} by uncertainty ({event['kind']}), the first was taken", tuple(candidates))
@@ -124,6 +129,7 @@ _READERS = {
     "expanded": _expanded,
     "drafted": _drafted,
     "decided": _decided,
+    "gauged": _gauged,
     "ranked": _ranked,
     "decomposed": _decomposed,
     "grouped": _grouped,

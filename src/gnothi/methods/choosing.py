@@ -82,7 +82,7 @@ class WithoutChoices(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await super().generate(replace(prompt, choices=()), decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         return await super().sample(replace(prompt, choices=()), n, decoding, hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:

@@ -42,6 +42,7 @@ _METHODS: Mapping[str, str] = {
     "dragin": "gnothi.methods.dragin:Dragin",
     "self_rag": "gnothi.methods.self_rag:SelfRAG",
     "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
+    "panel": "gnothi.methods.panel:EverySignal",
     "compose": "gnothi.methods.compose:Compose",
 }
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}

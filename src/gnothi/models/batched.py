@@ -14,12 +14,12 @@ from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, Ge
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """n continuations of a prompt, with one hidden state each when ``hidden`` is given. Answered by Samples."""
+    """n continuations of a prompt, with the hidden states of each that ``hidden`` names. Answered by Samples."""
 
     prompt: Prompt
     n: int
     decoding: Decoding
-    hidden: StateSpec | None = None
+    hidden: tuple[StateSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class Batched:
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         if n < 1:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         check(decoding)
-        return cast(Samples, await self._batcher.submit(Continue(prompt, n, decoding, hidden)))
+        return cast(Samples, await self._batcher.submit(Continue(prompt, n, decoding, tuple(hidden))))
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         result = await self._batcher.submit(Score(prompt, tuple(continuations)))

@@ -1,7 +1,7 @@
 """Keeps what a model replied, on disk, and gives it again to exactly the same request.
 
 The same request: the same model (as whoever opens it identifies it), the same rendered prompt, operation, decoding settings
-with seed, number of samples, hidden state, continuations. Errors are never kept.
+with seed, number of samples, hidden states, continuations. Errors are never kept.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -58,9 +59,9 @@ class Cached(Wrapper):
             return generation
         return samples.generations[0]
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
-        state = None if hidden is None else asdict(hidden)
-        key = self._key("sample", prompt, decoding=_plain(decoding), n=n, hidden=state)
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        states = [asdict(spec) for spec in hidden] or None
+        key = self._key("sample", prompt, decoding=_plain(decoding), n=n, hidden=states)
         samples = await self._kept(key, _read_samples)
         if samples is None:
             samples = await self._model.sample(prompt, n, decoding, hidden)
@@ -102,20 +103,21 @@ class Cached(Wrapper):
 
 
 def _write_samples(samples: Samples) -> bytes:
-    states = samples.states
     data = {
         "generations": [_generation(generation) for generation in samples.generations],
-        "shape": None if states is None else list(states.shape),
+        "shapes": [list(states.shape) for states in samples.states],
     }
-    raw = b"" if states is None else np.ascontiguousarray(states, dtype="<f4").tobytes()
-    return _pack(data, raw)
+    return _pack(data, b"".join(np.ascontiguousarray(states, dtype="<f4").tobytes() for states in samples.states))
 
 
 def _read_samples(value: bytes) -> Samples:
     data, raw = _unpack(value)
-    states = None
-    if data["shape"] is not None:
-        states = np.frombuffer(raw, dtype="<f4").reshape(data["shape"]).astype(np.float32)
+    numbers = np.frombuffer(raw, dtype="<f4").astype(np.float32)
+    shapes = data.get("shapes", ())  # replies that were kept before there could be several states have none
+    ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int).tolist()
+    if ends[-1:] != ([len(numbers)] if shapes else []):
+        raise ValueError("an entry with too few states, or too many")
+    states = tuple(numbers[end - math.prod(shape) : end].reshape(shape).copy() for shape, end in zip(shapes, ends, strict=True))
     generations = tuple(
         Generation(text, tuple(Token(*token) for token in tokens), finish, prompt_tokens, generated_tokens)
         for text, tokens, finish, prompt_tokens, generated_tokens in data["generations"]

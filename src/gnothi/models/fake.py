@@ -53,9 +53,9 @@ class Scripted:
 
     A reply is a text or a ``Reply``; a sequence of them are alternatives: ``generate`` says the first, row i of ``sample``
     the i-th, in turn. ``default`` answers what a mapping lacks (None: a KeyError). Tokens are words with the whitespace
-    before them. ``states`` are ``hidden_size`` numbers per row: a direction fixed by the first reply's prompt plus ``doubt``
-    times seeded noise. ``scorer`` gives a continuation's log-probability, spread evenly over its words; without it
-    a continuation that the script's first reply starts with has 0.9, any other 0.1. ``prompts`` lists every call's prompt.
+    before them. States are ``hidden_size`` numbers per row: a direction fixed by the prompt and the state that was asked for,
+    plus ``doubt`` times seeded noise. ``scorer`` gives a continuation's log-probability, spread evenly over its words; without
+    it a continuation that the script's first reply starts with has 0.9, any other 0.1. ``prompts`` lists every call's prompt.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Scripted:
         self.prompts.append(prompt)
         return self._say(prompt, self._replies(prompt)[0], decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         if n < 1:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         self.prompts.append(prompt)
         replies = self._replies(prompt)
         chosen = [replies[i % len(replies)] for i in range(n)]
-        states = self._states(prompt, chosen, decoding.seed or 0) if hidden is not None else None
+        states = tuple(self._states(prompt, spec, chosen, decoding.seed or 0) for spec in hidden)
         return Samples(tuple(self._say(prompt, reply, decoding) for reply in chosen), states)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
@@ -157,8 +157,8 @@ class Scripted:
         count = len(_words(continuation))
         return ContinuationScore(continuation, tuple(total / count for _ in range(count)))
 
-    def _states(self, prompt: Prompt, replies: Sequence[Reply], seed: int) -> NDArray[np.float32]:
-        direction = np.random.default_rng(list(repr(prompt).encode())).standard_normal(self._hidden_size)
+    def _states(self, prompt: Prompt, spec: StateSpec, replies: Sequence[Reply], seed: int) -> NDArray[np.float32]:
+        direction = np.random.default_rng(list(repr((prompt, spec)).encode())).standard_normal(self._hidden_size)
         noise = [np.random.default_rng([seed, row]).standard_normal(self._hidden_size) for row in range(len(replies))]
         doubts = np.array([[reply.doubt] for reply in replies])
         states: NDArray[np.float32] = (direction + doubts * np.stack(noise)).astype(np.float32)

@@ -77,7 +77,7 @@ class OpenAIModel:
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         """n continuations: in one request where the server gives several, else in several requests.
 
         ``prompt_tokens`` of each is what the server read for all of them. Greedy, all are the same and asked for once.
@@ -85,7 +85,7 @@ class OpenAIModel:
         if n < 1:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         check(decoding)
-        if hidden is not None:
+        if hidden:
             raise UsageError(f"{self.name} gives no hidden states: an API gives text. Use a model that runs in this process.")
         if decoding.temperature == 0:
             (one,) = await self._request(prompt, decoding, 1, None)

@@ -169,8 +169,7 @@ class TransformersBackend:
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)
         watch = StopWatch(request.decoding.stop, self._detokenizer) if request.decoding.stop else None
-        tap = self._tap(request.hidden) if request.hidden is not None else None
-        return Task(job, request, tuple(ids), tap, watch)
+        return Task(job, request, tuple(ids), tuple(map(self._tap, request.hidden)), watch)
 
     def _tap(self, spec: StateSpec) -> Tap:
         if not self.capabilities.hidden_states:

@@ -50,7 +50,7 @@ class Wrapper:
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(prompt, decoding)
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         return await self._model.sample(prompt, n, decoding, hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
@@ -90,8 +90,8 @@ class Seeded(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(prompt, _seeded(decoding, "generate", prompt))
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
-        # n and the state are no part of the request's identity: the first rows of more samples are those of fewer.
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        # n and the states are no part of the request's identity: the first rows of more samples are those of fewer.
         return await self._model.sample(prompt, n, _seeded(decoding, "sample", prompt), hidden)
 
 
@@ -141,7 +141,7 @@ class Traced(Wrapper):
         self._emit("generate", prompt, (generation,), started, bool(hits))
         return generation
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: StateSpec | None = None) -> Samples:
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         started = time.perf_counter()
         with _noting() as hits:
             samples = await self._model.sample(prompt, n, decoding, hidden)

@@ -1,17 +1,21 @@
 """What every signal offers: one number that says how uncertain a model is when it continues a prompt; higher is less certain.
 
 A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
-a backend reads the prompt once.
+a backend reads the prompt once. Most are of one of two kinds: ``Read`` off continuations, which several signals can share
+(``panel``), or ``Foreseen`` without one.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
+from gnothi.concurrency import both
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import LanguageModel
-from gnothi.types import Capabilities, Decoding, Generation, Prompt
+from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +64,58 @@ class Sampling:
     def decoding(self, greedy: Decoding) -> Decoding:
         """``greedy`` with this randomness."""
         return replace(greedy, temperature=self.temperature, top_k=self.top_k, top_p=self.top_p)
+
+    async def draw(self, model: LanguageModel, prompt: Prompt, greedy: Decoding, states: Sequence[StateSpec] = ()) -> Samples:
+        """Samples in place of the ``greedy`` continuation, with these hidden states."""
+        return await model.sample(prompt, self.samples, self.decoding(greedy), states)
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The greedy continuation of a prompt, and samples where some were drawn."""
+
+    greedy: Generation
+    samples: Samples = Samples(())  # noqa: RUF009
+
+
+class Read(ABC):
+    """A signal that is read off the greedy continuation and, where it wants some ``drawn``, off samples."""
+
+    __slots__ = ()
+
+    @property
+    def drawn(self) -> Sampling | None:
+        """How samples are drawn; None for a signal that needs none."""
+        return None
+
+    @property
+    def states(self) -> tuple[StateSpec, ...]:
+        """The hidden states of the samples that are needed."""
+        return ()
+
+    @abstractmethod
+    def read(self, said: Continued) -> float:
+        """The uncertainty. Samples were drawn as the signal asks, and have its ``states`` in their order."""
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        if self.drawn is None:
+            said = Continued(await model.generate(prompt, decoding))
+        else:
+            said = Continued(
+                *await both(model.generate(prompt, decoding), self.drawn.draw(model, prompt, decoding, self.states))
+            )
+        return Measured(said.greedy, self.read(said))
+
+
+@runtime_checkable
+class Foreseen(Protocol):
+    """A signal that needs no continuation: it makes a request of its own, or none."""
+
+    __slots__ = ()
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        """The uncertainty about what would continue ``prompt``."""
+        ...
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        return Measured(*await both(model.generate(prompt, decoding), self.foresee(model, prompt)))

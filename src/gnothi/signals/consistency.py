@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gnothi.concurrency import both
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured, Sampling
+from gnothi.signals.base import Continued, Read, Sampling
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Capabilities, Decoding, Prompt
+from gnothi.types import Capabilities
 
 
 def disagreement(texts: Sequence[str]) -> float:
@@ -25,15 +23,16 @@ def disagreement(texts: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency:
+class Consistency(Read):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "consistency"
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.2  # known when 4 of 5 agree, as KEQA's alpha = 0.8
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, samples = await both(
-            model.generate(prompt, decoding), model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding))
-        )
-        return Measured(greedy, disagreement([generation.text for generation in samples.generations]))
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    def read(self, said: Continued) -> float:
+        return disagreement([generation.text for generation in said.samples.generations])

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
 
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured
-from gnothi.types import Capabilities, Decoding, Prompt
+from gnothi.signals.base import Continued, Read
+from gnothi.types import Capabilities
 
 
 def mean_energy(logsumexps: Sequence[float]) -> float:
@@ -22,13 +21,12 @@ def mean_energy(logsumexps: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Energy:
+class Energy(Read):
     name: ClassVar[str] = "energy"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True, energy=True)
     # Logits have another offset in every model: no threshold is usual.
     default_threshold: ClassVar[float | None] = None
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy = await model.generate(prompt, decoding)
-        positions = [token.logsumexp for token in greedy.tokens if token.logsumexp is not None]
-        return Measured(greedy, mean_energy(positions) if greedy.text.strip() else float("inf"))
+    def read(self, said: Continued) -> float:
+        positions = [token.logsumexp for token in said.greedy.tokens if token.logsumexp is not None]
+        return mean_energy(positions) if said.greedy.text.strip() else float("inf")

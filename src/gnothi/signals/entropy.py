@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import ClassVar
 
-from gnothi.concurrency import both
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured, Sampling
+from gnothi.signals.base import Continued, Read, Sampling
 from gnothi.signals.perplexity import perplexity
-from gnothi.types import Capabilities, Decoding, Generation, Prompt
+from gnothi.types import Capabilities, Generation
 
 
 def mean_perplexity(samples: Sequence[Sequence[float]]) -> float:
@@ -37,30 +35,32 @@ def _spoken(generations: Sequence[Generation]) -> list[list[float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class MultiPerplexity:
+class MultiPerplexity(Read):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "multi_perplexity"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 1.3
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, samples = await both(
-            model.generate(prompt, decoding), model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding))
-        )
-        return Measured(greedy, mean_perplexity(_spoken(samples.generations)))
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    def read(self, said: Continued) -> float:
+        return mean_perplexity(_spoken(said.samples.generations))
 
 
 @dataclass(frozen=True, slots=True)
-class LengthNormalizedEntropy:
+class LengthNormalizedEntropy(Read):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "ln_entropy"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 0.25
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, samples = await both(
-            model.generate(prompt, decoding), model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding))
-        )
-        return Measured(greedy, length_normalized_entropy(_spoken(samples.generations)))
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    def read(self, said: Continued) -> float:
+        return length_normalized_entropy(_spoken(said.samples.generations))

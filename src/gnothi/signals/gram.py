@@ -8,11 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.concurrency import both
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured, Sampling
-from gnothi.types import Capabilities, Decoding, Prompt, StateSpec
+from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.types import Capabilities, StateSpec
 
 
 def gram_uncertainty(states: NDArray[np.floating], alpha: float = 1e-3) -> float:
@@ -40,7 +38,7 @@ def gram_uncertainty(states: NDArray[np.floating], alpha: float = 1e-3) -> float
 
 
 @dataclass(frozen=True, slots=True)
-class Gram:
+class Gram(Read):
     """U of the states of sampled continuations. Blank samples are dropped; when none is left, nothing is certain."""
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -56,12 +54,16 @@ class Gram:
         if self.alpha <= 0:
             raise InvalidSetting(f"setting 'alpha': got {self.alpha}, expected more than 0.")
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, samples = await both(
-            model.generate(prompt, decoding),
-            model.sample(prompt, self.sampling.samples, self.sampling.decoding(decoding), self.state),
-        )
-        if samples.states is None:
-            raise InvalidInput(f"model {model.name!r} returned no hidden states, expected one for each sample.")
-        spoken = [bool(generation.text.strip()) for generation in samples.generations]
-        return Measured(greedy, gram_uncertainty(samples.states[spoken], self.alpha))
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    @property
+    def states(self) -> tuple[StateSpec, ...]:
+        return (self.state,)
+
+    def read(self, said: Continued) -> float:
+        if not said.samples.states:
+            raise InvalidInput("the model returned no hidden states, expected one for each sample.")
+        spoken = [bool(generation.text.strip()) for generation in said.samples.generations]
+        return gram_uncertainty(said.samples.states[0][spoken], self.alpha)

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured
-from gnothi.types import Capabilities, Decoding, Generation, Prompt
+from gnothi.signals.base import Continued, Read
+from gnothi.types import Capabilities, Generation
 
 
 def least_likely(generation: Generation) -> float:
@@ -19,13 +18,12 @@ def least_likely(generation: Generation) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LeastLikely:
+class LeastLikely(Read):
     """Not among the named signals: a reply is as uncertain as its weakest token, so a longer one is less certain."""
 
     name: ClassVar[str] = "least_likely"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 0.2  # θ = 0.8
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy = await model.generate(prompt, decoding)
-        return Measured(greedy, least_likely(greedy))
+    def read(self, said: Continued) -> float:
+        return least_likely(said.greedy)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured
-from gnothi.types import Capabilities, Decoding, Generation, Prompt
+from gnothi.signals.base import Continued, Read
+from gnothi.types import Capabilities, Generation
 
 
 def perplexity(logprobs: Sequence[float]) -> float:
@@ -28,11 +27,10 @@ def generation_perplexity(generation: Generation) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Perplexity:
+class Perplexity(Read):
     name: ClassVar[str] = "perplexity"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 1.2
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy = await model.generate(prompt, decoding)
-        return Measured(greedy, generation_perplexity(greedy))
+    def read(self, said: Continued) -> float:
+        return generation_perplexity(said.greedy)

@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.concurrency import both
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured
+from gnothi.signals.base import Foreseen
 from gnothi.types import Capabilities, Decoding, Demonstration, Passage, Prompt, Task
 
 KNOW = Task(
@@ -55,31 +54,26 @@ def _asked_whether_known(prompt: Prompt) -> Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class SelfReport:
+class SelfReport(Foreseen):
     """1 - P("Yes"), by scoring the first words of both replies."""
 
     name: ClassVar[str] = "self_report"
     needs: ClassVar[Capabilities] = Capabilities(scoring=True)
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, (affirmative, negative) = await both(
-            model.generate(prompt, decoding), model.score(_asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
-        )
-        return Measured(greedy, 1.0 - probability_of_yes(affirmative.logprob, negative.logprob))
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        affirmative, negative = await model.score(_asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+        return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)
 
 
 @dataclass(frozen=True, slots=True)
-class SaysItKnows:
+class SaysItKnows(Foreseen):
     """0 when the model's greedy reply begins with "Yes", else 1: text is enough."""
 
     name: ClassVar[str] = "prompt"
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        greedy, reply = await both(
-            model.generate(prompt, decoding),
-            model.generate(_asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",))),
-        )
-        return Measured(greedy, 0.0 if reply_says_yes(reply.text) else 1.0)
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        reply = await model.generate(_asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",)))
+        return 0.0 if reply_says_yes(reply.text) else 1.0

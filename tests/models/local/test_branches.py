@@ -33,9 +33,9 @@ def test_samples_that_say_the_same_cost_one_row(llama: Any, tokenizer: Any) -> N
     backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny")
     # Nearly greedy: all of them follow the likeliest tokens.
     sure = Decoding(max_tokens=12, temperature=1e-3, seed=4)
-    (alone,) = backend.run([Continue(PROMPTS[0], 1, Decoding(max_tokens=12), StateSpec())])
+    (alone,) = backend.run([Continue(PROMPTS[0], 1, Decoding(max_tokens=12), (StateSpec(),))])
     before = backend.statistics
-    results = backend.run([Continue(PROMPTS[0], 20, sure, StateSpec()), Continue(PROMPTS[0], 1, Decoding(max_tokens=12))])
+    results = backend.run([Continue(PROMPTS[0], 20, sure, (StateSpec(),)), Continue(PROMPTS[0], 1, Decoding(max_tokens=12))])
     assert isinstance(alone, Samples)
     for result in results:
         assert isinstance(result, Samples)
@@ -52,14 +52,12 @@ def test_samples_that_say_the_same_cost_one_row(llama: Any, tokenizer: Any) -> N
 def test_samples_part_and_are_what_they_would_be_alone(llama: Any, tokenizer: Any) -> None:
     backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny")
     warm = Decoding(max_tokens=25, temperature=0.6, top_k=20, seed=9)
-    (together,) = backend.run([Continue(PROMPTS[1], 12, warm, StateSpec())])
+    (together,) = backend.run([Continue(PROMPTS[1], 12, warm, (StateSpec(),))])
     assert isinstance(together, Samples)
-    assert together.states is not None
     texts = [one.text for one in together.generations]
     assert 1 < len({text[:4] for text in texts}) < 12
     backend._engine.limits.rows = 1
-    (one_by_one,) = backend.run([Continue(PROMPTS[1], 12, warm, StateSpec())])
+    (one_by_one,) = backend.run([Continue(PROMPTS[1], 12, warm, (StateSpec(),))])
     assert isinstance(one_by_one, Samples)
     assert [one.text for one in one_by_one.generations] == texts
-    assert one_by_one.states is not None
-    np.testing.assert_allclose(one_by_one.states, together.states, atol=1e-4)
+    np.testing.assert_allclose(one_by_one.states[0], together.states[0], atol=1e-4)

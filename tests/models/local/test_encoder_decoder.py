@@ -86,7 +86,7 @@ async def test_no_hidden_states(pair: tuple[Any, LanguageModel]) -> None:
     _, model = pair
     assert model.capabilities == Capabilities(logprobs=True, scoring=True, energy=True)
     with pytest.raises(UsageError, match="offers none"):
-        await model.sample(PROMPTS[0], 2, replace(WARM, seed=1), StateSpec())
+        await model.sample(PROMPTS[0], 2, replace(WARM, seed=1), [StateSpec()])
 
 
 def test_there_is_one_way_of_attention() -> None:

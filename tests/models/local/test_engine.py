@@ -21,10 +21,11 @@ from tests.conformance.language_model import GREEDY, PROMPTS, WARM
 from tests.models.tiny import build_model
 
 LONG = replace(WARM, max_tokens=30)
+SEVERAL = (StateSpec(), StateSpec(0, "residual", "last"), StateSpec(None, "residual", "predicting"))
 REQUESTS: list[Request] = [
     Continue(prompt, n, decoding, hidden)
     for prompt in PROMPTS
-    for n, decoding, hidden in [(1, GREEDY, None), (7, WARM, StateSpec()), (3, LONG, None)]
+    for n, decoding, hidden in [(1, GREEDY, ()), (7, WARM, SEVERAL), (3, LONG, ())]
 ]
 
 
@@ -123,7 +124,7 @@ def test_other_errors_reach_everyone_and_leave_a_working_backend(
 
     async def ask() -> list[Any]:
         model = Batched(backend)
-        calls = [model.sample(PROMPTS[0], 7, WARM, StateSpec()), model.generate(PROMPTS[1], GREEDY)]
+        calls = [model.sample(PROMPTS[0], 7, WARM, [StateSpec()]), model.generate(PROMPTS[1], GREEDY)]
         with monkeypatch.context() as patched:
             patched.setattr(backend._engine._path, "step", broken)
             failed = await asyncio.gather(*calls, return_exceptions=True)
@@ -196,7 +197,8 @@ def test_requests_for_one_prompt_share_its_prefill(
         return original(prompts, **options)
 
     monkeypatch.setattr(network, "prefill", counting)
-    backend.run([Continue(PROMPTS[0], 1, GREEDY), Continue(PROMPTS[0], 20, WARM, StateSpec()), Continue(PROMPTS[1], 2, WARM)])
+    sampled = Continue(PROMPTS[0], 20, WARM, (StateSpec(),))
+    backend.run([Continue(PROMPTS[0], 1, GREEDY), sampled, Continue(PROMPTS[1], 2, WARM)])
     assert sum(read) == 2
 
 
@@ -210,7 +212,7 @@ def test_a_prompt_that_is_being_read_is_not_read_again(llama: Any, tokenizer: An
         return original(prompts, **options)
 
     monkeypatch.setattr(network, "prefill", counting)
-    late = [Continue(PROMPTS[0], 3, LONG), Continue(PROMPTS[0], 2, WARM), Continue(PROMPTS[0], 2, WARM, StateSpec())]
+    late = [Continue(PROMPTS[0], 3, LONG), Continue(PROMPTS[0], 2, WARM), Continue(PROMPTS[0], 2, WARM, (StateSpec(),))]
     inbox = Arrivals(late)
     backend.serve(inbox)
     assert sum(read) == 1

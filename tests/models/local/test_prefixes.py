@@ -144,7 +144,8 @@ def requests() -> list[Request]:
         passages = static[: number % 5]
         steps = "w20 is the w21 . w22 is w23 ."[: 9 * (number % 4)].strip()
         prompt = Prompt(Task("reason"), f"who is w{number % 3} ?", passages=passages, answer_so_far=steps)
-        found += [Continue(prompt, 1, GREEDY), Continue(prompt, 4, WARM, StateSpec()), Score(prompt, ("Yes", "w1 w2 w3", "w4"))]
+        found += [Continue(prompt, 1, GREEDY), Continue(prompt, 4, WARM, (StateSpec(),))]
+        found += [Score(prompt, ("Yes", "w1 w2 w3", "w4"))]
     return found
 
 
@@ -153,8 +154,8 @@ def close(first: Any, second: Any) -> None:
         assert [one.text for one in first.generations] == [one.text for one in second.generations]
         for one, two in zip(first.generations, second.generations, strict=True):
             assert one.logprob == pytest.approx(two.logprob, abs=1e-4)
-        if first.states is not None:
-            torch.testing.assert_close(torch.tensor(first.states), torch.tensor(second.states), atol=1e-3, rtol=1e-3)
+        for state, again in zip(first.states, second.states, strict=True):
+            torch.testing.assert_close(torch.tensor(state), torch.tensor(again), atol=1e-3, rtol=1e-3)
     else:
         for one, two in zip(first, second, strict=True):
             assert one.logprobs == pytest.approx(two.logprobs, abs=1e-4)
@@ -225,7 +226,7 @@ def test_samples_that_come_after_the_greedy_answer_do_not_read_its_prompt_again(
         backend._receive(inbox.take())
         backend._engine.advance()
         assert not greedy.settled
-        samples = inbox.put(Continue(prompt, 5, WARM, StateSpec(position=position)))
+        samples = inbox.put(Continue(prompt, 5, WARM, (StateSpec(position=position),)))
         backend._receive(inbox.take())
         while backend._engine.busy:
             backend._engine.advance()

@@ -82,10 +82,10 @@ class TestConformance(NetworkConformance):
 
     async def test_greedy_samples_are_all_the_same(self, model: LanguageModel) -> None:
         one = await model.generate(PROMPTS[0], GREEDY)
-        three = await model.sample(PROMPTS[0], 3, GREEDY, StateSpec())
+        three = await model.sample(PROMPTS[0], 3, GREEDY, [StateSpec()])
         assert texts(three) == [one.text] * 3
-        assert three.states is not None
-        assert (three.states == three.states[0]).all()
+        (states,) = three.states
+        assert (states == states[0]).all()
 
     async def test_neighbouring_seeds_share_no_samples(self, model: LanguageModel) -> None:
         long = Decoding(max_tokens=30, temperature=1.0)
@@ -97,15 +97,16 @@ class TestConformance(NetworkConformance):
 
     async def test_cancelled_calls_leave_no_states_behind(self, running: Wrapper) -> None:
         """Whatever they were doing: the worker's memory holds nothing once all is quiet."""
-        calls = [asyncio.create_task(running.sample(PROMPTS[i % 4], 6, WARM, StateSpec())) for i in range(24)]
+        calls = [asyncio.create_task(running.sample(PROMPTS[i % 4], 6, WARM, [StateSpec()])) for i in range(24)]
         for call in calls[::2]:
             await asyncio.sleep(0.03)
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        await running.sample(PROMPTS[0], 1, WARM, StateSpec())
+        await running.sample(PROMPTS[0], 1, WARM, [StateSpec(), StateSpec(0, "residual", "last")])
         engine = backend_of(running)._engine
-        numbers = list(range(next(backend_of(running)._numbers)))
-        assert set(engine.collective_rpc("gnothi_states", args=(numbers,))[0]) == {b""}
+        numbers, taps = range(next(backend_of(running)._numbers)), backend_of(running)._taps.values()
+        keys = [(number, *tap) for number in numbers for tap in taps]
+        assert set(engine.collective_rpc("gnothi_states", args=(keys,))[0]) == {b""}
 
 
 def backend_of(model: Any) -> Any:
@@ -130,7 +131,7 @@ def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Pat
         model = load_model(f"vllm:{tmp_path}", replace(SETTINGS, renderer="tagged"))
         prompts = [replace(PROMPTS[0], question="w1 w2 w3 w4 w5 ? " * number) for number in range(1, 12)]
         specs = [StateSpec(1, "ffn", "last"), StateSpec(2, "residual", "last")]
-        results = await gather(*(model.sample(prompt, 1, GREEDY, spec) for prompt in prompts for spec in specs))
+        results = await gather(*(model.sample(prompt, 1, GREEDY, [spec]) for prompt in prompts for spec in specs))
         for number, samples in enumerate(results):
             spec = specs[number % 2]
             (generation,) = samples.generations
@@ -138,8 +139,7 @@ def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Pat
             ids += [tokenizer.eos_token_id] * (generation.finish == "eos")
             _, ffn, residual = network.refeed(ids, spec.layer or 0)
             expected = (ffn if spec.site == "ffn" else residual)[-1]
-            assert samples.states is not None
-            np.testing.assert_allclose(samples.states[0], expected, atol=3e-5 * max(1, np.abs(expected).max()))
+            np.testing.assert_allclose(samples.states[0][0], expected, atol=3e-5 * max(1, np.abs(expected).max()))
         await model.aclose()
 
     asyncio.run(check())

@@ -85,7 +85,7 @@ def expected(model: Stack, token: Tensor, tap: Tap) -> Tensor:
     st.sampled_from(["", "-1f2e3d4c"]),
 )
 def test_a_feed_travels_as_an_id(layer: int, site: Any, length: int, number: int, suffix: str) -> None:
-    feed = Feed(Tap(layer, site), length, number)
+    feed = Feed((Tap(layer, site), FFN)[: 1 + number % 2], length, number)
     assert Feed.parse(feed.id + suffix) == feed
 
 
@@ -104,7 +104,7 @@ def test_only_the_last_token_of_each_feed_is_kept_however_it_is_batched_and_cut(
     tokens = [
         torch.randn(length, WIDTH, generator=torch.Generator().manual_seed(number)) for number, length in enumerate(lengths)
     ]
-    feeds = [Feed(taps[number % 2], length, number) for number, length in enumerate(lengths)]
+    feeds = [Feed(tuple(taps[: 1 + number % 2]), length, number) for number, length in enumerate(lengths)]
     done = [data.draw(st.integers(0, length - 1), label="in the prefix cache") for length in lengths]
     other = torch.ones(2, WIDTH)
     for _ in range(sum(lengths)):
@@ -119,9 +119,9 @@ def test_only_the_last_token_of_each_feed_is_kept_however_it_is_batched_and_cut(
             done[number] += count
         runner.step(data.draw(st.permutations(parts)))
     finished = {number for number, length in enumerate(lengths) if done[number] == length}
-    assert set(recorder.states) == finished
-    for number in finished:
-        torch.testing.assert_close(recorder.states[number], expected(runner.model, tokens[number][-1], feeds[number].tap))
+    assert set(recorder.states) == {(number, tap) for number in finished for tap in feeds[number].taps}
+    for (number, tap), state in recorder.states.items():
+        torch.testing.assert_close(state, expected(runner.model, tokens[number][-1], tap))
 
 
 def extension(runner: Any, layers: int = 4) -> WorkerExtension:
@@ -141,13 +141,14 @@ def test_the_extension_speaks_in_plain_data() -> None:
     assert (layer, kind) == (-1, "InvalidSetting")
     assert "expected 0 to 3" in message
     token = torch.ones(1, WIDTH)
-    runner.step([(Feed(Tap(3, "residual"), 9, 5).id, 8, token)])
-    (state, missing) = worker.gnothi_states([5, 6])
+    runner.step([(Feed((Tap(3, "residual"), Tap(1, "ffn")), 9, 5).id, 8, token)])
+    (state, other, missing) = worker.gnothi_states([(5, 3, "residual"), (5, 1, "ffn"), (6, 3, "residual")])
     np.testing.assert_allclose(
         np.frombuffer(state, np.float32), expected(runner.model, token[0], Tap(3, "residual")), rtol=1e-5
     )
+    np.testing.assert_allclose(np.frombuffer(other, np.float32), expected(runner.model, token[0], FFN), rtol=1e-5)
     assert missing == b""
-    assert worker.gnothi_states([5]) == [b""]
+    assert worker.gnothi_states([(5, 3, "residual")]) == [b""]
 
 
 def test_a_runner_of_another_kind_is_named() -> None:
@@ -162,7 +163,7 @@ def test_a_network_without_layers_is_named() -> None:
 def test_a_pass_that_is_laid_out_otherwise_gives_no_state_and_harms_nobody() -> None:
     runner = Runner()
     recorder = Recorder(runner, runner.model, 4)
-    feed = Feed(recorder.watch(StateSpec()), 20, 1)
+    feed = Feed((recorder.watch(StateSpec()),), 20, 1)
     runner.input_batch.req_ids = [feed.id]
     runner._prepare_inputs(SimpleNamespace(num_scheduled_tokens={feed.id: 20}), [20])
     runner.model(torch.ones(3, WIDTH))
@@ -173,11 +174,11 @@ def test_layers_as_transformers_has_them() -> None:
     """A batch of one, and the stream in one piece."""
     runner = Runner()
     recorder = Recorder(runner, runner.model, 4)
-    feed = Feed(recorder.watch(StateSpec(site="residual")), 2, 1)
+    feed = Feed((recorder.watch(StateSpec(site="residual")),), 2, 1)
     runner.input_batch.req_ids = [feed.id]
     runner._prepare_inputs(SimpleNamespace(num_scheduled_tokens={feed.id: 2}), [2])
     stream = torch.arange(2.0 * WIDTH).reshape(1, 2, WIDTH)
-    layer = runner.model.layers[feed.tap.layer]
+    layer = runner.model.layers[feed.taps[0].layer]
     for hook in layer._forward_hooks.values():
         hook(layer, (), stream)
-    torch.testing.assert_close(recorder.states[1], stream[0, 1])
+    torch.testing.assert_close(recorder.states[1, feed.taps[0]], stream[0, 1])

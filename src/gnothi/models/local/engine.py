@@ -19,10 +19,10 @@ from gnothi.errors import ModelUnavailable
 from gnothi.models.local.branches import regroup
 from gnothi.models.local.choice import choose
 from gnothi.models.local.passes import Captured, Network
-from gnothi.models.local.rows import Rows, Task
+from gnothi.models.local.rows import CLOSING, Rows, Task
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import CONTEXT_TOKENS, Detokenizer, write_out
-from gnothi.types import Finish, Generation
+from gnothi.types import Finish, Generation, Position
 
 
 class Reading(Protocol):
@@ -204,17 +204,18 @@ class Engine:
     def _admit(self, members: list[Member]) -> None:
         prompts = list(dict.fromkeys(task.prompt for task, _ in members))
         # The state at a prompt's end is asked for only by what may end with its first token.
-        predicting = [task for task, _ in members if task.request.hidden and task.request.hidden.position == "predicting"]
-        self._network.wanted = self._taps(predicting)
+        self._network.wanted = frozenset(
+            tap
+            for task, _ in members
+            for tap, spec in zip(task.taps, task.request.hidden, strict=True)
+            if spec.position == "predicting"
+        )
         logits, states = self._path.admit(prompts)
         first, begun = self._branches, len(self._rows)
         places = {prompt: first + number for number, prompt in enumerate(prompts)}
         self._rows.append(members, [places[task.prompt] for task, _ in members])
         self._branches += len(prompts)
         self._take(np.arange(begun, len(self._rows)), first, logits, states)
-
-    def _taps(self, tasks: Iterable[Task]) -> frozenset[Tap]:
-        return frozenset(task.tap for task in tasks if task.tap is not None)
 
     def _halve(self, members: Iterable[Member]) -> None:
         """Start every running sample again, fewer at a time. Draws depend on seeds alone, so results stay the same."""
@@ -245,7 +246,7 @@ class Engine:
 
     def _step(self) -> None:
         rows = self._rows
-        self._network.wanted = self._taps(rows.running)
+        self._network.wanted = frozenset(tap for task in rows.running for tap in task.taps)
         feed = np.empty(self._branches, np.int64)
         feed[rows.branch] = rows.feed
         logits, states = self._path.step(torch.from_numpy(feed).to(self._network.device))
@@ -258,9 +259,9 @@ class Engine:
     def _take(self, span: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> None:
         """Choose the next token of the samples ``span``; logits and states are those of the branches from ``first`` on."""
         rows = self._rows
-        closing = rows.closing[span]
+        closing = rows.closing[span] > 0
         done = span[closing]
-        self._record_states(done, first, states)
+        self._record_states(done, [CLOSING[number - 1] for number in rows.closing[done]], first, states)
         if not closing.all():
             done = np.concatenate([done, self._choose(span[~closing], first, logits, states)])
         stays = np.ones(len(rows), np.bool_)
@@ -304,28 +305,30 @@ class Engine:
 
     def _close(self, over: NDArray[np.int64], first: int, states: Captured) -> NDArray[np.int64]:
         """Samples that are over: those that wait for a state feed one more token, the others are done."""
-        hidden = [self._rows.tasks[row].request.hidden for row in over]
-        positions = [spec.position if spec is not None else None for spec in hidden]
-        waiting = np.array([position in ("fed_eos", "last") for position in positions], np.bool_)
-        feeds_end = over[np.array([position == "fed_eos" for position in positions], np.bool_)]
-        if len(feeds_end):
-            self._rows.feed[feeds_end] = self._eos[0]
-        self._rows.closing[over[waiting]] = True
-        done = over[~waiting]
-        self._record_states(done, first, states)
+        rows = self._rows
+        wanted = [{spec.position for spec in rows.tasks[row].request.hidden} for row in over.tolist()]
+        self._record_states(over, ["predicting"] * len(over), first, states)
+        for position in CLOSING:
+            waiting = over[np.array([position in positions for positions in wanted], np.bool_)]
+            if len(waiting):
+                rows.close(waiting, position, self._eos[0] if position == "fed_eos" else None)
+        done: NDArray[np.int64] = over[rows.closing[over] == 0]
         return done
 
-    def _record_states(self, done: NDArray[np.int64], first: int, states: Captured) -> None:
-        """Take the states of samples that are done, and hand over the tasks this completes."""
+    def _record_states(self, over: NDArray[np.int64], positions: Sequence[Position], first: int, states: Captured) -> None:
+        """Take the states at which samples stand, each at its position, and hand over the tasks this completes."""
         rows, tasks = self._rows, self._rows.tasks
-        for tap, state in states.items():
-            mine = [row for row in done.tolist() if tasks[row].tap == tap]
-            if mine:
-                branches, of_sample = np.unique(rows.branch[mine] - first, return_inverse=True)
-                values = state[torch.from_numpy(branches).to(state.device)].float().cpu().numpy()
-                for row, place in zip(mine, of_sample.tolist(), strict=True):
-                    tasks[row].states[int(rows.sample[row])] = values[place]
-        for task in {id(tasks[row]): tasks[row] for row in done.tolist()}.values():
+        found: dict[Tap, list[tuple[int, int]]] = {}
+        for row, position in zip(over.tolist(), positions, strict=True):
+            for number, spec in enumerate(tasks[row].request.hidden):
+                if spec.position == position:
+                    found.setdefault(tasks[row].taps[number], []).append((row, number))
+        for tap, mine in found.items():
+            branches, of_sample = np.unique(rows.branch[[row for row, _ in mine]] - first, return_inverse=True)
+            values = states[tap][torch.from_numpy(branches).to(states[tap].device)].float().cpu().numpy()
+            for (row, number), place in zip(mine, of_sample.tolist(), strict=True):
+                tasks[row].states[number][int(rows.sample[row])] = values[place]
+        for task in {id(tasks[row]): tasks[row] for row in over.tolist()}.values():
             task.finish()
 
     def _conclude(self, row: int, finish: Finish) -> None:

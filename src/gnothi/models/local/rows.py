@@ -14,27 +14,34 @@ from gnothi.models.batched import Continue, Request, Result
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import StopWatch
 from gnothi.models.sampling import BLOCK, uniforms
-from gnothi.types import Generation, Samples
+from gnothi.types import Generation, Position, Samples
 
 _Number = TypeVar("_Number", np.int64, np.float64)
+
+CLOSING: tuple[Position, ...] = ("last", "fed_eos")
+"""Positions whose states are those at a token that is fed once a continuation is over."""
 
 
 @dataclass(slots=True, eq=False)
 class Task:
     """A Continue request on its way: what it asks, and what its samples have come to so far.
 
-    ``texts`` are the generations by their tokens: most samples of a model that is sure say the same.
+    ``taps`` are the places to read the states from that the request names; ``states`` holds, for each of them, those of the
+    samples. ``texts`` are the generations by their tokens: most samples of a model that is sure say the same.
     """
 
     job: Job[Request, Result]
     request: Continue
     prompt: tuple[int, ...]
-    tap: Tap | None
+    taps: tuple[Tap, ...]
     watch: StopWatch | None
     generations: dict[int, Generation] = field(default_factory=dict)
-    states: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+    states: tuple[dict[int, NDArray[np.float32]], ...] = ()
     texts: dict[bytes, Generation] = field(default_factory=dict)
     _uniforms: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.states = tuple({} for _ in self.taps)
 
     def uniforms(self, block: int) -> NDArray[np.float64]:
         """Random numbers for the tokens of a block, (n, BLOCK)."""
@@ -45,8 +52,8 @@ class Task:
     def finish(self) -> None:
         """Hand over the result when every sample is there."""
         n = self.request.n
-        if len(self.generations) == n and (self.tap is None or len(self.states) == n):
-            states = np.stack([self.states[i] for i in range(n)]) if self.tap is not None else None
+        if len(self.generations) == n and all(len(found) == n for found in self.states):
+            states = tuple(np.stack([found[i] for i in range(n)]) for found in self.states)
             self.job.finish(Samples(tuple(self.generations[i] for i in range(n)), states))
 
 
@@ -56,7 +63,8 @@ class Rows:
     ``branch`` is the row of the decode path on which a sample stands: samples of one prompt that have said the same so far
     share one. ``ids``, ``logprobs`` and ``logsumexps`` are (samples, tokens); ``count`` tokens of each are filled. ``uniform``
     (samples, BLOCK) chooses the tokens of the present block. ``stop`` numbers the stop strings, 0 where there are none.
-    ``feed`` is the token the next step feeds; a ``closing`` sample is done but for the state at that token.
+    ``feed`` is the token the next step feeds; a sample that is ``closing`` is done but for the states at that token: this is 1
+    plus the number of their position among ``CLOSING``. A sample that waits for states at both positions has an entry for each.
     """
 
     def __init__(self) -> None:
@@ -68,7 +76,7 @@ class Rows:
         self.count = np.zeros(0, np.int64)
         self.limit = np.zeros(0, np.int64)
         self.feed = np.zeros(0, np.int64)
-        self.closing = np.zeros(0, np.bool_)
+        self.closing = np.zeros(0, np.int64)
         self.stop = np.zeros(0, np.int64)
         self._stops: dict[tuple[str, ...], int] = {(): 0}
         self.temperature = np.zeros(0)
@@ -103,7 +111,7 @@ class Rows:
         self.count = np.concatenate([self.count, np.zeros(added, np.int64)])
         self.limit = np.concatenate([self.limit, np.repeat([one.max_tokens for one in decodings], counts)])
         self.feed = np.concatenate([self.feed, np.zeros(added, np.int64)])
-        self.closing = np.concatenate([self.closing, np.zeros(added, np.bool_)])
+        self.closing = np.concatenate([self.closing, np.zeros(added, np.int64)])
         stops = [self._stops.setdefault(one.stop, len(self._stops)) for one in decodings]
         self.stop = np.concatenate([self.stop, np.repeat(stops, counts)])
         self.temperature = np.concatenate([self.temperature, np.repeat([float(one.temperature) for one in decodings], counts)])
@@ -147,6 +155,19 @@ class Rows:
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
                 setattr(self, name, value[samples])
+
+    def close(self, samples: NDArray[np.int64], position: Position, feed: int | None = None) -> None:
+        """These samples are done but for the states at the token that is fed next: ``feed``, or their last one.
+
+        One that is closing for another position already is entered again."""
+        twice = self.closing[samples] > 0
+        if twice.any():
+            begun = len(self)
+            self.keep(np.concatenate([np.arange(begun), samples[twice]]))
+            samples = np.concatenate([samples[~twice], np.arange(begun, len(self))])
+        if feed is not None:
+            self.feed[samples] = feed
+        self.closing[samples] = 1 + CLOSING.index(position)
 
     def _grow(self, rows: int, width: int) -> None:
         self.ids = _grown(self.ids, rows, width)

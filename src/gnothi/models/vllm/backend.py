@@ -40,30 +40,32 @@ class Errand(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Draw:
-    """Samples. ``drawn`` is empty until vLLM has sampled; ``feeds`` then maps each sequence that is fed again to its number."""
+    """Samples. ``drawn`` is empty until vLLM has sampled. Then ``sequences`` are, for each state that was asked for, those
+    whose last token has it, and ``feeds`` tells what each different one is fed again for."""
 
     job: Job[Request, Result]
     request: Continue
     prompt: Ids
-    tap: Tap | None
+    taps: tuple[Tap, ...]
     watch: StopWatch | None
     pending: set[str] = field(default_factory=set)
     completions: Sequence[Any] = ()
     drawn: list[Drawn] = field(default_factory=list)
-    sequences: list[Ids] = field(default_factory=list)
-    feeds: dict[Ids, int] = field(default_factory=dict)
+    sequences: list[list[Ids]] = field(default_factory=list)
+    feeds: dict[Ids, Feed] = field(default_factory=dict)
 
     def receive(self, output: Any) -> None:
         if not self.feeds:
             self.completions = output.outputs
 
-    def finish(self, states: Mapping[int, NDArray[np.float32]] | None = None) -> None:
+    def finish(self, states: Mapping[tuple[int, Tap], NDArray[np.float32]]) -> None:
         """Hand over; greedy continuations of one prompt are all the same, and were drawn once."""
         rows = [0] * self.request.n if len(self.drawn) == 1 else range(self.request.n)
         generations = tuple(self.drawn[row].generation for row in rows)
-        stacked = None
-        if states is not None:
-            stacked = np.stack([states[self.feeds[self.sequences[row]]] for row in rows])
+        stacked = tuple(
+            np.stack([states[self.feeds[sequences[row]].number, tap] for row in rows])
+            for tap, sequences in zip(self.taps, self.sequences, strict=True)
+        )
         self.job.finish(Samples(generations, stacked))
 
 
@@ -181,10 +183,10 @@ class VLLMBackend:
     def _draw(self, job: Job[Request, Result], request: Continue, prompt: Ids) -> None:
         decoding = request.decoding
         self._check_length(len(prompt) + decoding.max_tokens)
-        tap = self._tap(request.hidden) if request.hidden is not None else None
+        taps = tuple(map(self._tap, request.hidden))
         watch = StopWatch(decoding.stop, self._detokenizer) if decoding.stop else None
         n = request.n if decoding.temperature > 0 else 1
-        self._ask(Draw(job, request, prompt, tap, watch), prompt, _parameters(decoding, n, self._eos))
+        self._ask(Draw(job, request, prompt, taps, watch), prompt, _parameters(decoding, n, self._eos))
 
     def _weigh(self, job: Job[Request, Result], request: Score, prompt: Ids, continuations: list[list[int]]) -> None:
         self._check_length(len(prompt) + max(map(len, continuations), default=0))
@@ -259,23 +261,25 @@ class VLLMBackend:
                 errand.job.finish(drawn)
                 return
             errand.drawn.append(drawn)
-        spec = errand.request.hidden
-        if spec is None or errand.tap is None:
-            errand.finish()
-            return
-        errand.sequences = [fed(errand.prompt, drawn, spec.position, self._eos) for drawn in errand.drawn]
-        for sequence in dict.fromkeys(errand.sequences):
-            feed = Feed(errand.tap, len(sequence), next(self._numbers))
-            errand.feeds[sequence] = feed.number
+        taps: dict[Ids, dict[Tap, None]] = {}
+        for tap, spec in zip(errand.taps, errand.request.hidden, strict=True):
+            sequences = [fed(errand.prompt, drawn, spec.position, self._eos) for drawn in errand.drawn]
+            errand.sequences.append(sequences)
+            for sequence in sequences:
+                taps.setdefault(sequence, {})[tap] = None
+        if not taps:
+            errand.finish({})
+        for sequence, wanted in taps.items():
+            feed = errand.feeds[sequence] = Feed(tuple(wanted), len(sequence), next(self._numbers))
             self._ask(errand, sequence, _one_token(), feed.id)
 
     def _hand_over(self, errands: Sequence[Draw]) -> None:
         """Fetch the states of errands whose sequences were all fed."""
-        numbers = [number for errand in errands for number in errand.feeds.values()]
-        found = self._engine.collective_rpc("gnothi_states", args=(numbers,))[0]
-        states = {number: np.frombuffer(value, np.float32) for number, value in zip(numbers, found, strict=True) if value}
+        wanted = [(feed.number, tap) for errand in errands for feed in errand.feeds.values() for tap in feed.taps]
+        found = self._engine.collective_rpc("gnothi_states", args=([(number, *tap) for number, tap in wanted],))[0]
+        states = {key: np.frombuffer(value, np.float32) for key, value in zip(wanted, found, strict=True) if value}
         for errand in errands:
-            if all(number in states for number in errand.feeds.values()):
+            if all((feed.number, tap) in states for feed in errand.feeds.values() for tap in feed.taps):
                 errand.finish(states)
             else:
                 errand.job.finish(

@@ -22,16 +22,17 @@ _MARK = "gnothi-feed"
 
 
 class Feed(NamedTuple):
-    """What is wanted of a re-fed sequence: the state ``tap`` reads at its last token. It travels as the request's id, to which
-    vLLM may append something of its own."""
+    """What is wanted of a re-fed sequence: the states that ``taps`` read at its last token. It travels as the request's id, to
+    which vLLM may append something of its own."""
 
-    tap: Tap
+    taps: tuple[Tap, ...]
     length: int
     number: int
 
     @property
     def id(self) -> str:
-        return f"{_MARK}|{self.tap.layer}|{self.tap.site}|{self.length}|{self.number}|"
+        taps = ",".join(f"{tap.layer}:{tap.site}" for tap in self.taps)
+        return f"{_MARK}|{taps}|{self.length}|{self.number}|"
 
     @classmethod
     def parse(cls, request_id: str) -> Feed | None:
@@ -39,12 +40,13 @@ class Feed(NamedTuple):
         mark, *fields = request_id.split("|")
         if mark != _MARK:
             return None
-        layer, site, length, number, *_ = fields
-        return cls(Tap(int(layer), cast("Site", site)), int(length), int(number))
+        taps, length, number, *_ = fields
+        places = (tap.split(":") for tap in taps.split(","))
+        return cls(tuple(Tap(int(layer), cast("Site", site)) for layer, site in places), int(length), int(number))
 
 
 class Recorder:
-    """Watches a runner's passes. ``states`` holds, by feed number, the state at the last token of each sequence that was fed.
+    """Watches a runner's passes. ``states`` holds, by feed number and tap, those at the last token of each fed sequence.
 
     A pass may hold a part of a long sequence (a chunk) or none of it; only the pass that computes its last token counts.
     """
@@ -54,7 +56,7 @@ class Recorder:
         self._taps = Taps(model, layers)
         self._hooked: set[Tap] = set()
         self._ending: dict[Tap, list[tuple[int, int]]] = {}
-        self.states: dict[int, Tensor] = {}
+        self.states: dict[tuple[int, Tap], Tensor] = {}
         self._prepare = runner._prepare_inputs
         runner._prepare_inputs = self._prepared
 
@@ -77,7 +79,8 @@ class Recorder:
         ):
             feed = Feed.parse(request)
             if feed is not None and before + count == feed.length:
-                self._ending.setdefault(feed.tap, []).append((feed.number, int(end) - 1))
+                for tap in feed.taps:
+                    self._ending.setdefault(tap, []).append((feed.number, int(end) - 1))
         return result
 
     def _hook(self, tap: Tap) -> Any:
@@ -95,7 +98,7 @@ class Recorder:
             if tap.site == "residual" and len(parts) > 1 and isinstance(parts[1], Tensor) and parts[1].shape == parts[0].shape:
                 chosen = chosen + parts[1].reshape(added.shape).index_select(0, rows).float()
             for (number, _), state in zip(ending, chosen, strict=True):
-                self.states[number] = state
+                self.states[number, tap] = state
 
         return keep
 
@@ -129,7 +132,7 @@ class WorkerExtension:
         except GnothiError as error:
             return -1, type(error).__name__, str(error)
 
-    def gnothi_states(self, numbers: Sequence[int]) -> list[bytes]:
-        """States of feeds, as float32, in order; they are forgotten here. Empty where none was seen."""
-        states = [self._gnothi.states.pop(number, None) for number in numbers]
+    def gnothi_states(self, wanted: Sequence[tuple[int, int, Site]]) -> list[bytes]:
+        """States by feed number, layer and site, as float32, in order; they are forgotten here. Empty where none was seen."""
+        states = [self._gnothi.states.pop((number, Tap(layer, site)), None) for number, layer, site in wanted]
         return [b"" if state is None else state.cpu().numpy().tobytes() for state in states]

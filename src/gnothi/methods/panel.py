@@ -1,0 +1,74 @@
+"""Every signal side by side (after the comparisons of SeaKR, section 5.1, and of Moskvoretskii et al. 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+from gnothi.errors import InvalidSetting
+from gnothi.methods.reader import ReaderSettings
+from gnothi.protocols import LanguageModel
+from gnothi.signals import registry
+from gnothi.signals.base import Measured, Signal
+from gnothi.signals.gram import Gram
+from gnothi.signals.panel import Panel
+from gnothi.signals.perplexity import Perplexity
+from gnothi.types import Answer, Capabilities, Position, Question, Site
+
+
+@dataclass(frozen=True, slots=True)
+class EverySignal(ReaderSettings):
+    """An answer from memory, and every signal's uncertainty of it.
+
+    The answer is that of ``cot``, or of ``direct`` with ``reason=false``: what stands for never retrieving when the recorded
+    scores are replayed as gates. Signals that the model, or the settings, cannot give are left out. ``gram`` is measured at the
+    place that the settings name, and at all other sites and positions as ``gram.SITE.POSITION``.
+    """
+
+    model: LanguageModel
+
+    name: ClassVar[str] = "panel"
+
+    @property
+    def needs(self) -> Capabilities:
+        return self.answering_needs
+
+    async def __call__(self, question: Question) -> Answer:
+        prompt = self.reading(question)
+        measured = await Panel(self.signals)(self.model, prompt, self.reply_decoding)
+        own = measured.get(self.signal or Perplexity.name)
+        # Without log-probabilities, all signals are of other things: any of them has the reply.
+        reply = own or Measured(next(iter(measured.values())).greedy, float("inf"))
+        return await self.answer_from(self.model, prompt, reply)
+
+    @property
+    def signals(self) -> dict[str, Signal]:
+        """Those that the model and the settings can give, by the names that scores are recorded under."""
+        found: dict[str, Signal] = {}
+        for name in registry.within(self.model.capabilities):
+            try:
+                signal = self.make_signal(name)
+            except InvalidSetting:  # it wants a resource that was not given
+                continue
+            found[name] = signal
+            if isinstance(signal, Gram):
+                found |= _elsewhere(signal)
+        return found
+
+
+def _elsewhere(gram: Gram) -> dict[str, Signal]:
+    """The signal at every other site and position, in the same layer."""
+    places = ((site, position) for site in get_args(Site) for position in get_args(Position))
+    return {
+        f"{gram.name}.{site}.{position}": replace(gram, state=replace(gram.state, site=site, position=position))
+        for site, position in places
+        if (site, position) != (gram.state.site, gram.state.position)
+    }
+
+
+def place_of(measured: str) -> tuple[str, Mapping[str, object]]:
+    """The signal behind a name of the panel's, and the settings that give another method the same scores: a ``form`` that takes
+    a question as it is, where a method has several, and where states are taken, if elsewhere than the panel's settings say."""
+    name, *place = measured.split(".")
+    return name, {"form": "simple"} | dict(zip(("site", "position"), place, strict=False))

@@ -1,0 +1,99 @@
+"""What makes the panel: it answers as a method from memory, and each score is that of the signal by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+
+from gnothi import events, methods
+from gnothi.errors import InvalidSetting
+from gnothi.methods.panel import EverySignal, place_of
+from gnothi.methods.prompts import REASON, ask
+from gnothi.methods.settings import CHAIN_STOPS
+from gnothi.models.fake import EVERYTHING, Reply, Scripted
+from gnothi.models.wrappers import Seeded, Traced
+from gnothi.signals import registry
+from gnothi.signals.base import Sampling
+from gnothi.signals.gram import Gram
+from gnothi.types import Answer, Capabilities, Decoding, Position, Prompt, Question, Site, StateSpec
+
+QUESTION = Question("q", "Where was Mira Tolven born?", choices=())
+SITES, POSITIONS = get_args(Site), get_args(Position)
+
+
+def script(prompt: Prompt) -> list[Reply]:
+    if prompt.task.name == "know":
+        return [Reply("No, I don't know.")]
+    chain = "Mira Tolven was born in {}. So the answer is {}." if prompt.task.name == "reason" else "{}"
+    return [Reply(chain.format(town, town), (-0.3,), doubt=0.4) for town in ("Kestrel", "Ulm", "Kestrel")]
+
+
+async def answered(
+    name: str, capabilities: Capabilities = EVERYTHING, **settings: Any
+) -> tuple[Answer, dict[str, float | None]]:
+    model = Traced(Seeded(Scripted(script, capabilities=capabilities)))
+    method = methods.create(name, {"model": model}, settings)
+    with events.record() as seen:
+        answer = await method(QUESTION)
+    found = [event for event in seen if isinstance(event, events.Gauged)]
+    assert not any(isinstance(event, events.Decided) for event in seen)
+    return answer, {gauge.signal: gauge.score for event in found for gauge in event.gauges}
+
+
+@pytest.mark.parametrize(("reason", "other"), [(True, "cot"), (False, "direct")])
+@pytest.mark.parametrize("signal", [None, "consistency"])
+async def test_the_answer_is_that_of_a_method_from_memory(reason: bool, other: str, signal: str | None) -> None:
+    answer, _ = await answered("panel", reason=reason, signal=signal, samples=5)
+    assert answer == (await answered(other, signal=signal, samples=5))[0]
+
+
+async def test_every_signal_at_every_place() -> None:
+    _, scores = await answered("panel", samples=6, layer=1)
+    elsewhere = [
+        f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
+    ]
+    assert list(scores) == ["gram", *elsewhere, *(name for name in registry.names() if name != "gram")]
+    model = Traced(Seeded(Scripted(script)))
+    for name, score in scores.items():
+        if name.startswith("gram"):
+            settings = place_of(name)[1]
+            spec = replace(StateSpec(1), **{key: settings[key] for key in ("site", "position") if key in settings})  # type: ignore[arg-type]
+            measured = await Gram(Sampling(6), spec).measure(model, ask(REASON, QUESTION), Decoding(100, stop=CHAIN_STOPS))
+            assert score == pytest.approx(measured.uncertainty), name
+
+
+async def test_the_place_that_is_set_has_the_plain_name() -> None:
+    _, scores = await answered("panel", site="residual", position="last")
+    assert "gram.ffn.fed_eos" in scores
+    assert "gram.residual.last" not in scores
+    assert place_of("gram") == ("gram", {"form": "simple"})
+    assert place_of("gram.ffn.fed_eos") == ("gram", {"form": "simple", "site": "ffn", "position": "fed_eos"})
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "names"),
+    [
+        (Capabilities(), {"consistency", "prompt"}),
+        (Capabilities(logprobs=True), {"consistency", "prompt", "perplexity", "multi_perplexity", "ln_entropy"}),
+        (Capabilities(scoring=True), {"consistency", "prompt", "self_report"}),
+    ],
+)
+async def test_what_a_model_cannot_give_is_left_out(capabilities: Capabilities, names: set[str]) -> None:
+    answer, scores = await answered("panel", capabilities)
+    assert set(scores) == names
+    assert answer.text == "Kestrel"
+    assert (answer.uncertainty is None) == (not capabilities.logprobs)
+
+
+async def test_what_lacks_a_resource_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = EverySignal.make_signal
+
+    def without_energy(self: EverySignal, name: str | None) -> Any:
+        if name == "energy":
+            raise InvalidSetting("a resource is missing")
+        return make(self, name)
+
+    monkeypatch.setattr(EverySignal, "make_signal", without_energy)
+    assert "energy" not in (await answered("panel"))[1]
