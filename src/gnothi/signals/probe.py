@@ -1,0 +1,93 @@
+"""Signals that were learnt: the chance of a wrong answer, told before anything is generated.
+
+``probe`` reads a hidden state of the prompt by logistic regression (Azaria and Mitchell 2023; of questions, before an answer:
+P(IK) of Kadavath et al. 2022, section 5; semantic entropy probes of Kossen et al. 2024; Probing-RAG of Baek et al. 2024). It takes
+one forward pass. ``question`` reads the words of the question and takes no model at all. ``gnothi train probe`` makes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.concurrency import both, gather
+from gnothi.errors import InvalidInput
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured
+from gnothi.types import Capabilities, Decoding, Prompt, StateSpec
+
+_ONE_TOKEN = Decoding(max_tokens=1)
+
+
+@runtime_checkable
+class Probe(Protocol):
+    """Tells how likely a model is to answer wrongly (or to be uncertain, where it was trained to tell that)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def states(self) -> tuple[StateSpec, ...]:
+        """Which states of a prompt it reads, one after the other; none where it knows only the wording of questions."""
+        ...
+
+    def wrong_by_state(self, state: NDArray[np.floating]) -> float:
+        """In [0, 1], of the ``states`` of a prompt in one row. Raises InvalidInput for one of another size."""
+        ...
+
+    def wrong_by_words(self, question: str) -> float:
+        """In [0, 1], of the wording of a question."""
+        ...
+
+
+async def prompt_states(model: LanguageModel, prompt: Prompt, specs: Sequence[StateSpec]) -> list[NDArray[np.float32]]:
+    """The hidden states of the prompt's last token, the one that predicts the reply's first; each of shape (hidden size,)."""
+
+    async def read(spec: StateSpec) -> NDArray[np.float32]:
+        samples = await model.sample(prompt, 1, _ONE_TOKEN, spec)
+        if samples.states is None:
+            raise InvalidInput(f"model {model.name!r} returned no hidden states, expected one for each sample.")
+        state: NDArray[np.float32] = samples.states[0]
+        return state
+
+    return await gather(*(read(spec) for spec in specs))
+
+
+@dataclass(frozen=True, slots=True)
+class StateProbe:
+    """By the state of the prompt before the reply."""
+
+    probe: Probe
+
+    name: ClassVar[str] = "probe"
+    needs: ClassVar[Capabilities] = Capabilities(hidden_states=True)
+    default_threshold: ClassVar[float | None] = 0.5
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        return Measured(*await both(model.generate(prompt, decoding), self.foresee(model, prompt)))
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        """The uncertainty, without a reply."""
+        return self.probe.wrong_by_state(np.concatenate(await prompt_states(model, prompt, self.probe.states)))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionProbe:
+    """By the wording of the question alone: the same whatever passages or beginnings of an answer stand in the prompt."""
+
+    probe: Probe
+
+    name: ClassVar[str] = "question"
+    needs: ClassVar[Capabilities] = Capabilities()
+    default_threshold: ClassVar[float | None] = 0.5
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        return Measured(await model.generate(prompt, decoding), await self.foresee(model, prompt))
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
+        """The uncertainty, without a reply."""
+        return self.probe.wrong_by_words(prompt.question)
