@@ -129,7 +129,9 @@ def reads_graph(names: Sequence[str]) -> bool:
 
 def open_other(
     protocol: type, spec: str, built: Mapping[str, CallCache], recogniser: str | None = None
-) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference | ComplexityClassifier | FittedProbe:
+) -> (
+    LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference | ComplexityClassifier | FittedProbe
+):
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
         return open_model(spec, built[spec])

@@ -107,11 +107,11 @@ def check_probe(method: Any) -> None:
     if probe is not None and not reading:
         keys = " or ".join(f"{key}=probe" for key in SIGNALS if hasattr(method, key))
         raise InvalidSetting(
-            f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it; expected {keys} (or question). "
-            "Beside other methods, give it to one alone with --set NAME.probe=FOLDER."
+            f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
+            "question). Beside other methods, give it to one alone with --set NAME.probe=FOLDER."
         )
     if isinstance(probe, Probe) and not probe.states and "probe" in reading.values():
         raise InvalidSetting(
-            f"setting 'probe': {probe.name} was made of a model that shows no hidden states and knows only wordings: the signal "
-            "probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
+            f"setting 'probe': {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
+            "signal probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
         )

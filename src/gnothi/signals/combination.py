@@ -85,5 +85,5 @@ def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats) -> Fl
         value = (np.logaddexp(0, logits) - y * logits).sum() + ridge / 2 * weights @ weights
         return float(value), np.append(z.T @ residual + ridge * weights, residual.sum())
 
-    options = {"gtol": 1e-8, "ftol": 1e-14}
-    return np.asarray(optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x)
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": 1e-14})
+    return np.asarray(found.x)

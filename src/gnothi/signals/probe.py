@@ -1,8 +1,9 @@
 """Signals that were learnt: the chance of a wrong answer, told before anything is generated.
 
 ``probe`` reads a hidden state of the prompt by logistic regression (Azaria and Mitchell 2023; of questions, before an answer:
-P(IK) of Kadavath et al. 2022, section 5; semantic entropy probes of Kossen et al. 2024; Probing-RAG of Baek et al. 2024). It takes
-one forward pass. ``question`` reads the words of the question and takes no model at all. ``gnothi train probe`` makes both.
+P(IK) of Kadavath et al. 2022, section 5; semantic entropy probes of Kossen et al. 2024; Probing-RAG of Baek et al. 2024). It
+takes one forward pass. ``question`` reads the words of the question and takes no model at all. ``gnothi train probe`` makes
+both.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidInput
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
-from gnothi.types import Capabilities, Decoding, Prompt, StateSpec
+from gnothi.types import Capabilities, Decoding, Prompt, StateSpec, Task
 
 _ONE_TOKEN = Decoding(max_tokens=1)
 
@@ -35,6 +36,11 @@ class Probe(Protocol):
         """Which states of a prompt it reads, one after the other; none where it knows only the wording of questions."""
         ...
 
+    @property
+    def task(self) -> Task | None:
+        """As what the question is put to the model to read its states; None: as the prompt has it."""
+        ...
+
     def wrong_by_state(self, state: NDArray[np.floating]) -> float:
         """In [0, 1], of the ``states`` of a prompt in one row. Raises InvalidInput for one of another size."""
         ...
@@ -42,6 +48,11 @@ class Probe(Protocol):
     def wrong_by_words(self, question: str) -> float:
         """In [0, 1], of the wording of a question."""
         ...
+
+
+def put(prompt: Prompt, task: Task | None) -> Prompt:
+    """The question of the prompt as a prompt of ``task``; None: the prompt itself."""
+    return prompt if task is None else Prompt(task, prompt.question, prompt.passages, prompt.choices)
 
 
 async def prompt_states(model: LanguageModel, prompt: Prompt, specs: Sequence[StateSpec]) -> list[NDArray[np.float32]]:
@@ -59,7 +70,8 @@ async def prompt_states(model: LanguageModel, prompt: Prompt, specs: Sequence[St
 
 @dataclass(frozen=True, slots=True)
 class StateProbe:
-    """By the state of the prompt before the reply."""
+    """By the state of a prompt before the reply. A probe with a ``task`` of its own asks about the whole question, with the
+    passages of the prompt: a chain of thought begun so far plays no part."""
 
     probe: Probe
 
@@ -72,7 +84,8 @@ class StateProbe:
 
     async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
         """The uncertainty, without a reply."""
-        return self.probe.wrong_by_state(np.concatenate(await prompt_states(model, prompt, self.probe.states)))
+        asked = put(prompt, self.probe.task)
+        return self.probe.wrong_by_state(np.concatenate(await prompt_states(model, asked, self.probe.states)))
 
 
 @dataclass(frozen=True, slots=True)

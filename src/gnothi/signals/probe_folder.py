@@ -1,14 +1,14 @@
 """A probe on disk, as ``gnothi train probe`` writes it.
 
-``probe.json`` says what it is of: model, data, settings, what it reads, how well it did on questions held out. ``question.json``
-holds what is known of wordings, ``probe.npz`` the weights for hidden states, where the model shows any.
+``probe.json`` says what it is of: model, data, settings, what it reads, how well it did on questions held out;
+``question.json`` holds what is known of wordings, ``probe.npz`` the weights for hidden states, where the model shows any.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gnothi.errors import InvalidInput
 from gnothi.signals.combination import Logistic
 from gnothi.signals.wording import WordClassifier
-from gnothi.types import StateSpec
+from gnothi.types import Demonstration, Passage, StateSpec, Task
 
 FORMAT = 1
 HEADER, WEIGHTS, WORDS = "probe.json", "probe.npz", "question.json"
@@ -36,6 +36,7 @@ class FittedProbe:
 
     words: WordClassifier
     states: tuple[StateSpec, ...] = ()
+    task: Task | None = None
     regression: Logistic | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
@@ -44,8 +45,8 @@ class FittedProbe:
         size = 0 if self.regression is None else len(self.regression.weights)
         if self.regression is None or state.shape != (size,):
             raise InvalidInput(
-                f"the probe {self.name or '(unnamed)'} reads states of {size} numbers, got {len(state)}: it is of another model. "
-                f"Train one for this model with `{COMMAND}`."
+                f"the probe {self.name or '(unnamed)'} reads states of {size} numbers, got {len(state)}: it is of another "
+                f"model. Train one for this model with `{COMMAND}`."
             )
         return float(self.regression(state[None])[0])
 
@@ -65,8 +66,8 @@ def write_probe(path: Path, probe: FittedProbe) -> None:
     if probe.regression is not None:
         arrays = {name: getattr(probe.regression, name) for name in _ARRAYS}
         np.savez(path / WEIGHTS, intercept=np.array(probe.regression.intercept), **arrays)
-    states = [{"layer": spec.layer, "site": spec.site, "position": spec.position} for spec in probe.states]
-    document = {"format": FORMAT, **probe.about, "states": states}
+    task = None if probe.task is None else asdict(probe.task)
+    document = {"format": FORMAT, **probe.about, "states": [asdict(spec) for spec in probe.states], "task": task}
     (path / HEADER).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
@@ -77,7 +78,8 @@ def open_probe(spec: str | Path) -> FittedProbe:
     try:
         words = WordClassifier.from_dict(json.loads((path / WORDS).read_text("utf-8")), len(CLASSES))
         states = tuple(StateSpec(one["layer"], one["site"], one["position"]) for one in about["states"])
-        return FittedProbe(words, states, _weights(path / WEIGHTS) if states else None, about, str(spec))
+        regression = _weights(path / WEIGHTS) if states else None
+        return FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
     except OSError as error:
         raise InvalidInput(
             f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
@@ -98,6 +100,19 @@ def read_header(spec: str | Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
     return dict(about)
+
+
+def _task(data: Any) -> Task | None:
+    """As it was when the probe was trained: another instruction would be another prompt."""
+    if data is None:
+        return None
+    demonstrations = tuple(
+        Demonstration(
+            one["question"], one["answer"], tuple(Passage(**passage) for passage in one["passages"]), tuple(one["choices"])
+        )
+        for one in data["demonstrations"]
+    )
+    return Task(data["name"], data["instruction"], demonstrations, data["answer_label"])
 
 
 def _weights(path: Path) -> Logistic:

@@ -84,13 +84,12 @@ def reads_probe(name: str) -> bool:
 def lacks_probe(name: str, key: str = "signal") -> str:
     """The message for a ``reads_probe`` signal, named by the setting ``key``, without a probe."""
     return (
-        f"setting {key!r}: got {name!r}, which is learnt from training questions, but no probe. Give one with --set probe=FOLDER, "
-        "made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: probe=lab)."
+        f"setting {key!r}: got {name!r}, which is learnt from training questions, but no probe. Give one with "
+        "--set probe=FOLDER, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: "
+        "probe=lab)."
     )
 
 
 def within(capabilities: Capabilities) -> tuple[str, ...]:
     """Names of the signals that a model of these capabilities can give by itself, without a probe."""
-    return tuple(
-        name for name, signal in _SIGNALS.items() if not capabilities.lacking(signal.needs) and not reads_probe(name)
-    )
+    return tuple(name for name, signal in _SIGNALS.items() if not capabilities.lacking(signal.needs) and not reads_probe(name))

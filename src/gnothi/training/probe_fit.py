@@ -1,7 +1,7 @@
 """From hidden states and wordings of training questions to the chance of a wrong answer, with what it is worth on others.
 
-What has to be chosen (layer, site, ridge) is chosen by cross-validation; figures are of questions that neither the choice nor the
-fit has seen, so within each fold the choice is made again.
+What has to be chosen (layer, site, ridge) is chosen by cross-validation; figures are of questions that neither the choice nor
+the fit has seen, so within each fold the choice is made again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ FEWEST = 10
 
 
 class View(NamedTuple):
-    """Where a hidden state is read."""
+    """Where a hidden state is read: at the end of which prompt, and in the model."""
 
+    prompt: str
     layer: int | None
     site: Site
 
 
 @dataclass(frozen=True, slots=True)
 class StateFit:
-    """The regression on the chosen view. ``losses`` are the mean cross-validated log losses (nats) of all views, each at its best
-    ridge."""
+    """The regression on the chosen view. ``losses`` are the mean cross-validated log losses (nats) of all views, each at its
+    best ridge."""
 
     view: View
     ridge: float
@@ -55,7 +56,7 @@ class WordFit:
 
 
 def best_split(values: Floats) -> float:
-    """The threshold that leaves the least variance within the two groups (semantic entropy probes, Kossen et al. 2024, section 4).
+    """The threshold that leaves the least variance within the two groups (semantic entropy probes, Kossen et al. 2024).
 
     Infinite values (nothing could be measured) are above any threshold. Raises InvalidInput where all values are equal."""
     finite = np.sort(values[np.isfinite(values)])
@@ -86,8 +87,8 @@ def require_both(labels: Mask, what: str) -> None:
     positive = int(labels.sum())
     if min(positive, len(labels) - positive) < FEWEST:
         raise InvalidInput(
-            f"cannot train a probe: got {positive} questions of {len(labels)} that are {what}, expected at least {FEWEST} that are "
-            "and as many that are not. Give more questions, or ones of which the model knows some and misses some."
+            f"cannot train a probe: got {positive} questions of {len(labels)} that are {what}, expected at least {FEWEST} that "
+            "are and as many that are not. Give more questions, or ones of which the model knows some and misses some."
         )
 
 
@@ -113,9 +114,11 @@ def fit_wording(texts: Sequence[str], labels: Mask) -> WordFit:
     fold = folds_of(labels, INNER_FOLDS)
     told = np.empty((len(STRENGTHS), len(labels)))
     for held in range(INNER_FOLDS):
-        train, rest = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        train, rest = np.flatnonzero(fold != held).tolist(), np.flatnonzero(fold == held).tolist()
         for place, strength in enumerate(STRENGTHS):
-            told[place, rest] = _words([texts[row] for row in train], labels[train], strength)([texts[row] for row in rest])[:, 1]
+            told[place, rest] = _words([texts[row] for row in train], labels[train], strength)([texts[row] for row in rest])[
+                :, 1
+            ]
     _, strength = min((log_loss(row, labels), strength) for row, strength in zip(told, STRENGTHS, strict=True))
     return WordFit(strength, _words(texts, labels, strength))
 
