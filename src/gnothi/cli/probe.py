@@ -151,12 +151,11 @@ def _show(result: Mapping[str, Any], out: Path) -> None:
     if chosen is not None:
         prompt, layer, site = chosen["view"].split()
         rows.append(("reads", f"the last state of the prompt {prompt!r}, layer {layer}, {site}; ridge {chosen['ridge']:g}"))
-    label = f"AUROC ({result['folds']} folds)"
+    rows.append(("held out", f"AUROC for wrong answers ({result['folds']} folds); tokens read + written for it:"))
     for name, figures in result["held_out"].items():
         cost = result["cost"][name]
-        tokens = f"{cost['prompt_tokens']:,.1f} tokens read, {cost['generated_tokens']:,.1f} written beyond the answer"
-        rows.append((label, f"{name:<10} {_area(figures)}; {tokens}"))
-        label = ""
+        tokens = f"{cost['prompt_tokens']:.1f} + {cost['generated_tokens']:.1f}"
+        rows.append(("", f"{name:<12} {_area(figures):<22} {tokens}"))
     rows.append(("probe", str(out)))
     click.echo("\n".join(terminal.definitions(rows, indent=0)))
     if chosen is None:

@@ -7,7 +7,7 @@ a backend reads the prompt once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import LanguageModel
@@ -36,6 +36,15 @@ class Signal(Protocol):
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
         """Continue ``prompt`` under ``decoding`` (greedy) and measure; samples share its length limit and stop strings."""
+        ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A signal that measures before anything is generated."""
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        """The uncertainty that ``measure`` would give."""
         ...
 
 
