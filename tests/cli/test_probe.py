@@ -43,8 +43,8 @@ def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: 
     code, said, err = gnothi(*COMMAND, "--out", out)
     assert code == 0, err
     for part in (
-        "questions  60: 30 answered wrongly",
-        "reads      the last state of the prompt",
+        "questions   60: 30 answered wrongly",
+        "reads       the last state of the prompt",
         "  probe    1.000",
         "  question ",
     ):
