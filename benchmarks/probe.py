@@ -3,8 +3,8 @@
     python -m benchmarks.probe [--part accuracy --part cost ...] [--probe NAME=FOLDER ...] [--n 500] [--repeats 5] [--json]
 
 Parts
-  accuracy  of each signal on lab's test questions, AUROC for "the model's own greedy answer, step by step from memory, is wrong",
-            with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR measures
+  accuracy  of each signal on lab's test questions, AUROC for "the model's own greedy answer, step by step from memory, is
+            wrong", with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR measures
             first: the same prompt, replies of one sentence
   cost      processor time, tokens written and rows of the decode loop of a score: beyond the greedy draft that both need, and
             alone (a gate that needs no draft). Every round asks other questions, and each contender has a model of its own

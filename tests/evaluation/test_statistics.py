@@ -266,7 +266,7 @@ def test_paired_auroc_is_delongs() -> None:
     a, b = y + random.normal(size=60), np.round(y + random.normal(size=60), 1)
 
     def wins(x: np.ndarray) -> np.ndarray:
-        return (x[y][:, None] > x[~y]) + 0.5 * (x[y][:, None] == x[~y])
+        return np.asarray((x[y][:, None] > x[~y]) + 0.5 * (x[y][:, None] == x[~y]))
 
     tables = wins(a), wins(b)
     s10, s01 = (np.cov([table.mean(axis=axis) for table in tables]) for axis in (1, 0))

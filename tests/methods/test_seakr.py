@@ -362,7 +362,7 @@ async def test_simple_short_answers() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names() if name != "energy"])
 async def test_each_signal_gates_at_its_own_threshold(name: str) -> None:
-    learnt = {"probe": probe_saying(0.2)} if registry.reads_probe(name) else {}
+    learnt: dict[str, Any] = {"probe": probe_saying(0.2)} if registry.reads_probe(name) else {}
     _, recorded = await run(speaker(KNOWS), signal=name, **learnt)
     assert {(event.signal, event.threshold) for event in of(events.Decided, recorded)} == {
         (name, registry.find(name).default_threshold)

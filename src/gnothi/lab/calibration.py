@@ -25,8 +25,8 @@ DIGITS = 3
 
 
 async def thresholds(model: LanguageModel, world: World, n: int = 300, probe: Probe | None = None) -> dict[str, float]:
-    """Signal name → threshold that best tells right from wrong first sentences about single facts, from memory; for signals that
-    were learnt, with a ``probe`` of the model.
+    """Signal name → threshold that best tells right from wrong first sentences about single facts, from memory; for signals
+    that were learnt, with a ``probe`` of the model.
 
     No default test question needs one of these facts. Empty for a model that gets all of them wrong (or right): there is
     nothing to tell apart."""
