@@ -4,8 +4,8 @@
 
 Parts
   accuracy  of each signal on lab's test questions, AUROC for "the model's own greedy answer, step by step from memory, is
-            wrong", with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR measures
-            first: the same prompt, replies of one sentence
+            wrong", with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR
+            measures first: the same prompt, replies of one sentence
   cost      processor time, tokens written and rows of the decode loop of a score: beyond the greedy draft that both need, and
             alone (a gate that needs no draft). Every round asks other questions, and each contender has a model of its own
 Probes: ``lab``, which comes with the package, and any that --probe names.
