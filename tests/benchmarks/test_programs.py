@@ -42,6 +42,7 @@ def test_all_are_listed() -> None:
         "black_box",
         "skill_rag",
         "guarantee",
+        "probe",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed
@@ -113,6 +114,17 @@ def test_skill_rag(tmp_path: Path) -> None:
     assert found["speed"]["plain"]["sentences"] == 10
     assert 0 < found["report"]["ece_platt"] < 1
     assert [path.name for path in tmp_path.iterdir()] == ["skill-rag-filter.png"]
+
+
+@pytest.mark.slow
+def test_probe() -> None:
+    found = document("benchmarks.probe", "--n", "40", "--batch", "4")
+    signals = found["accuracy"]["signals"]
+    assert {"gram", "gram, first step", "perplexity", "probe lab", "question lab"} <= signals.keys()
+    assert signals["gram"]["ahead_of_u"] == 0
+    assert found["cost"]["per_question"]["probe"]["tokens"] == 1
+    assert found["cost"]["u_to_probe_beyond_draft"]["tokens"] > 15
+    assert len(found["targets_met"]) == 2
 
 
 @pytest.mark.slow
