@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks import memory, throughput, uncertainty
+from benchmarks import memory, probe, throughput, uncertainty
 from benchmarks._lab_runs import LabRun, every
 from benchmarks._shared import spread
 from benchmarks.where_time_goes import METHODS, Clock, result
@@ -78,3 +78,23 @@ def test_what_no_place_covers_is_the_rest() -> None:
     clock.spent[METHODS]["seeds"] = 1.0
     shares = result(clock, 4.0, {METHODS: 4.0}, [])["shares"][METHODS]
     assert shares == {"methods, wrappers and asyncio": 0.75, "seeds": 0.25}
+
+
+def test_costs_of_a_score_beyond_the_draft() -> None:
+    def cost(cpu: float, tokens: float, rows: float) -> dict[str, float]:
+        return {"cpu_seconds": cpu, "seconds": cpu, "tokens": tokens, "read": 10.0, "rows": rows}
+
+    one = {
+        "draft": cost(1.0, 16, 15),
+        "draft and probe": cost(1.1, 17, 15),
+        "draft and U": cost(3.0, 316, 75),
+        "probe": cost(0.2, 1, 0),
+        "U": cost(2.6, 300, 70),
+    }
+    found = probe.shares([one, one])
+    assert found["u_to_probe_beyond_draft"]["cpu_seconds"] == pytest.approx(20.0)
+    assert found["u_to_probe_beyond_draft"]["tokens"] == 300
+    assert found["u_to_probe_beyond_draft"]["rows"] is None
+    assert found["u_to_probe_alone_cpu"].median == pytest.approx(13.0)
+    met = probe.targets({"cost": found, "accuracy": {"signals": {"probe lab": {"ahead_of_u": -0.03}}}})
+    assert list(met.values()) == [False, True]

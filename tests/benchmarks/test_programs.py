@@ -43,6 +43,7 @@ def test_all_are_listed() -> None:
         "skill_rag",
         "guarantee",
         "panel",
+        "probe",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed
@@ -122,6 +123,16 @@ def test_panel() -> None:
     assert list(found["multiples_of_gram"]) == ["reply", "gram", "one by one", "panel"]
     assert found["multiples_of_gram"]["gram"]["median"] == 1.0
     assert len(found["seconds"]) == 2
+
+
+def test_probe() -> None:
+    found = document("benchmarks.probe", "--n", "40", "--batch", "4")
+    signals = found["accuracy"]["signals"]
+    assert {"gram", "gram, first step", "perplexity", "probe lab", "question lab"} <= signals.keys()
+    assert signals["gram"]["ahead_of_u"] == 0
+    assert found["cost"]["per_question"]["probe"]["tokens"] == 1
+    assert found["cost"]["u_to_probe_beyond_draft"]["tokens"] > 15
+    assert len(found["targets_met"]) == 2
 
 
 @pytest.mark.slow

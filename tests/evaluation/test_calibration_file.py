@@ -76,7 +76,7 @@ def test_another_model_is_an_error(tmp_path: Path) -> None:
     made.check_model(Identity("lab", "abc"), tmp_path)
     made.check_model(Identity("a/copy", "abc"), tmp_path)
     made.check_model(Identity("lab"), tmp_path)
-    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*--calibration-anyway"):
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*--anyway"):
         made.check_model(Identity("other"), tmp_path)
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
         made.check_model(Identity("lab", "xyz"), tmp_path)

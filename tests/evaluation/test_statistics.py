@@ -12,6 +12,7 @@ from scipy import stats
 
 from gnothi.evaluation.statistics import (
     auroc,
+    auroc_difference,
     auroc_interval,
     crossfit_probabilities,
     ece,
@@ -256,3 +257,27 @@ def test_holm_is_statsmodels_where_it_is_installed() -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
     p = np.random.default_rng(1).random(20) ** 3
     assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
+
+
+def test_paired_auroc_is_delongs() -> None:
+    """Against the definition: placements by pairs, and the covariance of the two scores' placements."""
+    random = np.random.default_rng(5)
+    y = random.random(60) < 0.4
+    a, b = y + random.normal(size=60), np.round(y + random.normal(size=60), 1)
+
+    def wins(x: np.ndarray) -> np.ndarray:
+        return np.asarray((x[y][:, None] > x[~y]) + 0.5 * (x[y][:, None] == x[~y]))
+
+    tables = wins(a), wins(b)
+    s10, s01 = (np.cov([table.mean(axis=axis) for table in tables]) for axis in (1, 0))
+    contrast = np.array([1.0, -1.0])
+    variance = contrast @ (s10 / y.sum() + s01 / (~y).sum()) @ contrast
+    found = auroc_difference(a, b, y)
+    assert found is not None
+    assert found.interval is not None
+    assert found.difference == pytest.approx(tables[0].mean() - tables[1].mean())
+    assert found.interval.high - found.difference == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-5)
+    same = auroc_difference(a, 2 * a, y)
+    assert same is not None
+    assert (same.difference, same.p, same.interval) == (0.0, 1.0, None)
+    assert auroc_difference(a[:3], b[:3], np.array([True, False, False])) is None

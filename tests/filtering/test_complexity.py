@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from gnothi.filtering.complexity import (
     ComplexitySource,
     Labelled,
     Probabilities,
-    _matrix,
     fit,
     open_complexity,
     write_complexity,
@@ -33,35 +30,6 @@ def test_it_tells_by_wording() -> None:
     told = fit(LABELLED).predict(["Who is Odile?", "Where was Odile born?", "Where was the mother of Odile born?"])
     assert [one.strategy for one in told] == list(STRATEGIES)
     assert all(sum(one) == pytest.approx(1) for one in told)
-
-
-@pytest.mark.parametrize("strength", [0.1, 10.0])
-def test_it_agrees_with_scikit_learn(strength: float) -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    asked = [one.question for one in LABELLED]
-    ours = fit(LABELLED, strength)
-    inputs = _matrix(asked, ours.idf)[:, :-1]
-    labels = [STRATEGIES.index(one.strategy) for one in LABELLED]
-    theirs: Any = linear_model.LogisticRegression(C=strength, tol=1e-8, max_iter=5000).fit(inputs, labels)
-    assert np.allclose(ours.predict(asked), theirs.predict_proba(inputs), atol=1e-3)
-
-
-def test_the_optimum_is_one() -> None:
-    """The gradient of the objective, by differences, is nought."""
-    classifier = fit(LABELLED, strength=1.0)
-
-    def loss(weights: Any) -> float:
-        moved = type(classifier)(classifier.idf, weights)
-        chances = moved.predict([one.question for one in LABELLED])
-        fitted = -sum(np.log(chance[STRATEGIES.index(one.strategy)]) for chance, one in zip(chances, LABELLED, strict=True))
-        return float(fitted + 0.5 * (weights[:-1] ** 2).sum())
-
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        direction = rng.standard_normal(classifier.weights.shape)
-        step = 1e-3 * direction / np.linalg.norm(direction)
-        slope = (loss(classifier.weights + step) - loss(classifier.weights - step)) / 2e-3
-        assert abs(slope) < 1e-2
 
 
 @given(st.lists(st.tuples(st.text(max_size=12), st.sampled_from(STRATEGIES)), min_size=2, max_size=8), st.text(max_size=20))

@@ -21,6 +21,7 @@ from gnothi.seeding import question_scope
 from gnothi.signals import registry as signals
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 from tests.conformance.method import QUESTIONS, WordRetriever, reader
+from tests.signals.probes import probe_saying
 
 SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}
 SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -198,7 +199,26 @@ def test_every_part_goes_with_every_other() -> None:
     for gate, query, filter, answer in product(*slots.values()):
         threshold = {"gate_threshold": -9.0} if gate == "energy" else {}
         settings = {"gate": gate, "query": query, "filter": filter, "answer": answer, **threshold}
-        methods.create("compose", {"model": Scripted(script), "retriever": ScriptedRetriever([])}, settings)
+        learnt = {"probe": probe_saying(0.9)} if gate in ("probe", "question") else {}
+        methods.create("compose", {"model": Scripted(script), "retriever": ScriptedRetriever([]), **learnt}, settings)
+
+
+@pytest.mark.parametrize("gate", ["probe", "question"])
+async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) -> None:
+    async def asked(chance: float, **settings: object) -> int:
+        resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), "probe": probe_saying(chance)}
+        model = resources["model"]
+        with events.record() as recorded:
+            await methods.create("compose", resources, {"gate": gate, "reason": False, **settings})(QUESTION)
+        assert [event.verdict for event in recorded if isinstance(event, events.Decided)] == [
+            "retrieve" if chance > 0.5 else "trust"
+        ]
+        assert isinstance(model, Scripted)
+        return sum(not prompt.passages for prompt in model.prompts) - (gate == "probe")
+
+    assert await asked(0.9) == 0
+    assert await asked(0.9, query="draft") == 1
+    assert await asked(0.1) == 1
 
 
 # --- before the first question ---------------------------------------------------------------------------------------

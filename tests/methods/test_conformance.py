@@ -16,6 +16,7 @@ from gnothi.retrieval.fake import ListedGraph
 from gnothi.signals import registry
 from gnothi.types import ScoredPassage
 from tests.conformance.method import FILMS, PASSAGES, PEOPLE, QUESTIONS, TOWNS, MethodConformance, WordRetriever, reader
+from tests.signals.probes import probe_saying
 
 ABLATIONS: dict[str, dict[str, object]] = {
     **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
@@ -27,6 +28,13 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "residual": {"site": "residual", "position": "last", "layer": 2, "samples": 5},
     "simple": {"form": "simple", "max_tokens": 60},
 }
+
+
+class Learnt(MethodConformance):
+    """With a probe, which takes every answer for wrong."""
+
+    def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
+        return super().resources(model, retriever) | {"probe": probe_saying(0.9)}
 
 
 class TestDirect(MethodConformance):
@@ -82,7 +90,7 @@ class TestSeaKRAblations:
     """The settings that change what happens, each through the checks that depend on them."""
 
     def suite(self, ablation: str) -> MethodConformance:
-        suite = MethodConformance()
+        suite = Learnt() if ablation in ("signal=probe", "signal=question") else MethodConformance()
         suite.name, suite.settings = "seakr", ABLATIONS[ablation]  # type: ignore[misc]
         suite.knows = "simple" not in ablation  # type: ignore[misc]
         return suite

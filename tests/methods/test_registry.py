@@ -13,6 +13,7 @@ from gnothi.methods.seakr import SeaKR
 from gnothi.models.fake import Scripted
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities
 
 RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
@@ -102,7 +103,7 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
     optional = methods.optional_resources("keqa")
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.optional_resources("seakr") == {}
+    assert methods.optional_resources("seakr") == {"probe": Probe}
     settings = methods.settings_of("keqa")
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")

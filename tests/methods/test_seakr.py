@@ -16,6 +16,7 @@ from gnothi.models.fake import Reply, Scripted
 from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.signals import registry
 from gnothi.types import Answer, Decoding, Generation, Passage, Prompt, Question, Samples, ScoredPassage, StateSpec
+from tests.signals.probes import probe_saying
 
 QUESTION = Question("q", "Where was the director of Velkarra born?")
 A, B, C, D, E, F = (Passage(name, f"Text of {name}") for name in "abcdef")
@@ -361,7 +362,8 @@ async def test_simple_short_answers() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names() if name != "energy"])
 async def test_each_signal_gates_at_its_own_threshold(name: str) -> None:
-    _, recorded = await run(speaker(KNOWS), signal=name)
+    learnt: dict[str, Any] = {"probe": probe_saying(0.2)} if registry.reads_probe(name) else {}
+    _, recorded = await run(speaker(KNOWS), signal=name, **learnt)
     assert {(event.signal, event.threshold) for event in of(events.Decided, recorded)} == {
         (name, registry.find(name).default_threshold)
     }

@@ -46,6 +46,7 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "architecture": "LlamaForCausalLM",
         "device": "cpu",
         "dtype": "float32",
+        "layers": "4",
         "renderer": "tagged",
         "attention": "forked",
         **({"linear": "packed"} if available() else {}),

@@ -7,6 +7,7 @@ from gnothi.models.fake import Reply, Scripted
 from gnothi.signals import registry
 from gnothi.signals.threshold import Gate
 from gnothi.types import Decoding, Prompt, Task
+from tests.signals.probes import probe_saying
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
 IGNORANT = Reply("So the answer is unknown.", (-0.01,))
@@ -42,3 +43,26 @@ async def test_exactly_the_threshold_is_trusted() -> None:
     model = Scripted(lambda _: SURE)
     value = (await registry.create("perplexity").measure(model, PROMPT, Decoding())).uncertainty
     assert not (await Gate(registry.create("perplexity"), value)(model, PROMPT, Decoding())).fired
+
+
+@pytest.mark.parametrize(("chance", "threshold", "fires"), [(0.8, 0.5, True), (0.8, None, True), (0.2, 0.5, False)])
+@pytest.mark.parametrize("draft", [True, False])
+async def test_no_draft_where_none_is_needed(chance: float, threshold: float | None, fires: bool, draft: bool) -> None:
+    gate = Gate(registry.create("question", probe=probe_saying(chance)), threshold, draft=draft)
+    model = Scripted(lambda _: SURE)
+    with events.record() as recorded:
+        verdict = await gate(model, PROMPT, Decoding())
+    assert verdict.fired is fires
+    assert verdict.measured.uncertainty == pytest.approx(chance)
+    drafted = draft or not fires
+    assert verdict.measured.greedy.text == (SURE.text if drafted else "")
+    assert len(model.prompts) == drafted
+    *before, decided = recorded
+    assert [type(one) for one in before] == [events.Drafted] * drafted
+    assert isinstance(decided, events.Decided)
+    assert decided.subject == (SURE.text if drafted else PROMPT.question)
+
+
+async def test_a_draft_that_says_nothing_fires_though_foreseen_as_right() -> None:
+    gate = Gate(registry.create("question", probe=probe_saying(0.2)), 0.5, draft=False)
+    assert (await gate(Scripted(lambda _: IGNORANT), PROMPT, Decoding())).fired

@@ -15,6 +15,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.calibrated import calibration, with_calibration
+from gnothi.cli.probed import check_probes
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput
 from gnothi.events import Decided, Event, Listener, Searched, Usage, listen
@@ -49,7 +50,7 @@ def ask(
     max_cost: float | None,
     max_tokens: int | None,
     calibration: Path | None,
-    calibration_anyway: bool,
+    anyway: bool,
     choices: tuple[str, ...],
     seed: int,
     as_json: bool,
@@ -79,7 +80,8 @@ def ask(
         listeners.append(Steps(screen, trace))
     settings = options.read(config, overrides, cache)
     say = partial(click.echo, err=True)
-    settings = with_calibration(calibration, calibration_anyway, model, [method], settings, say)
+    settings = with_calibration(calibration, anyway, model, [method], settings, say)
+    check_probes(anyway, model, [method], settings)
     models = model_specs(model, [method], settings)
     budget = options.budget(models, max_cost, max_tokens)
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.

@@ -123,6 +123,7 @@ def calibrate(
     goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
     """
     from gnothi.cli import calibration_table, terminal
+    from gnothi.cli.probed import check_probes
     from gnothi.cli.resources import model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
@@ -140,6 +141,7 @@ def calibrate(
     else:
         weigh = price is not None or target_error is None
         live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
+        check_probes(None, model, [method], settings)
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
         with spending(budget):

@@ -17,7 +17,8 @@ GATES = (("signal", "threshold"), ("gate", "gate_threshold"))
 
 
 def calibration(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--calibration`` and ``--calibration-anyway``; the command gets both and hands them to ``with_calibration``."""
+    """Adds ``--calibration`` and ``--anyway``; the command gets ``calibration`` and ``anyway`` and hands them to
+    ``with_calibration`` and ``check_probes``."""
     add_file = click.option(
         "--calibration",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -25,7 +26,11 @@ def calibration(command: click.decorators.FC) -> click.decorators.FC:
         help="Use the threshold of this file, written by `gnothi calibrate`.",
     )
     add_anyway = click.option(
-        "--calibration-anyway", is_flag=True, help="Use it although it was made for another model or with other settings."
+        "--anyway",
+        "--calibration-anyway",
+        "anyway",
+        is_flag=True,
+        help="Use a calibration or a probe although it was made for another model or with other settings.",
     )
     return add_file(add_anyway(command))
 
@@ -101,7 +106,7 @@ def with_calibration(
             raise InvalidSetting(
                 f"--calibration: {path} was made with {key} = {as_text(found.settings[key])}, got "
                 f"{as_text(gate.settings[key])}: its threshold may mean something else. Use the same settings, calibrate anew, "
-                "or add --calibration-anyway."
+                "or add --anyway."
             )
         changed[f"{name}.{gate.key}"] = Given(found.threshold, f"--calibration {path}")
         say(

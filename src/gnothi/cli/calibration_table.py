@@ -34,9 +34,7 @@ def show(console: Console, made: Calibration, chosen: Chosen) -> None:
             f"{share(curves.isotonic_ece)} ({between(curves.isotonic_ece_interval)})",
         )
     if not made.model.name:
-        paragraph(
-            console, "the file does not say of which model it is: add --model NAME to use it without --calibration-anyway"
-        )
+        paragraph(console, "the file does not say of which model it is: add --model NAME to use it without --anyway")
 
 
 def _promise(promise: Guarantee | None) -> list[str]:

@@ -15,6 +15,7 @@ import click
 from gnothi import __version__
 from gnothi.cli import options
 from gnothi.cli.calibrated import calibration, with_calibration
+from gnothi.cli.probed import check_probes
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
 from gnothi.types import Question
@@ -103,7 +104,7 @@ def evaluate(
     max_cost: float | None,
     max_tokens: int | None,
     calibration: Path | None,
-    calibration_anyway: bool,
+    anyway: bool,
     limit: int | None,
     seed: int,
     out: Path,
@@ -133,7 +134,8 @@ def evaluate(
     names = _names(methods)
     settings = options.read(config, overrides, cache)
     say = partial(click.echo, err=True)
-    settings = with_calibration(calibration, calibration_anyway, model, names, settings, say)
+    settings = with_calibration(calibration, anyway, model, names, settings, say)
+    check_probes(anyway, model, names, settings)
     models = model_specs(model, names, settings)
     budget = options.budget(models, max_cost, max_tokens)
     if workers > 1 and any(map(is_remote, models)):

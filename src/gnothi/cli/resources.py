@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gnothi.filtering.knowledge import KnowledgeReference
     from gnothi.filtering.reference import Reference
     from gnothi.models.settings import CallCache
+    from gnothi.signals.probe_folder import FittedProbe
 
 LAB = "lab"
 LAB_MODELS = (LAB, f"vllm:{LAB}")
@@ -128,7 +129,9 @@ def reads_graph(names: Sequence[str]) -> bool:
 
 def open_other(
     protocol: type, spec: str, built: Mapping[str, CallCache], recogniser: str | None = None
-) -> LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference | ComplexityClassifier:
+) -> (
+    LanguageModel | Retriever | KnowledgeGraph | Reranker | Reference | KnowledgeReference | ComplexityClassifier | FittedProbe
+):
     """What a spec names, for a method's field of that protocol; ``built`` are the settings of models, by spec."""
     if protocol is LanguageModel:
         return open_model(spec, built[spec])
@@ -141,7 +144,11 @@ def open_other(
     from gnothi.filtering.complexity import ComplexitySource, open_complexity
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.reference import open_reference
+    from gnothi.signals.probe import Probe
+    from gnothi.signals.probe_folder import open_probe
 
+    if protocol is Probe:
+        return open_probe(spec)
     if protocol is ComplexitySource:
         return open_complexity(spec)
     return open_knowledge(spec) if protocol is KnowledgeSource else open_reference(spec)

@@ -13,6 +13,7 @@ import click
 
 from gnothi.cli import options, terminal, training
 from gnothi.cli.complexity import complexity
+from gnothi.cli.probe import probe
 from gnothi.cli.reader import reader
 from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
@@ -33,6 +34,7 @@ train.add_command(self_knowledge)
 train.add_command(reader)
 train.add_command(reranker)
 train.add_command(complexity)
+train.add_command(probe)
 
 
 @dataclass(frozen=True, slots=True)

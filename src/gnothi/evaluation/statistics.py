@@ -162,9 +162,7 @@ def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = C
     area = auroc(x, y)
     if area is None or min(m, n) < 2:
         return None
-    joint = stats.rankdata(np.concatenate([above, below]))
-    placements_above = (joint[:m] - stats.rankdata(above)) / n
-    placements_below = 1 - (joint[m:] - stats.rankdata(below)) / m
+    placements_above, placements_below = _placements(x, y)
     variance = placements_above.var(ddof=1) / m + placements_below.var(ddof=1) / n
     if area in (0.0, 1.0) or variance == 0:
         return wilson_interval(round(area * min(m, n)), min(m, n), confidence)
@@ -185,6 +183,34 @@ def spearman(columns: ArrayLike) -> list[list[float | None]]:
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (ranks @ ranks.T) / np.outer(length, length)
     return [[float(value) if np.isfinite(value) else None for value in row] for row in found]
+
+
+def auroc_difference(
+    first: ArrayLike, second: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE
+) -> PairedTest | None:
+    """Do two scores of the same examples differ in AUROC (first minus second)? DeLong's test and interval (DeLong et al. 1988).
+
+    None without two of each class. Where the scores place all examples alike there is no variance: then p is 1."""
+    (a, y), (b, _) = _ranked(first, positive), _ranked(second, positive)
+    m, n = int(y.sum()), int((~y).sum())
+    if min(m, n) < 2:
+        return None
+    above, below = (one - other for one, other in zip(_placements(a, y), _placements(b, y), strict=True))
+    difference = float(above.mean())
+    deviation = float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
+    if deviation == 0:
+        return PairedTest(len(y), difference, None, 1.0 if difference == 0 else 0.0, "delong")
+    half = float(stats.norm.ppf((1 + confidence) / 2)) * deviation
+    p = float(2 * stats.norm.sf(abs(difference) / deviation))
+    return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "delong")
+
+
+def _placements(x: Floats, y: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Of each positive the share of negatives below it, of each negative the share of positives above it; ties count half."""
+    above, below = x[y], x[~y]
+    joint = stats.rankdata(np.concatenate([above, below]))
+    m, n = len(above), len(below)
+    return (joint[:m] - stats.rankdata(above)) / n, 1 - (joint[m:] - stats.rankdata(below)) / m
 
 
 def risk_coverage(uncertainty: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:

@@ -143,7 +143,8 @@ class Compose(ReaderSettings):
             return await self.read(self.model, question)
         prompt, memory = self.reading(question), None
         if self._signal is not None:
-            gate = Gate(self.make_signal(self._signal), self._gate_threshold)
+            drafts = self.query == "draft" or self.answer == "surer"
+            gate = Gate(self.make_signal(self._signal), self._gate_threshold, draft=drafts)
             verdict = await gate(self.model, prompt, self.reply_decoding)
             memory = verdict.measured
             if not verdict.fired:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
-from gnothi.errors import InvalidSetting
 from gnothi.methods.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
@@ -29,6 +28,7 @@ class EverySignal(ReaderSettings):
     model: LanguageModel
 
     name: ClassVar[str] = "panel"
+    every_signal: ClassVar[bool] = True
 
     @property
     def needs(self) -> Capabilities:
@@ -46,12 +46,8 @@ class EverySignal(ReaderSettings):
     def signals(self) -> dict[str, Signal]:
         """Those that the model and the settings can give, by the names that scores are recorded under."""
         found: dict[str, Signal] = {}
-        for name in registry.within(self.model.capabilities):
-            try:
-                signal = self.make_signal(name)
-            except InvalidSetting:  # it wants a resource that was not given
-                continue
-            found[name] = signal
+        for name in registry.within(self.model.capabilities, self.probe):
+            found[name] = signal = self.make_signal(name)
             if isinstance(signal, Gram):
                 found |= _elsewhere(signal)
         return found

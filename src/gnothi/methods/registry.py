@@ -15,8 +15,10 @@ from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
+from gnothi.methods.settings import check_probe
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
+from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities
 
 _METHODS: Mapping[str, str] = {
@@ -56,6 +58,7 @@ _PROTOCOLS: Mapping[type, str] = {
     DemonstrationSource: "a utility reference",
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
+    Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
 """What a method's field may hold, and what a user names in its place."""
 
@@ -129,6 +132,7 @@ def create(name: str, resources: Mapping[str, object], settings: Mapping[str, ob
     ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
     """
     method = config.build(find(name), settings, f"method {name}", **_resources(name, resources))
+    check_probe(method)
     if isinstance(method, _Particular):
         method.check_resources()
     model = getattr(method, "model", None)
@@ -172,7 +176,8 @@ def check(name: str, settings: Mapping[str, object]) -> None:
     given = config.check(settings, settings_of(name), f"method {name}")
     named = [key for key in optional if given.get(key) is not None]
     plain = {key: value for key, value in settings.items() if key not in optional}
-    config.build(find(name), plain, f"method {name}", **dict.fromkeys([*required_resources(name), *named], _Possible()))
+    possible = dict.fromkeys([*required_resources(name), *named], _Possible())
+    check_probe(config.build(find(name), plain, f"method {name}", **possible))
 
 
 def describe(name: str) -> Description:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gnothi.errors import InvalidSetting
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
 
 T = TypeVar("T")
@@ -18,6 +19,8 @@ T = TypeVar("T")
 SENTENCE_STOPS = (". ", "\n", "Question:", "Context [")
 CHAIN_STOPS = ("\n\n", "Question:", "Context [")
 SHORT_STOPS = ("\n", "Question:", "Context [")
+# How methods call the signals that they use.
+SIGNALS = ("signal", "gate", "judgement")
 # A list has lines and may have blank ones; "Question:" within a line may be part of it.
 LIST_STOPS = ("\nQuestion:", "\nContext [")
 
@@ -79,15 +82,39 @@ class SignalSettings(GenerationSettings):
         "fed_eos", "Hidden states: at a fed end of sequence, the last token, or the one predicting it."
     )
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
+    probe: Probe | None = resource("What the signals probe and question have learnt.")
+
+    every_signal: ClassVar[bool] = False
+    """Whether the method measures all signals that there are, and not those alone that its settings name."""
 
     def make_signal(self, name: str | None) -> Signal:
         """The named signal with these settings; for None perplexity, which is free (and None where log-probabilities are)."""
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha)
+        return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe)
 
 
 def needs_of(signal: str | None) -> Capabilities:
     """What a model must offer for the named signal; nothing for None."""
     return Capabilities() if signal is None else signals.find(signal).needs
+
+
+def check_probe(method: Any) -> None:
+    """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
+    probe = getattr(method, "probe", None)
+    named = {key: getattr(method, key, None) for key in SIGNALS}
+    reading = {key: name for key, name in named.items() if name in signals.names() and signals.reads_probe(name)}
+    if probe is None and reading:
+        raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
+    if probe is not None and not reading and not method.every_signal:
+        keys = " or ".join(f"{key}=probe" for key in SIGNALS if hasattr(method, key))
+        raise InvalidSetting(
+            f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
+            "question). Beside other methods, give it to one alone with --set NAME.probe=FOLDER."
+        )
+    if isinstance(probe, Probe) and not probe.states and "probe" in reading.values():
+        raise InvalidSetting(
+            f"setting 'probe': {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
+            "signal probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
+        )

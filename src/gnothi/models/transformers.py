@@ -76,6 +76,7 @@ class TransformersBackend:
             "architecture": type(model).__name__,
             "device": str(model.device),
             "dtype": str(model.dtype).removeprefix("torch."),
+            "layers": str(self._network.config.num_hidden_layers),
             "renderer": renderer.name,
             "attention": path.name,
             **({"attention_reason": reason} if reason else {}),

@@ -1,7 +1,11 @@
-"""Several signals as one score: logistic regression with a ridge (Cox 1958; Hoerl and Kennard 1970)."""
+"""Several numbers as one score: logistic regression with a ridge (Cox 1958; Hoerl and Kennard 1970).
+
+Of few numbers (signals), or of many more than there are examples (a hidden state).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +38,16 @@ def fit_logistic(features: ArrayLike, positive: ArrayLike, ridge: float = 1.0) -
 
     The intercept is not shrunk. Raises InvalidInput unless both classes occur and all features are finite.
     """
-    from scipy import optimize
+    (found,) = fit_path(features, positive, [ridge])
+    return found
 
+
+def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float]) -> list[Logistic]:
+    """``fit_logistic`` for each of ``ridges`` (more than 0), in their order, at little more than the cost of one.
+
+    The best weights lie in the span of the examples: where there are fewer of these than features, they are sought there, in n
+    dimensions instead of d. Each fit begins at the one with the next stronger ridge. Raises as ``fit_logistic``.
+    """
     x, y = np.asarray(features, dtype=np.float64), np.asarray(positive, dtype=bool)
     if x.ndim != 2 or y.shape != x.shape[:1] or not y.any() or y.all() or not np.isfinite(x).all():
         raise InvalidInput(
@@ -45,6 +57,26 @@ def fit_logistic(features: ArrayLike, positive: ArrayLike, ridge: float = 1.0) -
     centre, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (x - centre) / scale
+    basis = _span(z) if len(z) < z.shape[1] else None
+    inner = z if basis is None else z @ basis
+    parameters = np.zeros(inner.shape[1] + 1)
+    found: dict[float, Logistic] = {}
+    for ridge in sorted(set(ridges), reverse=True):
+        parameters = _minimum(inner, y, ridge, parameters)
+        weights = parameters[:-1] if basis is None else basis @ parameters[:-1]
+        found[ridge] = Logistic(weights, float(parameters[-1]), centre, scale)
+    return [found[ridge] for ridge in ridges]
+
+
+def _span(z: Floats) -> Floats:
+    """An orthonormal basis of the rows' span, shape (d, rank)."""
+    values, vectors = np.linalg.eigh(z @ z.T)
+    kept = values > values[-1] * len(z) * np.finfo(np.float64).eps
+    return np.asarray(z.T @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats) -> Floats:
+    from scipy import optimize
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         weights, intercept = parameters[:-1], parameters[-1]
@@ -53,7 +85,5 @@ def fit_logistic(features: ArrayLike, positive: ArrayLike, ridge: float = 1.0) -
         value = (np.logaddexp(0, logits) - y * logits).sum() + ridge / 2 * weights @ weights
         return float(value), np.append(z.T @ residual + ridge * weights, residual.sum())
 
-    found = optimize.minimize(
-        loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": 1e-14}
-    )
-    return Logistic(np.asarray(found.x[:-1]), float(found.x[-1]), centre, scale)
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": 1e-14})
+    return np.asarray(found.x)

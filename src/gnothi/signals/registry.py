@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, cast, get_args
 
-from gnothi.errors import UnknownName
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.consistency import Consistency
 from gnothi.signals.energy import Energy
 from gnothi.signals.entropy import LengthNormalizedEntropy, MultiPerplexity
 from gnothi.signals.gram import Gram
 from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.probe import Probe, QuestionProbe, StateProbe
 from gnothi.signals.self_report import SaysItKnows, SelfReport
 from gnothi.types import Capabilities, StateSpec
 
-SignalName = Literal["gram", "perplexity", "multi_perplexity", "ln_entropy", "energy", "consistency", "self_report", "prompt"]
+SignalName = Literal[
+    "gram",
+    "perplexity",
+    "multi_perplexity",
+    "ln_entropy",
+    "energy",
+    "consistency",
+    "self_report",
+    "prompt",
+    "probe",
+    "question",
+]
 
 _SIGNALS: Mapping[str, type[Signal]] = {
     signal.name: signal
@@ -29,6 +41,8 @@ _SIGNALS: Mapping[str, type[Signal]] = {
         Consistency,
         SelfReport,
         SaysItKnows,
+        StateProbe,
+        QuestionProbe,
     )
 }
 
@@ -44,14 +58,43 @@ def find(name: str) -> type[Signal]:
     return _SIGNALS[name]
 
 
-def create(name: str, sampling: Sampling | None = None, state: StateSpec | None = None, alpha: float = 1e-3) -> Signal:
-    """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside."""
+def create(
+    name: str,
+    sampling: Sampling | None = None,
+    state: StateSpec | None = None,
+    alpha: float = 1e-3,
+    probe: Probe | None = None,
+) -> Signal:
+    """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside.
+
+    Raises UnknownName, or InvalidSetting for one that reads a probe and gets none."""
     signal = find(name)
-    settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha}
+    if probe is None and reads_probe(name):
+        raise InvalidSetting(lacks_probe(name))
+    settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
     used = {item.name for item in fields(cast("Any", signal))}
     return signal(**{key: value for key, value in settings.items() if key in used})
 
 
-def within(capabilities: Capabilities) -> tuple[str, ...]:
-    """Names of the signals that a model of these capabilities can give."""
-    return tuple(name for name, signal in _SIGNALS.items() if not capabilities.lacking(signal.needs))
+def reads_probe(name: str) -> bool:
+    """Whether the signal was learnt, and so takes a probe that holds what was."""
+    return any(item.name == "probe" for item in fields(cast("Any", find(name))))
+
+
+def lacks_probe(name: str, key: str = "signal") -> str:
+    """The message for a ``reads_probe`` signal, named by the setting ``key``, without a probe."""
+    return (
+        f"setting {key!r}: got {name!r}, which is learnt from training questions, but no probe. Give one with "
+        "--set probe=FOLDER, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: "
+        "probe=lab)."
+    )
+
+
+def within(capabilities: Capabilities, probe: Probe | None = None) -> tuple[str, ...]:
+    """Names of the signals that a model of these capabilities can give, by itself and with what the probe has learnt."""
+
+    def possible(name: str, signal: type[Signal]) -> bool:
+        learnt = not reads_probe(name) or (probe is not None and (signal is not StateProbe or bool(probe.states)))
+        return learnt and not capabilities.lacking(signal.needs)
+
+    return tuple(name for name, signal in _SIGNALS.items() if possible(name, signal))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnothi import events
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Measured, Signal
+from gnothi.signals.base import Foreseen, Measured, Signal
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Decoding, Prompt
+from gnothi.types import Decoding, Generation, Prompt
+
+_UNSAID = Generation("")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was measured and whether the gate fired."""
+    """What was measured and whether the gate fired; without a draft where the gate was told that none is needed then."""
 
     measured: Measured
     fired: bool
@@ -24,18 +26,32 @@ class Gate:
     """Fires when the uncertainty exceeds ``threshold``, and when the draft is blank or says that the model does not know.
 
     A ``threshold`` of None fires always, yet measures: the scores of a run that always retrieves show what a gate would do.
-    Emits Drafted, then Decided with ``kind`` and a verdict of ``retrieve`` (fired) or ``trust``.
+    With ``draft`` false, nothing is generated where a signal that needs no draft (``Foreseen``) makes the gate fire.
+    Emits Drafted where there is a draft, then Decided with ``kind`` and a verdict of ``retrieve`` (fired) or ``trust``.
     """
 
     signal: Signal
     threshold: float | None
     kind: str = "retrieve"
+    draft: bool = True
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Verdict:
-        measured = await self.signal.measure(model, prompt, decoding)
+        if isinstance(self.signal, Foreseen) and not self.draft:
+            foreseen = Measured(_UNSAID, await self.signal.foresee(model, prompt))
+            if self._above(foreseen):
+                events.emit(self._decided(foreseen, "retrieve", prompt.question))
+                return Verdict(foreseen, True)
+            measured = replace(foreseen, greedy=await model.generate(prompt, decoding))
+        else:
+            measured = await self.signal.measure(model, prompt, decoding)
         draft = measured.greedy.text.strip()
-        fired = says_nothing(draft) or self.threshold is None or not measured.uncertainty <= self.threshold
+        fired = says_nothing(draft) or self._above(measured)
         events.emit(events.Drafted(draft, measured.score))
-        verdict = "retrieve" if fired else "trust"
-        events.emit(events.Decided(self.kind, self.signal.name, measured.score, self.threshold, verdict, draft))
+        events.emit(self._decided(measured, "retrieve" if fired else "trust", draft))
         return Verdict(measured, fired)
+
+    def _above(self, measured: Measured) -> bool:
+        return self.threshold is None or not measured.uncertainty <= self.threshold
+
+    def _decided(self, measured: Measured, verdict: str, subject: str) -> events.Decided:
+        return events.Decided(self.kind, self.signal.name, measured.score, self.threshold, verdict, subject)

@@ -69,6 +69,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             "architecture": ", ".join(config.architectures),
             "device": "cpu" if on_cpu else "cuda",
             "dtype": str(config.dtype).removeprefix("torch."),
+            "layers": str(config.hf_text_config.num_hidden_layers),
             "hidden_states": f"none: {no_states}" if no_states else "fed again",
         },
     )

@@ -1,0 +1,273 @@
+"""Is one forward pass as good a gate as twenty samples, and what does either cost? On the laboratory.
+
+    python -m benchmarks.probe [--part accuracy --part cost ...] [--probe NAME=FOLDER ...] [--n 500] [--repeats 5] [--json]
+
+Parts
+  accuracy  of each signal on lab's test questions, AUROC for "the model's own greedy answer, step by step from memory, is
+            wrong", with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR
+            measures first: the same prompt, replies of one sentence
+  cost      processor time, tokens written and rows of the decode loop of a score: beyond the greedy draft that both need, and
+            alone (a gate that needs no draft). Every round asks other questions, and each contender has a model of its own
+Probes: ``lab``, which comes with the package, and any that --probe names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._shared import Rounds, arguments, as_json, machine, publish, ratios, say, shown, table
+
+PARTS = ("accuracy", "cost")
+BESIDE = ("gram", "perplexity")
+CHEAPER = 15.0
+CLOSE = 0.02
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+# --- accuracy --------------------------------------------------------------------------------------------------------
+
+
+async def outcomes(model: Any, questions: Sequence[Any], probes: Mapping[str, Any]) -> tuple[dict[str, Floats], Mask]:
+    """The scores by signal, and whether the answer is wrong."""
+    from gnothi.concurrency import gather
+    from gnothi.evaluation.metrics import score
+    from gnothi.methods.reader import ReaderSettings
+    from gnothi.methods.settings import SENTENCE_STOPS
+    from gnothi.seeding import question_scope
+    from gnothi.signals import registry
+    from gnothi.types import Decoding
+
+    settings = ReaderSettings()
+    signals = {name: settings.make_signal(name) for name in BESIDE}
+    for name, probe in probes.items():
+        signals[f"probe {name}"] = registry.create("probe", probe=probe)
+        signals[f"question {name}"] = registry.create("question", probe=probe)
+
+    async def one(question: Any) -> tuple[dict[str, float], bool]:
+        prompt = settings.reading(question)
+        sentence = Decoding(max_tokens=settings.max_tokens, stop=SENTENCE_STOPS)
+        with question_scope(0, question.id):
+            found = {name: await signal.measure(model, prompt, settings.reply_decoding) for name, signal in signals.items()}
+            for name in BESIDE:
+                found[f"{name}, first step"] = await signals[name].measure(model, prompt, sentence)
+            answer = await settings.answer_from(model, prompt, found["gram"])
+        wrong = score(answer.text, question.answers, question.choices)["em"] < 1
+        return {name: measured.uncertainty for name, measured in found.items()}, wrong
+
+    results = await gather(*(one(question) for question in questions))
+    names = list(results[0][0])
+    return {name: np.array([scores[name] for scores, _ in results]) for name in names}, np.array([w for _, w in results])
+
+
+def compare(scores: Mapping[str, Floats], wrong: Mask, kinds: Sequence[str]) -> dict[str, Any]:
+    """AUROC of each with its interval, against U's, and by kind of question."""
+    from gnothi.evaluation.statistics import auroc, auroc_difference, auroc_interval
+
+    of_kind = {kind: np.array([one == kind for one in kinds]) for kind in sorted(set(kinds))}
+    result = {}
+    for name, values in scores.items():
+        against = auroc_difference(values, scores["gram"], wrong)
+        result[name] = {
+            "auroc": auroc(values, wrong),
+            "interval": auroc_interval(values, wrong),
+            "ahead_of_u": against and against.difference,
+            "ahead_interval": against and against.interval,
+            "p": against and against.p,
+            "by_kind": {kind: auroc(values[mask], wrong[mask]) for kind, mask in of_kind.items()},
+        }
+    return {"n": len(wrong), "wrong": int(wrong.sum()), "signals": result}
+
+
+async def accuracy_part(given: argparse.Namespace, probes: Mapping[str, Any]) -> dict[str, Any]:
+    from gnothi import lab
+    from gnothi.models import load_model
+
+    questions = lab.questions(lab.world(), None, given.n)
+    model = load_model("lab")
+    try:
+        scores, wrong = await outcomes(model, questions, probes)
+    finally:
+        await model.aclose()
+    return compare(scores, wrong, [question.kind for question in questions])
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+Work = Callable[[Any, Any], Awaitable[object]]
+
+
+def contenders(probe: Any) -> dict[str, Work]:
+    """What each does with a model and a question's prompt."""
+    from gnothi.concurrency import both
+    from gnothi.methods.reader import ReaderSettings
+    from gnothi.signals import registry
+    from gnothi.types import StateSpec
+
+    settings = ReaderSettings()
+    decoding = settings.reply_decoding
+    gram, learnt = settings.make_signal("gram"), registry.create("probe", probe=probe)
+    sampling: Any = gram
+
+    async def samples(model: Any, prompt: Any) -> object:
+        return await model.sample(prompt, sampling.sampling.samples, sampling.sampling.decoding(decoding), StateSpec())
+
+    async def state(model: Any, prompt: Any) -> object:
+        foreseeing: Any = learnt
+        return await foreseeing.foresee(model, prompt)
+
+    async def draft(model: Any, prompt: Any) -> object:
+        return await model.generate(prompt, decoding)
+
+    return {
+        "draft": draft,
+        "draft and probe": lambda model, prompt: both(draft(model, prompt), state(model, prompt)),
+        "draft and U": lambda model, prompt: both(draft(model, prompt), samples(model, prompt)),
+        "probe": state,
+        "U": samples,
+    }
+
+
+async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
+    from gnothi import events, lab
+    from gnothi.concurrency import gather
+    from gnothi.methods.reader import ReaderSettings
+    from gnothi.models import load_model
+    from gnothi.seeding import question_scope
+
+    settings, works = ReaderSettings(), contenders(probe)
+    batches = given.repeats + 1
+    asked = lab.questions(lab.world(), None, given.batch * batches, seed=2)
+    models = {name: load_model("lab") for name in works}
+
+    async def run(name: str, number: int) -> dict[str, float]:
+        batch = asked[number * given.batch : (number + 1) * given.batch]
+        before, began, cpu = dict(models[name].statistics), time.perf_counter(), time.process_time()
+
+        async def one(question: Any) -> None:
+            with question_scope(0, question.id):
+                await works[name](models[name], settings.reading(question))
+
+        with events.record() as seen:
+            await gather(*(one(question) for question in batch))
+        after, calls = models[name].statistics, [event for event in seen if isinstance(event, events.ModelCall)]
+        return {
+            "cpu_seconds": time.process_time() - cpu,
+            "seconds": time.perf_counter() - began,
+            "tokens": sum(call.generated_tokens for call in calls) / len(batch),
+            "read": sum(call.prompt_tokens for call in calls) / len(batch),
+            "rows": (after["fed_rows"] - before["fed_rows"]) / len(batch),
+        }
+
+    names, rounds = list(works), list[dict[str, dict[str, float]]]()
+    try:
+        for number in range(batches):  # the first one warms up
+            order = [*names[number % len(names) :], *names[: number % len(names)]]
+            found = {name: await run(name, number) for name in order}
+            if number:
+                rounds.append({name: found[name] for name in names})
+                say(f"  round {number}: " + ", ".join(f"{name} {shown(one['cpu_seconds'])} s" for name, one in found.items()))
+    finally:
+        for model in models.values():
+            await model.aclose()
+    return {"batch": given.batch, "k": settings.samples, "rounds": rounds, **shares(rounds)}
+
+
+def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:
+    """How many times U's cost is the probe's: beyond the draft (of the sums over all rounds, since differences of single rounds
+    are within their noise), and alone (of each round)."""
+
+    def total(name: str, what: str) -> float:
+        return sum(one[name][what] for one in rounds)
+
+    beyond = {}
+    for what in ("cpu_seconds", "tokens", "rows"):
+        probe, u = (total(f"draft and {name}", what) - total("draft", what) for name in ("probe", "U"))
+        beyond[what] = u / probe if probe > 0 else None
+    of: Rounds = [{name: values["cpu_seconds"] for name, values in one.items()} for one in rounds]
+    return {
+        "per_question": {
+            name: {what: statistics.mean(one[name][what] for one in rounds) for what in ("tokens", "read", "rows")}
+            for name in rounds[0]
+        },
+        "u_to_probe_beyond_draft": beyond,
+        "u_to_probe_alone_cpu": ratios(of, "U", "probe"),
+        "to_draft_cpu": {name: ratios(of, name, "draft") for name in of[0]},
+    }
+
+
+# --- showing ---------------------------------------------------------------------------------------------------------
+
+
+def targets(document: Mapping[str, Any]) -> dict[str, bool]:
+    met = {}
+    if found := document.get("accuracy"):
+        met[f"probe: AUROC within {CLOSE} of U's"] = found["signals"]["probe lab"]["ahead_of_u"] >= -CLOSE
+    if found := document.get("cost"):
+        beyond = found["u_to_probe_beyond_draft"]["cpu_seconds"]
+        met[f"probe: at most 1/{CHEAPER:.0f} of U's processor time beyond the draft"] = beyond is None or beyond >= CHEAPER
+    return met
+
+
+def lines(document: Mapping[str, Any]) -> list[str]:
+    out: list[str] = []
+    if found := document.get("accuracy"):
+        kinds = list(next(iter(found["signals"].values()))["by_kind"])
+        rows = []
+        for name, one in found["signals"].items():
+            low, high = one["interval"]
+            ahead = one["ahead_interval"]
+            difference = f"{one['ahead_of_u']:+.3f}" + (f" [{ahead.low:+.3f}, {ahead.high:+.3f}]" if ahead else "")
+            by_kind = ["-" if area is None else f"{area:.3f}" for area in one["by_kind"].values()]
+            rows.append([name, f"{one['auroc']:.3f} [{low:.3f}, {high:.3f}]", difference, f"{one['p']:.2g}", *by_kind])
+        out += [f"{found['n']} questions, {found['wrong']} answered wrongly", ""]
+        out += table(["", "AUROC", "ahead of U (gram)", "p", *kinds], rows)
+    if found := document.get("cost"):
+        rows = [
+            [name, *(shown(one[what]) for what in ("read", "tokens", "rows")), str(found["to_draft_cpu"][name])]
+            for name, one in found["per_question"].items()
+        ]
+        out += ["", f"a question, {found['batch']} at a time; k = {found['k']}", ""]
+        out += table(["", "tokens read", "tokens written", "rows", "processor time, x draft"], rows)
+        beyond = ", ".join(
+            f"{what} {'-' if value is None else shown(value)}" for what, value in found["u_to_probe_beyond_draft"].items()
+        )
+        out += [
+            "",
+            f"U costs as many times what the probe does: beyond the draft {beyond}; alone {found['u_to_probe_alone_cpu']}",
+        ]
+    return [*out, "", *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in document["targets_met"].items())]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    from gnothi.signals.probe_folder import open_probe
+
+    parser = arguments(__doc__, repeats=5)
+    parser.add_argument("--part", action="append", choices=PARTS, help="only these (repeat)")
+    parser.add_argument("--probe", action="append", default=[], metavar="NAME=FOLDER", help="a further probe (repeat)")
+    parser.add_argument("--n", type=int, default=500, help="test questions [%(default)s]")
+    parser.add_argument("--batch", type=int, default=80, help="questions of a round of cost [%(default)s]")
+    given = parser.parse_args(argv)
+    import torch
+
+    torch.set_num_threads(given.threads)
+    named = dict(one.partition("=")[::2] for one in given.probe)
+    probes = {"lab": open_probe("lab"), **{name: open_probe(folder) for name, folder in named.items()}}
+    document: dict[str, Any] = {"benchmark": "probe", "machine": machine()}
+    for part in given.part or PARTS:
+        work = accuracy_part(given, probes) if part == "accuracy" else cost_part(given, probes["lab"])
+        document[part] = asyncio.run(work)
+    document["targets_met"] = targets(document)
+    publish(as_json(document), lines(document), given.json)
+
+
+if __name__ == "__main__":
+    main()

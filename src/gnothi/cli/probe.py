@@ -1,0 +1,172 @@
+"""``gnothi train probe``: a gate of one forward pass, learnt from the model's own mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi.cli import options, terminal, training
+from gnothi.config import Settings
+from gnothi.errors import BudgetSpent
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.training.probe import ProbeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the command is to do."""
+
+    dataset: str
+    questions: Sequence[Question]
+    model: str
+    settings: Settings
+    probe: ProbeSettings
+    config: dict[str, Any]
+    out: Path
+    concurrency: int
+    max_failures: int | None
+
+
+@click.command()
+@click.argument("dataset", metavar="QUESTIONS")
+@options.model
+@options.settings
+@options.spending
+@training.out("probe")
+@training.collecting
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what probe.json says.")
+def probe(
+    dataset: str,
+    model: str,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
+    limit: int | None,
+    out: Path,
+    format: str | None,
+    concurrency: int,
+    max_failures: int | None,
+    as_json: bool,
+) -> int:
+    """Learn to tell from one forward pass whether a model will answer training QUESTIONS wrongly.
+
+    \b
+    gnothi train probe lab-train --limit 2900 --out my-probe
+    gnothi train probe train.jsonl --model PATH --out my-probe --set target=uncertainty
+    gnothi eval lab --method compose --set gate=probe --set probe=my-probe --out runs/probe
+    gnothi ask "..." --set signal=question --set probe=my-probe
+
+    The folder holds two gates: probe reads a hidden state of the prompt, question only the words of the question (all there
+    is for a model behind an API). Settings (--set): target=correctness|uncertainty, prompts, layers, sites, metric, and those
+    of methods with a gate: reason, signal, samples, max_tokens, ... docs/training.md tells more.
+
+    The same command again completes an interrupted one and tries failed questions again. Exit code 1: some questions failed.
+    """
+    from gnothi import config as configuration
+    from gnothi import methods
+    from gnothi.cli.resources import MODEL_SECTION, load_questions
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
+    from gnothi.training.collecting import require_answers, require_distinct
+    from gnothi.training.probe import WHY, ProbeSettings
+
+    training.refuse_test_questions(dataset)
+    settings = options.read(config, overrides, cache)
+    budget = options.budget([model], max_cost, max_tokens)
+    chosen = configuration.build(ProbeSettings, settings.plain({MODEL_SECTION, *methods.names()}), "probe")
+    questions = load_questions(dataset, format, limit)
+    require_answers(questions, WHY)
+    require_distinct(questions)
+    about = training.recorded(dataset, format, limit, questions, model, settings)
+    about |= {f"probe.{key}": value for key, value in configuration.resolved(chosen).items()}
+    job = Job(dataset, questions, model, settings, chosen, about, out, concurrency, max_failures)
+    try:
+        with spending(budget):
+            result = asyncio.run(_build(job))
+    except KeyboardInterrupt:
+        return training.interrupted(out)
+    except BudgetSpent as spent:
+        raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
+    if as_json:
+        terminal.print_json(result)
+    else:
+        _show(result, out)
+    if is_remote(model):
+        click.echo(f"charged: {budget.describe()}", err=as_json)
+    return training.SOME_FAILED if result["failures"] else 0
+
+
+async def _build(job: Job) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from gnothi.cli.progress import RunProgress
+    from gnothi.cli.resources import model_settings, open_model
+    from gnothi.models.identity import identify
+    from gnothi.training.probe import Findings
+
+    with Findings(job.out, job.questions, job.config) as findings:
+        if findings.missing:
+            with terminal.Waiting(f"opening model {job.model} ..."):
+                model = open_model(job.model, model_settings([job.model], job.settings)[job.model])
+            try:
+                job.probe.check(model)
+                total = len(job.questions)
+                with RunProgress(total, total - len(findings.missing), job.dataset) as progress:
+                    await findings.run(
+                        model,
+                        job.probe,
+                        job.concurrency,
+                        job.max_failures,
+                        lambda line: progress.advance("error" in line, _cost(findings.spent)),
+                    )
+            finally:
+                await model.aclose()
+        with terminal.Waiting("fitting ..."):
+            data = {"name": job.dataset, "fingerprint": job.config["dataset.fingerprint"]}
+            origin = {"model": asdict(identify(job.model)), "data": data}
+            return await asyncio.to_thread(findings.finish, job.probe, origin)
+
+
+def _cost(spent: Counter[str]) -> str:
+    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
+
+
+def _show(result: Mapping[str, Any], out: Path) -> None:
+    failed = f", {result['failures']} failed" if result["failures"] else ""
+    chosen = result["chosen"].get("probe")
+    target = result["target"]
+    told = "wrong answers" if target["name"] == "correctness" else f"{target['signal']} above {target['split']:g}"
+    rows = [("questions", f"{result['questions']:,}{failed}: {result['wrong']:,} answered wrongly from memory")]
+    rows.append(("learnt", told))
+    if chosen is not None:
+        prompt, layer, site = chosen["view"].split()
+        rows.append(("reads", f"the last state of the prompt {prompt!r}, layer {layer}, {site}; ridge {chosen['ridge']:g}"))
+    rows.append(("held out", f"AUROC for wrong answers ({result['folds']} folds); tokens beyond the answer, read + written:"))
+    for name, figures in result["held_out"].items():
+        cost = result["cost"][name]
+        tokens = f"{cost['prompt_tokens']:.1f} + {cost['generated_tokens']:.1f}"
+        rows.append((f"  {name}", f"{_area(figures)}; {tokens}"))
+    rows.append(("probe", str(out)))
+    click.echo("\n".join(terminal.definitions(rows, indent=0)))
+    if chosen is None:
+        click.echo(
+            "gnothi: the model shows no hidden states, so there is nothing to probe: only the signal question was learnt.",
+            err=True,
+        )
+
+
+def _area(figures: Mapping[str, Any]) -> str:
+    if figures["interval"] is None:
+        return training.number(dict(figures), "auroc")
+    low, high = figures["interval"]
+    return f"{figures['auroc']:.3f} [{low:.3f}, {high:.3f}]"

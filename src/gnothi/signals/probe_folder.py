@@ -1,0 +1,123 @@
+"""A probe on disk, as ``gnothi train probe`` writes it.
+
+``probe.json`` says what it is of: model, data, settings, what it reads, how well it did on questions held out;
+``question.json`` holds what is known of wordings, ``probe.npz`` the weights for hidden states, where the model shows any.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.errors import InvalidInput
+from gnothi.signals.combination import Logistic
+from gnothi.signals.wording import WordClassifier
+from gnothi.types import Demonstration, Passage, StateSpec, Task
+
+FORMAT = 1
+HEADER, WEIGHTS, WORDS = "probe.json", "probe.npz", "question.json"
+COMMAND = "gnothi train probe"
+LAB = "lab"
+LAB_FOLDER = Path(__file__).parent.parent / "lab" / "probe"
+CLASSES = ("right", "wrong")
+_ARRAYS = ("weights", "centre", "scale")
+
+
+@dataclass(frozen=True)
+class FittedProbe:
+    """A ``Probe``. ``regression`` reads ``states``, None where there are none; the classes of ``words`` are ``CLASSES``;
+    ``about`` is what ``probe.json`` says beside."""
+
+    words: WordClassifier
+    states: tuple[StateSpec, ...] = ()
+    task: Task | None = None
+    regression: Logistic | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def wrong_by_state(self, state: NDArray[np.floating]) -> float:
+        size = 0 if self.regression is None else len(self.regression.weights)
+        if self.regression is None or state.shape != (size,):
+            raise InvalidInput(
+                f"the probe {self.name or '(unnamed)'} reads states of {size} numbers, got {len(state)}: it is of another "
+                f"model. Train one for this model with `{COMMAND}`."
+            )
+        return float(self.regression(state[None])[0])
+
+    def wrong_by_words(self, question: str) -> float:
+        return float(self.words([question])[0, CLASSES.index("wrong")])
+
+    async def aclose(self) -> None:
+        return None
+
+
+def write_probe(path: Path, probe: FittedProbe) -> None:
+    """Makes the folder, or replaces the probe in it; the header is written last, which makes a probe of the folder."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / HEADER).unlink(missing_ok=True)
+    (path / WORDS).write_text(json.dumps(probe.words.as_dict(), ensure_ascii=False, indent=0) + "\n", "utf-8")
+    (path / WEIGHTS).unlink(missing_ok=True)
+    if probe.regression is not None:
+        arrays = {name: getattr(probe.regression, name) for name in _ARRAYS}
+        np.savez(path / WEIGHTS, intercept=np.array(probe.regression.intercept), **arrays)
+    task = None if probe.task is None else asdict(probe.task)
+    document = {"format": FORMAT, **probe.about, "states": [asdict(spec) for spec in probe.states], "task": task}
+    (path / HEADER).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def open_probe(spec: str | Path) -> FittedProbe:
+    """The probe of a folder, or ``lab``, the laboratory model's. Raises InvalidInput where there is none."""
+    path = LAB_FOLDER if str(spec) == LAB else Path(spec)
+    about = read_header(spec)
+    try:
+        words = WordClassifier.from_dict(json.loads((path / WORDS).read_text("utf-8")), len(CLASSES))
+        states = tuple(StateSpec(one["layer"], one["site"], one["position"]) for one in about["states"])
+        regression = _weights(path / WEIGHTS) if states else None
+        return FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+
+
+def read_header(spec: str | Path) -> dict[str, Any]:
+    """What ``probe.json`` of a folder, or of ``lab``, says. Raises InvalidInput where there is none."""
+    path = LAB_FOLDER if str(spec) == LAB else Path(spec)
+    try:
+        about: Any = json.loads((path / HEADER).read_text("utf-8"))
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']}, this version reads {FORMAT}")
+    except OSError:
+        raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+    return dict(about)
+
+
+def _task(data: Any) -> Task | None:
+    """As it was when the probe was trained: another instruction would be another prompt."""
+    if data is None:
+        return None
+    demonstrations = tuple(
+        Demonstration(
+            one["question"], one["answer"], tuple(Passage(**passage) for passage in one["passages"]), tuple(one["choices"])
+        )
+        for one in data["demonstrations"]
+    )
+    return Task(data["name"], data["instruction"], demonstrations, data["answer_label"])
+
+
+def _weights(path: Path) -> Logistic:
+    with np.load(path, allow_pickle=False) as arrays:
+        found = {name: np.asarray(arrays[name], np.float64) for name in _ARRAYS}
+        if len({one.shape for one in found.values()}) != 1 or found["weights"].ndim != 1:
+            raise ValueError(f"weights of shapes {[one.shape for one in found.values()]}")
+        return Logistic(found["weights"], float(arrays["intercept"]), found["centre"], found["scale"])

@@ -1,0 +1,121 @@
+"""``gnothi train probe``, and what is told to those who use a probe amiss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import lab
+from gnothi.cli import resources
+from gnothi.models.fake import Reply, Scripted
+from gnothi.models.wrappers import Seeded, Traced
+from gnothi.signals.probe_folder import HEADER
+from gnothi.types import Capabilities, Prompt
+from tests.cli.conftest import stand_in
+
+Run = Callable[..., tuple[int, str, str]]
+COMMAND = ("train", "probe", "lab-train", "--limit", "60")
+ASKED = "Who directed The Amber Harbour?"
+
+
+def script(prompt: Prompt) -> Reply:
+    """Knows every other training question."""
+    asked = {one.text: (number, one) for number, one in enumerate(lab.training_questions(lab.world(), None, 500))}
+    number, question = asked.get(prompt.question, (1, None))
+    if question is not None and number % 2 == 0:
+        return Reply(f"So the answer is {question.answers[0]}.")
+    return Reply("So the answer is nobody.", doubt=5.0)
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    model = Scripted(script, name="lab")
+    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    return model
+
+
+def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: Path) -> None:
+    out = str(tmp_path / "probe")
+    code, said, err = gnothi(*COMMAND, "--out", out)
+    assert code == 0, err
+    for part in (
+        "questions   60: 30 answered wrongly",
+        "reads       the last state of the prompt",
+        "\n  probe     ",
+        "\n  question  ",
+    ):
+        assert part in said
+    asked = len(halves.prompts)
+    assert gnothi(*COMMAND, "--out", out) == (code, said, err)
+    assert len(halves.prompts) == asked
+    code, said, err = gnothi("ask", ASKED, "--method", "compose", "--set", "gate=probe", "--set", f"probe={out}")
+    assert code == 0, err
+    assert "probe 1.00 > 0.50: unsure, retrieve" in said
+    assert gnothi("ask", ASKED, "--set", "signal=question", "--set", f"probe={out}")[0] == 0
+
+
+@pytest.mark.usefixtures("halves")
+def test_json_is_what_the_header_says(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    about = gnothi_json(*COMMAND, "--out", str(tmp_path / "p"), "--set", "target=uncertainty", "--set", "samples=3")
+    header = json.loads((tmp_path / "p" / HEADER).read_text())
+    assert header.items() >= about.items()
+    assert about["target"]["signal"] == "gram"
+    assert about["cost"]["gram"]["generated_tokens"] > about["cost"]["probe"]["generated_tokens"] == 1
+    assert about["model"]["name"] == "lab"
+    assert about["model"]["fingerprint"]
+
+
+def test_a_model_without_states_gives_the_question_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
+    model = Scripted(script, name="lab", capabilities=Capabilities())
+    monkeypatch.setattr(resources, "open_model", lambda spec, settings=None: Traced(Seeded(model)))  # noqa: ARG005
+    code, said, err = gnothi(*COMMAND, "--out", str(tmp_path / "p"))
+    assert code == 0, err
+    assert "only the signal question was learnt" in err
+    assert "reads" not in said
+    ask = ("ask", ASKED, "--method", "compose", "--set", f"probe={tmp_path / 'p'}")
+    assert gnothi(*ask, "--set", "gate=question")[0] == 0
+    model.capabilities = Capabilities(hidden_states=True)
+    code, said, err = gnothi(*ask, "--set", "gate=probe")
+    assert (code, said) == (2, "")
+    assert "Use the signal question" in err
+
+
+@pytest.mark.usefixtures("halves")
+def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = str(tmp_path / "probe")
+
+    def refused(*arguments: str) -> str:
+        code, said, err = gnothi(*arguments)
+        assert (code, said) == (2, "")
+        return err
+
+    assert "whose questions are for testing" in refused("train", "probe", "lab", "--out", out)
+    assert "setting 'sites'" in refused(*COMMAND, "--out", out, "--set", "sites=attention")
+    assert "Did you mean 'layers'" in refused(*COMMAND, "--out", out, "--set", "layer_s=1")
+    assert gnothi(*COMMAND, "--out", out)[0] == 0
+    assert "probe.target = 'correctness', got 'uncertainty'" in refused(*COMMAND, "--out", out, "--set", "target=uncertainty")
+
+    def never(*_: object, **__: object) -> object:
+        raise AssertionError("a model was opened")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resources, "open_model", never)
+        ask = ("ask", ASKED, "--method", "compose")
+        assert "but no probe. Give one with --set probe=FOLDER" in refused(*ask, "--set", "gate=probe")
+        assert "setting 'signal': got 'question'" in refused("ask", ASKED, "--set", "signal=question")
+        assert "uses no signal that reads it, expected signal=probe or gate=probe" in refused(*ask, "--set", f"probe={out}")
+        assert "holds no probe" in refused(*ask, "--set", "gate=probe", "--set", f"probe={tmp_path}")
+        use = (*ask, "--set", "gate=probe", "--set", f"probe={out}")
+        assert "is of model 'lab', got 'other'" in refused(*use, "--model", "other", "--index", "lab")
+        assert "was made with reason = true, got false" in refused(*use, "--set", "reason=false")
+        evaluate = ("eval", "lab", "--limit", "1", "--out", str(tmp_path / "run"))
+        learnt = ("--set", "signal=probe", "--set", f"probe={out}")
+        assert "got 'other'" in refused(*evaluate, "--model", "other", "--index", "lab", *learnt)
+        calibrate = ("calibrate", "lab-train", "--out", str(tmp_path / "c.toml"))
+        assert "got 'other'" in refused(*calibrate, "--model", "other", "--index", "lab", *learnt)
+    assert gnothi(*use, "--set", "reason=false", "--anyway")[0] == 0
+    assert gnothi(*use, "--model", "other", "--index", "lab", "--anyway")[0] == 0

@@ -1,0 +1,88 @@
+"""What is read of a prompt, held against the library's own hidden states; and the signals made of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from gnothi import events
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.methods.prompts import ANSWER, REASON
+from gnothi.models.fake import Scripted
+from gnothi.models.wrappers import Traced
+from gnothi.signals import registry
+from gnothi.signals.base import Foreseen
+from gnothi.signals.probe import Probe, prompt_states, put
+from gnothi.types import Capabilities, Decoding, Passage, Prompt, StateSpec
+from tests.signals.probes import HIDDEN_SIZE, probe_saying
+
+PROMPT = Prompt(REASON, "Where was Mira Tolven born?", (Passage("p", "Text"),), ("a", "b"), "She was")
+
+
+def test_it_reads_the_last_token_of_the_prompt() -> None:
+    torch = pytest.importorskip("torch", reason="the extra `local` is not installed")
+    from gnothi.models.batched import Batched
+    from gnothi.models.rendering import Tagged
+    from gnothi.models.transformers import TransformersBackend
+    from tests.models.tiny import build_model, build_tokenizer
+
+    library, tokenizer = build_model("llama"), build_tokenizer()
+    prompt = Prompt(REASON, "who is w1 ?")
+    renderer = Tagged()
+    ids = torch.tensor([tokenizer(renderer.render(prompt))["input_ids"]])
+    with torch.no_grad():
+        expected = library(ids, output_hidden_states=True).hidden_states
+
+    async def read() -> list[np.ndarray]:
+        model = Batched(TransformersBackend(library, tokenizer, renderer, name="tiny"))
+        try:
+            return await prompt_states(model, prompt, [StateSpec(layer, "residual", "predicting") for layer in range(3)])
+        finally:
+            await model.aclose()
+
+    for layer, state in enumerate(asyncio.run(read())):
+        assert state == pytest.approx(expected[layer + 1][0, -1].numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "chance"), [("probe", 0.8), ("question", 0.3)])
+async def test_the_chance_is_the_uncertainty(name: str, chance: float) -> None:
+    model = Traced(Scripted(lambda _: "Kestrel by Dunmere"))
+    signal = registry.create(name, probe=probe_saying(0.8, 0.3))
+    assert isinstance(signal, Foreseen)
+    with events.record() as recorded:
+        measured = await signal.measure(model, PROMPT, Decoding())
+    assert measured.greedy.text == "Kestrel by Dunmere"
+    assert measured.uncertainty == pytest.approx(chance)
+    assert await signal.foresee(model, PROMPT) == pytest.approx(chance)
+    calls = [(one.operation, one.generated_tokens) for one in recorded if isinstance(one, events.ModelCall)]
+    assert sorted(calls) == [("generate", 4), ("sample", 1)][: 2 if name == "probe" else 1]
+
+
+async def test_a_task_of_its_own_leaves_out_what_was_said() -> None:
+    model = Scripted(lambda _: "Kestrel")
+    await registry.create("probe", probe=probe_saying(0.8, task=ANSWER)).measure(model, PROMPT, Decoding())
+    assert Prompt(ANSWER, PROMPT.question, PROMPT.passages, PROMPT.choices) in model.prompts
+    assert put(PROMPT, None) is PROMPT
+
+
+@pytest.mark.parametrize("name", ["probe", "question"])
+def test_they_need_a_probe(name: str) -> None:
+    assert registry.reads_probe(name)
+    assert isinstance(probe_saying(0.5), Probe)
+    with pytest.raises(InvalidSetting, match="gnothi train probe"):
+        registry.create(name)
+
+
+async def test_states_of_another_size_are_of_another_model() -> None:
+    model = Scripted(lambda _: "x", hidden_size=HIDDEN_SIZE + 1)
+    with pytest.raises(InvalidInput, match=f"states of {HIDDEN_SIZE} numbers, got {HIDDEN_SIZE + 1}"):
+        await registry.create("probe", probe=probe_saying(0.5)).measure(model, PROMPT, Decoding())
+
+
+async def test_wording_asks_the_model_for_no_more_than_text() -> None:
+    model = Scripted(lambda _: "x", capabilities=Capabilities())
+    measured = await registry.create("question", probe=probe_saying(0.5, 0.9)).measure(model, PROMPT, Decoding())
+    assert measured.uncertainty == pytest.approx(0.9)
+    assert len(model.prompts) == 1

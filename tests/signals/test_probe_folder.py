@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnothi.errors import InvalidInput
+from gnothi.methods.prompts import ANSWER
+from gnothi.signals.probe_folder import HEADER, WEIGHTS, WORDS, open_probe, read_header, write_probe
+from tests.signals.probes import HIDDEN_SIZE, probe_saying
+
+ABOUT = {"model": {"name": "m", "fingerprint": "f"}, "settings": {"reason": True}}
+
+
+def test_written_and_read(tmp_path: Path) -> None:
+    made = replace(probe_saying(0.7, 0.2, ANSWER), about=ABOUT)
+    write_probe(tmp_path, made)
+    first = [(tmp_path / name).read_bytes() for name in (HEADER, WEIGHTS, WORDS)]
+    read = open_probe(tmp_path)
+    state = np.random.default_rng(0).normal(size=HIDDEN_SIZE)
+    assert read.wrong_by_state(state) == made.wrong_by_state(state) == pytest.approx(0.7)
+    assert read.wrong_by_words("Who?") == made.wrong_by_words("Who?") == pytest.approx(0.2)
+    assert (read.states, read.task, read.name) == (made.states, ANSWER, str(tmp_path))
+    assert read_header(tmp_path).items() >= ABOUT.items()
+    write_probe(tmp_path, made)
+    assert [(tmp_path / name).read_bytes() for name in (HEADER, WEIGHTS, WORDS)] == first
+
+
+def test_of_a_model_without_states(tmp_path: Path) -> None:
+    write_probe(tmp_path, probe_saying(0.7))
+    write_probe(tmp_path, replace(probe_saying(0.7, 0.2), states=(), regression=None))
+    read = open_probe(tmp_path)
+    assert not (tmp_path / WEIGHTS).exists()
+    assert read.states == ()
+    with pytest.raises(InvalidInput, match="another model"):
+        read.wrong_by_state(np.zeros(HIDDEN_SIZE))
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"holds no probe.*gnothi train probe"):
+        open_probe(tmp_path)
+    for text in ("{", "[]", '{"format": 2}'):
+        (tmp_path / HEADER).write_text(text)
+        with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
+            open_probe(tmp_path)
+    write_probe(tmp_path, probe_saying(0.5))
+    (tmp_path / WEIGHTS).unlink()
+    with pytest.raises(InvalidInput, match=f"holds no whole probe: cannot read {WEIGHTS}"):
+        open_probe(tmp_path)
+    np.savez(tmp_path / WEIGHTS, weights=np.zeros(3), centre=np.zeros(2), scale=np.ones(3), intercept=0.0)
+    with pytest.raises(InvalidInput, match="weights of shapes"):
+        open_probe(tmp_path)
+    (tmp_path / WEIGHTS).write_bytes(b"no archive")
+    with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
+        open_probe(tmp_path)
+    (tmp_path / WORDS).write_text(json.dumps({"features": {}, "constants": [1.0]}))
+    with pytest.raises(InvalidInput, match="weights of shape"):
+        open_probe(tmp_path)
