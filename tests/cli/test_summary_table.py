@@ -70,3 +70,16 @@ def test_refusals_and_falsehoods() -> None:
     text = shown([row("direct", n, answer=("gold", "something else", "unknown")[n % 3], metadata=told) for n in range(30)])
     said = "closer to a correct than to any incorrect answer .333 (.17-.50), refused .333 (by words shared; no judge model)"
     assert said in " ".join(text.split())
+
+
+def test_signals_side_by_side_and_what_was_left_out() -> None:
+    gauges = {
+        "consistency": {"score": 0.2, "model_calls": 1, "prompt_tokens": 12, "generated_tokens": 338},
+        "gram.residual.predicting": {"score": -6.0, "model_calls": 1, "prompt_tokens": 12, "generated_tokens": 338},
+    }
+    text = shown([row("panel", n, right=n % 2 == 0, signals=gauges) for n in range(40)])
+    assert max(len(line) for line in text.splitlines()) <= 80
+    flat = " ".join(text.split())
+    assert "which of panel's own answers are wrong (20 of 40; 95 % intervals)" in flat
+    assert "gram.residual.predicting .500" in flat
+    assert "left out, for want of what they need of the model or of a resource: gram (hidden_states), perplexity" in flat

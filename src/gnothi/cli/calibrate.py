@@ -267,7 +267,10 @@ class _Live:
         gate = gate_of(self.method, self.settings)
         if gate is None or gate.signal is None:
             what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
-            raise InvalidSetting(f"--method: got {self.method!r}, which {what}; expected one that has, as seakr.")
+            raise InvalidSetting(
+                f"--method: got {self.method!r}, which {what}; expected one that has, as seakr, or the folder of a run in "
+                "place of the data set."
+            )
         questions = load_questions(self.dataset, self.format, self.limit)
         shut = self._run(folder / "shut", questions, gate.key, float("inf"))
         open_ = self._run(folder / "open", questions, gate.key, float("-inf")) if weigh else None

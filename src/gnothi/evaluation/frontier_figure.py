@@ -11,6 +11,8 @@ from gnothi.errors import InvalidSetting, MissingDependency
 COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
 
 LINES = ("-", "--", "-.")
+CROWDED = 6
+"""With more signals, their names stand beside the lines and not among them."""
 
 
 def save(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -19,7 +21,8 @@ def save(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency("matplotlib", "report", "the picture of the frontiers") from error
-    figure = Figure(figsize=(5.2 * len(documents), 4), layout="constrained", dpi=120)
+    wide = [5.2 if len(found["signals"]) <= CROWDED else 7.2 for found in documents]
+    figure = Figure(figsize=(sum(wide), 4), layout="constrained", dpi=120)
     for axes, found in zip(figure.subplots(1, len(documents), squeeze=False)[0], documents, strict=True):
         _panel(axes, found)
     save_figure(figure, path)
@@ -57,4 +60,5 @@ def _panel(axes: Any, found: Mapping[str, Any]) -> None:
     axes.plot([found["oracle_retrieval_rate"]], [found["oracle"]], "*", color="#444444", ms=11, label="oracle")
     axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({found['metric']})", title=found["dataset"])
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, frameon=False)
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(found["signals"]) > CROWDED else {}
+    axes.legend(fontsize=7, frameon=False, **beside)

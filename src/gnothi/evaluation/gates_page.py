@@ -49,7 +49,8 @@ def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
         "ends": _ends(found),
         "warnings": found["warnings"],
         "reliability": reliability,
-        "methods": [{"method": signal.name} for signal in replay.signals],
+        # Colours go by place: the ends and other ways to answer first.
+        "methods": [{"method": one} for one in dict.fromkeys([*replay.names, *replay.others, *found["signals"]])],
     }
     drawn = [_distribution(name, replay, found, place) for place in range(len(replay.signals))]
     return {
