@@ -42,8 +42,10 @@ def fit_logistic(features: ArrayLike, positive: ArrayLike, ridge: float = 1.0) -
     return found
 
 
-def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float]) -> list[Logistic]:
+def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float], precision: float = 1e-14) -> list[Logistic]:
     """``fit_logistic`` for each of ``ridges`` (more than 0), in their order, at little more than the cost of one.
+
+    A fit ends where a step lowers the loss by less than ``precision`` of it; to compare ridges, 1e-8 is plenty.
 
     The best weights lie in the span of the examples: where there are fewer of these than features, they are sought there, in n
     dimensions instead of d. Each fit begins at the one with the next stronger ridge. Raises as ``fit_logistic``.
@@ -57,25 +59,26 @@ def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float]) 
     centre, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (x - centre) / scale
-    basis = _span(z) if len(z) < z.shape[1] else None
-    inner = z if basis is None else z @ basis
+    # Of an orthonormal basis of the rows' span, what mixes the rows into it, and the rows' places in it.
+    mixing, inner = _span(z) if len(z) < z.shape[1] else (None, z)
     parameters = np.zeros(inner.shape[1] + 1)
     found: dict[float, Logistic] = {}
     for ridge in sorted(set(ridges), reverse=True):
-        parameters = _minimum(inner, y, ridge, parameters)
-        weights = parameters[:-1] if basis is None else basis @ parameters[:-1]
+        parameters = _minimum(inner, y, ridge, parameters, precision)
+        weights = parameters[:-1] if mixing is None else (mixing @ parameters[:-1]) @ z
         found[ridge] = Logistic(weights, float(parameters[-1]), centre, scale)
     return [found[ridge] for ridge in ridges]
 
 
-def _span(z: Floats) -> Floats:
-    """An orthonormal basis of the rows' span, shape (d, rank)."""
+def _span(z: Floats) -> tuple[Floats, Floats]:
+    """M and C, both of shape (n, rank), for which the columns of zᵀM are orthonormal and z = C (zᵀM)ᵀ."""
     values, vectors = np.linalg.eigh(z @ z.T)
     kept = values > values[-1] * len(z) * np.finfo(np.float64).eps
-    return np.asarray(z.T @ (vectors[:, kept] / np.sqrt(values[kept])))
+    lengths = np.sqrt(values[kept])
+    return vectors[:, kept] / lengths, vectors[:, kept] * lengths
 
 
-def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats) -> Floats:
+def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats, precision: float) -> Floats:
     from scipy import optimize
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
@@ -85,5 +88,5 @@ def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats) -> Fl
         value = (np.logaddexp(0, logits) - y * logits).sum() + ridge / 2 * weights @ weights
         return float(value), np.append(z.T @ residual + ridge * weights, residual.sum())
 
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": 1e-14})
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": precision})
     return np.asarray(found.x)

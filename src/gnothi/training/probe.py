@@ -249,9 +249,7 @@ def learn(lines: Sequence[Line], settings: ProbeSettings) -> Learnt:
     require_both(wrong, "answered wrongly")
     told = np.array([np.inf if line["uncertainty"] is None else line["uncertainty"] for line in lines])
     texts = [line["question"] for line in lines]
-    views = {
-        _view(key): np.array([_unpacked(line["states"][key]) for line in lines], dtype=np.float64) for key in lines[0]["states"]
-    }
+    views = {_view(key): np.array([_unpacked(line["states"][key]) for line in lines]) for key in lines[0]["states"]}
     uncertain = settings.target == "uncertainty"
 
     def labels(rows: Rows) -> Mask:

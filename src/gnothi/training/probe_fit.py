@@ -24,8 +24,9 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.int_]
 
 FOLDS, INNER_FOLDS = 5, 3
-RIDGES = tuple(float(10 ** (half / 2)) for half in range(-2, 11))
+RIDGES = tuple(10.0**power for power in (-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5))
 STRENGTHS = (0.1, 1.0, 10.0)
+_ROUGHLY = 1e-8
 FEWEST = 10
 """Of each class; with fewer, folds would lack one."""
 
@@ -100,7 +101,7 @@ def fit_states(views: Mapping[View, Floats], labels: Mask) -> StateFit:
         told = np.empty((len(RIDGES), len(labels)))
         for held in range(INNER_FOLDS):
             train = fold != held
-            for place, regression in enumerate(fit_path(features[train], labels[train], RIDGES)):
+            for place, regression in enumerate(fit_path(features[train], labels[train], RIDGES, _ROUGHLY)):
                 told[place, ~train] = regression(features[~train])
         found[view] = min((log_loss(row, labels), ridge) for row, ridge in zip(told, RIDGES, strict=True))
     view = min(found, key=lambda one: found[one])
