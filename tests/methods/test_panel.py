@@ -8,8 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from gnothi import events, methods
-from gnothi.errors import InvalidSetting
-from gnothi.methods.panel import EverySignal, place_of
+from gnothi.methods.panel import place_of
 from gnothi.methods.prompts import REASON, ask
 from gnothi.methods.settings import CHAIN_STOPS
 from gnothi.models.fake import EVERYTHING, Reply, Scripted
@@ -18,6 +17,7 @@ from gnothi.signals import registry
 from gnothi.signals.base import Sampling
 from gnothi.signals.gram import Gram
 from gnothi.types import Answer, Capabilities, Decoding, Position, Prompt, Question, Site, StateSpec
+from tests.signals.probes import probe_saying
 
 QUESTION = Question("q", "Where was Mira Tolven born?", choices=())
 SITES, POSITIONS = get_args(Site), get_args(Position)
@@ -34,7 +34,7 @@ async def answered(
     name: str, capabilities: Capabilities = EVERYTHING, **settings: Any
 ) -> tuple[Answer, dict[str, float | None]]:
     model = Traced(Seeded(Scripted(script, capabilities=capabilities)))
-    method = methods.create(name, {"model": model}, settings)
+    method = methods.create(name, {"model": model, "probe": settings.pop("probe", None)}, settings)
     with events.record() as seen:
         answer = await method(QUESTION)
     found = [event for event in seen if isinstance(event, events.Gauged)]
@@ -54,7 +54,7 @@ async def test_every_signal_at_every_place() -> None:
     elsewhere = [
         f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
     ]
-    assert list(scores) == ["gram", *elsewhere, *(name for name in registry.names() if name != "gram")]
+    assert list(scores) == ["gram", *elsewhere, *(name for name in registry.within(EVERYTHING) if name != "gram")]
     model = Traced(Seeded(Scripted(script)))
     for name, score in scores.items():
         if name.startswith("gram"):
@@ -87,13 +87,13 @@ async def test_what_a_model_cannot_give_is_left_out(capabilities: Capabilities, 
     assert (answer.uncertainty is None) == (not capabilities.logprobs)
 
 
-async def test_what_lacks_a_resource_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    make = EverySignal.make_signal
-
-    def without_energy(self: EverySignal, name: str | None) -> Any:
-        if name == "energy":
-            raise InvalidSetting("a resource is missing")
-        return make(self, name)
-
-    monkeypatch.setattr(EverySignal, "make_signal", without_energy)
-    assert "energy" not in (await answered("panel"))[1]
+async def test_what_was_learnt_takes_part_where_there_is_a_probe() -> None:
+    wording_alone = replace(probe_saying(0.8, 0.3), states=())
+    assert not {"probe", "question"} & set((await answered("panel"))[1])
+    _, scores = await answered("panel", probe=probe_saying(0.8, 0.3))
+    assert (scores["probe"], scores["question"]) == (pytest.approx(0.8), pytest.approx(0.3))
+    _, scores = await answered("panel", probe=wording_alone)
+    assert "probe" not in scores
+    assert scores["question"] == pytest.approx(0.3)
+    _, scores = await answered("panel", Capabilities(), probe=probe_saying(0.8, 0.3))
+    assert set(scores) == {"consistency", "prompt", "question"}

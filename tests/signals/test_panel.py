@@ -16,6 +16,7 @@ from gnothi.signals.base import Measured, Sampling, Signal
 from gnothi.signals.gram import Gram
 from gnothi.signals.panel import Panel
 from gnothi.types import Capabilities, Decoding, Prompt, StateSpec, Task
+from tests.signals.probes import probe_saying
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
 DECODING = Decoding(max_tokens=20)
@@ -30,7 +31,7 @@ def model() -> LanguageModel:
 
 
 def all_signals(samples: int = 7) -> dict[str, Signal]:
-    found = {name: registry.create(name, Sampling(samples)) for name in registry.names()}
+    found = {name: registry.create(name, Sampling(samples), probe=probe_saying(0.8, 0.3)) for name in registry.names()}
     elsewhere = StateSpec(2, "residual", "last")
     return {**found, "gram elsewhere": Gram(Sampling(samples), elsewhere), "gram of few": Gram(Sampling(3), elsewhere)}
 
@@ -53,6 +54,7 @@ async def test_what_they_share_is_asked_for_once() -> None:
     assert calls == [
         ("generate", "know", 1),
         ("generate", "reason", 1),
+        ("sample", "reason", 1),  # the probe: the prompt's own state
         ("sample", "reason", 3),
         ("sample", "reason", 7),
         ("score", "know", 2),
@@ -64,6 +66,7 @@ async def test_what_they_share_is_asked_for_once() -> None:
     assert cost["gram"] == cost["gram elsewhere"] == cost["consistency"] == (1, 7 * 3)
     assert cost["gram of few"] == (1, 3 * 3)
     assert cost["self_report"] == (1, 0)
+    assert (cost["probe"], cost["question"]) == ((1, 1), (0, 0))
     assert all(gauge.score is not None for gauge in gauged.gauges)
     assert [event.tag for event in seen if not isinstance(event, events.ModelCall)] == ["gauged"]
 

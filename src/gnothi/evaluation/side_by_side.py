@@ -53,4 +53,4 @@ def _signal(name: str, scores: Any, wrong: Sequence[bool], rows: Sequence[Row]) 
 
 def _needs(name: str) -> Sequence[str]:
     needs = registry.find(name).needs
-    return [key for key in needs.__slots__ if getattr(needs, key)]
+    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(["a probe"] if registry.reads_probe(name) else [])]
