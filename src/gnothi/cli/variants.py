@@ -81,11 +81,11 @@ def plan(
     _check_common(study, common)
     planned, left_out = [], {}
     for variant in wanted:
-        one = _planned(study, variant, common, (model, index, graph))
-        if reason := _lacks(one):
+        settings = _merged(study, variant, common)
+        if reason := _lacks(variant, settings):
             left_out[variant.label] = reason
         else:
-            planned.append(one)
+            planned.append(_planned(study, variant, settings, (model, index, graph)))
     if study.full in left_out:
         raise InvalidSetting(f"{study.file}: the full method, {study.full!r}, {left_out[study.full]}.")
     for label in chosen & left_out.keys():
@@ -113,15 +113,26 @@ def _check_common(study: Study, common: Mapping[str, Given]) -> None:
     config.check(plain, known, " and ".join(names))
 
 
-def _planned(
-    study: Study, variant: Variant, common: Mapping[str, Given], specs: tuple[str | None, str | None, str | None]
-) -> Planned:
+def _merged(study: Study, variant: Variant, common: Mapping[str, Given]) -> Settings:
+    """What the variant hears of what is common to all, and its own."""
     from gnothi import methods
 
     known = methods.settings_of(variant.method)
     heard = {key: one for key, one in common.items() if _section(key) in (*_RESOURCES, variant.method) or key in known}
-    own = {_own_key(variant, key): Given(value, f"{study.file}, variant {variant.label!r}") for key, value in variant.settings.items()}
-    settings = Settings(heard | own)
+    source = f"{study.file}, variant {variant.label!r}"
+    return Settings(heard | {_own_key(variant, key): Given(value, source) for key, value in variant.settings.items()})
+
+
+def _lacks(variant: Variant, settings: Settings) -> str:
+    """Why a variant cannot be run, where it cannot."""
+    for key, how in variant.needs.items():
+        given = settings.given.get(f"{variant.method}.{key}") or settings.given.get(key)
+        if given is None or config.as_text(given.value) == "none":
+            return f"needs --set {variant.method}.{key}=...: {how.strip().rstrip('.')}"
+    return ""
+
+
+def _planned(study: Study, variant: Variant, settings: Settings, specs: tuple[str | None, str | None, str | None]) -> Planned:
     model, index, graph = (
         getattr(variant, key) or spec or getattr(study, key)
         for key, spec in zip(("model", "index", "graph"), specs, strict=True)
@@ -143,16 +154,6 @@ def _own_key(variant: Variant, key: str) -> str:
 def _section(key: str) -> str:
     section, dot, _ = key.partition(".")
     return section if dot else ""
-
-
-def _lacks(planned: Planned) -> str:
-    """Why a variant cannot be run, where it cannot."""
-    variant = planned.variant
-    given = resources.method_settings([variant.method], planned.settings)[variant.method]
-    for key, how in variant.needs.items():
-        if key not in given or config.as_text(given[key].value) == "none":
-            return f"needs --set {variant.method}.{key}=...: {how.strip().rstrip('.')}"
-    return ""
 
 
 def _check_heard(study: Study, given: Settings) -> None:
