@@ -57,7 +57,9 @@ class Run:
 )
 @click.option("--list", "listed", is_flag=True, help="List the studies, or the variants of STUDY, and run nothing.")
 @click.option("--only", multiple=True, metavar="LABEL", help="Only this variant, beside the full method (repeat).")
-@click.option("--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model, as for `gnothi eval`. [default: the study's; lab]")
+@click.option(
+    "--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model, as for `gnothi eval`. [default: the study's; lab]"
+)
 @options.index
 @options.graph
 @options.settings
@@ -72,7 +74,9 @@ class Run:
     "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
 )
 @click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions of a variant than this have failed. [default: never]"
+    "--max-failures",
+    type=click.IntRange(min=0),
+    help="Stop when more questions of a variant than this have failed. [default: never]",
 )
 @click.option("--csv", "csv_file", type=_file(), metavar="FILE", help="Write the table as CSV, with all numbers.")
 @click.option("--markdown", "markdown_file", type=_file(), metavar="FILE", help="Write the table as Markdown.")
@@ -134,9 +138,7 @@ def ablate(
     found = studies.read(study)
     planned = plan(found, options.read(config, overrides, cache), model, index, graph, only)
     models = list(
-        dict.fromkeys(
-            spec for one in planned.variants for spec in model_specs(one.model, [one.variant.method], one.settings)
-        )
+        dict.fromkeys(spec for one in planned.variants for spec in model_specs(one.model, [one.variant.method], one.settings))
     )
     budget = options.budget(models, max_cost, max_tokens)
     check_workers(workers, models)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def listing(study: Study) -> dict[str, Any]:
     """For ``--json``."""
     found = asdict(study)
-    return {**found, "variants": [{**one, "folder": own.folder} for one, own in zip(found["variants"], study.variants, strict=True)]}
+    return {
+        **found,
+        "variants": [{**one, "folder": own.folder} for one, own in zip(found["variants"], study.variants, strict=True)],
+    }
 
 
 def show_studies(studies: Sequence[Study], variants: bool) -> None:
@@ -51,7 +54,9 @@ def show_studies(studies: Sequence[Study], variants: bool) -> None:
 
 
 def _described(variant: Variant) -> str:
-    settings = " ".join(f"{key}={as_text(tuple(value) if isinstance(value, list) else value)}" for key, value in variant.settings.items())
+    settings = " ".join(
+        f"{key}={as_text(tuple(value) if isinstance(value, list) else value)}" for key, value in variant.settings.items()
+    )
     resources = " ".join(f"--{key} {getattr(variant, key)}" for key in ("model", "index", "graph") if getattr(variant, key))
     needs = "; ".join(f"needs {key}: {how}" for key, how in variant.needs.items())
     return "; ".join(part for part in (f"{variant.method} {settings} {resources}".strip(), needs, variant.note) if part)
@@ -70,8 +75,9 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     paragraph(console, f"{found['title']}{source}", style="bold")
     paragraph(
         console,
-        f"{found['dataset']}, {found['questions']} questions: means per question, 95 % intervals below; retr.: share of questions "
-        f"with a search; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, corrected for all rows (Holm)",
+        f"{found['dataset']}, {found['questions']} questions: means per question, 95 % intervals below; retr.: share of "
+        f"questions with a search; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, corrected for all "
+        "rows (Holm)",
     )
     if papers:
         what = ", ".join(f"{dataset} {NAMES[name]}" for dataset, name in papers)
@@ -89,7 +95,11 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _table(
-    console: Console, found: Mapping[str, Any], variants: Sequence[Mapping[str, Any]], papers: Sequence[tuple[str, str]], header: bool
+    console: Console,
+    found: Mapping[str, Any],
+    variants: Sequence[Mapping[str, Any]],
+    papers: Sequence[tuple[str, str]],
+    header: bool,
 ) -> Table:
     """Variants of one group; tables of all groups have the same columns."""
     from rich.table import Table

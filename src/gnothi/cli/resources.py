@@ -82,8 +82,8 @@ async def open_resources(
 
     ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph
     is opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
-    settings of the methods name are opened once each; the main ones named again are shared. ``others`` are methods with settings
-    of their own, made by ``Resources.method(name, own)``, whose further models and the like are opened, too.
+    settings of the methods name are opened once each; the main ones named again are shared. ``others`` are methods with
+    settings of their own, made by ``Resources.method(name, own)``, whose further models and the like are opened, too.
     """
     named = [*_named(methods, settings), *(wanted for name, own in others for wanted in _named([name], own))]
     every = [*methods, *(name for name, _ in others)]

@@ -29,8 +29,8 @@ def document(
     """The study's table, JSON-ready. ``rows`` and ``summaries`` (what ``summarise`` says of them) are by label, as are the
     ``folders`` of the runs and the reasons why variants were ``left_out``; the full method is among the rows.
 
-    ``difference``, by metric: variant less full method on the questions that both answered, with its interval, ``p`` (two-sided,
-    paired) and ``p_holm``, corrected for all variants of the table; None for the full method itself.
+    ``difference``, by metric: variant less full method on the questions that both answered, with its interval, ``p``
+    (two-sided, paired) and ``p_holm``, corrected for all variants of the table; None for the full method itself.
     """
     present = [variant for variant in study.variants if variant.label in rows]
     differences = _differences(study.full, rows)

@@ -45,15 +45,22 @@ def _forest(axes: Any, found: Mapping[str, Any], compared: Sequence[Mapping[str,
         axes.plot([test["difference"]], [place], "o", color=colour, mfc=colour if sure else "white", ms=6)
     axes.axvline(0, color="#444444", lw=0.8)
     axes.set_yticks(range(len(compared)), [variant["label"] for variant in compared])
-    axes.set_ylim(len(compared) - 0.5, -0.5)
-    axes.set_xlabel(f"{_NAMES[metric]} less that of {full['label']} ({full[metric]:.3f}), 95 % intervals; filled: p < .05 (Holm)", fontsize=8)
+    axes.set_ylim(max(len(compared), 1) - 0.5, -0.5)
+    axes.set_xlabel(
+        f"{_NAMES[metric]} less that of {full['label']} ({_value(full[metric])}), 95 % intervals; filled: p < .05 (Holm)",
+        fontsize=8,
+    )
     axes.set_title(f"{found['title']}: {found['questions']} questions of {found['dataset']}", fontsize=9, loc="left", wrap=True)
     axes.tick_params(labelsize=9)
     axes.grid(axis="x", alpha=0.3)
     values = axes.secondary_yaxis("right")
-    values.set_yticks(range(len(compared)), [f"{variant[metric]:.3f}" for variant in compared], fontsize=8)
+    values.set_yticks(range(len(compared)), [_value(variant[metric]) for variant in compared], fontsize=8)
     values.tick_params(length=0)
     values.spines["right"].set_visible(False)
+
+
+def _value(quality: float | None) -> str:
+    return "–" if quality is None else f"{quality:.3f}"
 
 
 def _curves(axes: Any, found: Mapping[str, Any], placed: Sequence[Mapping[str, Any]]) -> None:
@@ -66,7 +73,13 @@ def _curves(axes: Any, found: Mapping[str, Any], placed: Sequence[Mapping[str, A
         above = [high - value for value, (_, high) in zip(middle, bounds, strict=True)]
         colour = COLOURS[number % len(COLOURS)]
         axes.errorbar(
-            [one["at"] for one in line], middle, yerr=[below, above], marker="os^D"[number % 4], capsize=3, color=colour, label=series
+            [one["at"] for one in line],
+            middle,
+            yerr=[below, above],
+            marker="os^D"[number % 4],
+            capsize=3,
+            color=colour,
+            label=series,
         )
     ticks = sorted({one["at"] for one in placed})
     if ticks[0] > 0 and ticks[-1] >= _WIDE * ticks[0]:

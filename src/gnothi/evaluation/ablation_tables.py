@@ -92,7 +92,9 @@ def paper_columns(variants: Iterable[Mapping[str, Any]], metric: str) -> list[tu
 
 def paper_figures(variant: Mapping[str, Any], columns: Iterable[tuple[str, str]]) -> list[str]:
     known = {(one["dataset"], one["metric"]): f"{one['value']:g}" for one in variant["paper"]}
-    decimals = {key: f"{float(text):.1f}" if float(text) > 1 else f"{float(text):.3f}".removeprefix("0") for key, text in known.items()}
+    decimals = {
+        key: f"{float(text):.1f}" if float(text) > 1 else f"{float(text):.3f}".removeprefix("0") for key, text in known.items()
+    }
     return [decimals.get(column, "") for column in columns]
 
 

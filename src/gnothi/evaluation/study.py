@@ -19,9 +19,9 @@
     settings = { signal = "perplexity" }
     paper.2Wiki = { em = 29.0, f1 = 35.2 }    # what the paper has, as it writes it
 
-Further keys of a variant: ``group`` (a heading above it), ``model``, ``index``, ``graph`` (where it has others), ``needs`` (settings
-that the user has to give for it, and how to come by them), ``at`` and ``series`` (its place in a picture over the study's ``axis``),
-``note``. Those of a study: ``note``, ``axis``, ``full``.
+Further keys of a variant: ``group`` (a heading above it), ``model``, ``index``, ``graph`` (where it has others), ``needs``
+(settings that the user has to give for it, and how to come by them), ``at`` and ``series`` (its place in a picture over the
+study's ``axis``), ``note``. Those of a study: ``note``, ``axis``, ``full``.
 """
 
 from __future__ import annotations
