@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ one = st.fixed_dictionaries(
 @given(st.lists(one, min_size=1, max_size=5), st.sampled_from(sorted(METRICS)))
 def test_what_is_written_is_read_back(variants: list[dict[str, Any]], metric: str) -> None:
     """Through TOML; labels that would share a folder are refused, everything else comes back as it was."""
-    table = study.tomllib.loads(tomli_w.dumps({"metric": metric, "variant": variants}))
+    table = tomllib.loads(tomli_w.dumps({"metric": metric, "variant": variants}))
     folders = [study.Variant(one["label"].strip(), "").folder for one in variants]
     if len(set(folders)) < len(folders):
         with pytest.raises(InvalidSetting, match="differ in a letter or digit"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from gnothi import config
 from gnothi.cli import resources
@@ -19,7 +18,8 @@ from gnothi.evaluation.outcomes import Answering
 from gnothi.evaluation.study import Study, Variant
 
 
-class Opening(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Opening:
     """What has to be opened for a variant; those that are equal share it."""
 
     model: str
