@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MissingDependency
+from gnothi.evaluation.drawing import MARKERS
 from gnothi.evaluation.frontier_figure import COLOURS, save_figure
 
 SIGNIFICANT = 0.05
-_NAMES = {"em": "exact match", "f1": "F1", "accuracy": "accuracy"}
+_NAMES = {"em": "exact match", "f1": "F1", "accuracy": "accuracy", "retrievals": "searches a question"}
 _WIDE = 8
 """From this ratio of the greatest to the least value on, an axis is logarithmic."""
 
@@ -26,8 +27,11 @@ def save(found: Mapping[str, Any], path: Path) -> None:
     compared = [variant for variant in found["variants"] if (variant["difference"] or {}).get(found["metric"])]
     with mpl.rc_context({"text.parse_math": False, "axes.spines.top": False, "axes.spines.right": False}):
         if found["axis"] and placed:
-            figure = Figure(figsize=(5.2, 3.6), layout="constrained", dpi=120)
-            _curves(figure.subplots(), found, placed)
+            measures = [found["metric"], *(["retrievals"] if _moves(placed, "retrievals") else [])]
+            figure = Figure(figsize=(4.4 * len(measures), 3.4), layout="constrained", dpi=120)
+            for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
+                _curves(axes, found, placed, measure)
+            figure.suptitle(f"{found['questions']} questions of {found['dataset']}, 95 % intervals", fontsize=9)
         else:
             figure = Figure(figsize=(6.4, 1.3 + 0.3 * max(len(compared), 1)), layout="constrained", dpi=120)
             _forest(figure.subplots(), found, compared)
@@ -63,22 +67,30 @@ def _value(quality: float | None) -> str:
     return "–" if quality is None else f"{quality:.3f}"
 
 
-def _curves(axes: Any, found: Mapping[str, Any], placed: Sequence[Mapping[str, Any]]) -> None:
-    metric = found["metric"]
+def _moves(variants: Sequence[Mapping[str, Any]], measure: str) -> bool:
+    """Whether what is varied changes it within a series."""
+    by_series: dict[str, set[float]] = {}
+    for variant in variants:
+        by_series.setdefault(variant["series"], set()).add(round(variant[measure] or 0.0, 2))
+    return any(len(values) > 1 for values in by_series.values())
+
+
+def _curves(axes: Any, found: Mapping[str, Any], placed: Sequence[Mapping[str, Any]], measure: str) -> None:
+    """A line with intervals for each series."""
     for number, series in enumerate(dict.fromkeys(variant["series"] for variant in placed)):
-        line = sorted((one for one in placed if one["series"] == series and one[metric] is not None), key=lambda one: one["at"])
-        middle = [one[metric] for one in line]
-        bounds = [one["intervals"][metric] or (one[metric], one[metric]) for one in line]
+        own = [one for one in placed if one["series"] == series and one[measure] is not None]
+        line = sorted(own, key=lambda one: one["at"])
+        middle = [one[measure] for one in line]
+        bounds = [one["intervals"][measure] or (one[measure], one[measure]) for one in line]
         below = [value - low for value, (low, _) in zip(middle, bounds, strict=True)]
         above = [high - value for value, (_, high) in zip(middle, bounds, strict=True)]
-        colour = COLOURS[number % len(COLOURS)]
         axes.errorbar(
             [one["at"] for one in line],
             middle,
             yerr=[below, above],
-            marker="os^D"[number % 4],
+            marker=MARKERS[number % len(MARKERS)],
             capsize=3,
-            color=colour,
+            color=COLOURS[number % len(COLOURS)],
             label=series,
         )
     ticks = sorted({one["at"] for one in placed})
@@ -86,8 +98,7 @@ def _curves(axes: Any, found: Mapping[str, Any], placed: Sequence[Mapping[str, A
         axes.set_xscale("log")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set(xlabel=found["axis"], ylabel=_NAMES[metric])
-    axes.set_title(f"{found['questions']} questions of {found['dataset']}", fontsize=9, loc="left")
+    axes.set(xlabel=found["axis"], ylabel=_NAMES[measure])
     axes.grid(alpha=0.3)
     if any(variant["series"] for variant in placed):
         axes.legend(frameon=False, fontsize=9)
