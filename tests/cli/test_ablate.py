@@ -18,7 +18,8 @@ from gnothi.cli import resources
 from gnothi.evaluation import study as studies
 from gnothi.evaluation.run_folder import read_config, read_rows
 from gnothi.models.fake import Scripted
-from tests.cli.conftest import stand_in
+from gnothi.types import Capabilities
+from tests.cli.conftest import script, stand_in
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -284,6 +285,30 @@ def test_a_study_that_cannot_be_run_is_refused_by_file_and_key(
     assert "mine.toml" in err
     assert not (tmp_path / "runs").exists()
     assert scripted.prompts == []
+
+
+def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
+    gnothi: Run, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Scripted(script, name="text-only", capabilities=Capabilities(logprobs=True))
+    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    edited(mine, "settings = { rerank = false }", 'settings = { signal = "gram" }')
+    code, out, err = gnothi("ablate", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
+    assert (code, out) == (2, "")
+    assert "variant '− re-ranking': method 'seakr' needs hidden_states" in err
+    assert "--only LABEL" in err
+    assert model.prompts == []
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> None:
+    arguments = ("ablate", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "samples=3")
+    one = gnothi_json(*arguments, "--out", str(tmp_path / "one"))
+    two = gnothi_json(*arguments, "--out", str(tmp_path / "two"), "--workers", "2")
+    for name in ("seakr", "perplexity"):
+        both = [read_rows(tmp_path / run / name) for run in ("one", "two")]
+        assert all(a.agrees(b) for a, b in zip(*both, strict=True))
+    assert [variant["em"] for variant in one["variants"]] == [variant["em"] for variant in two["variants"]]
 
 
 def test_out_is_needed_to_run(gnothi: Run, mine: str) -> None:

@@ -16,6 +16,7 @@ from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.evaluation.outcomes import Answering
 from gnothi.evaluation.study import Study, Variant
+from gnothi.protocols import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,4 +194,12 @@ async def open_variants(planned: Sequence[Planned]) -> AsyncIterator[Mapping[str
     first = planned[0]
     others = [(one.variant.method, one.settings) for one in planned]
     async with resources.open_resources(first.model, first.index, first.shared, [], first.graph, others) as opened:
-        yield {one.variant.label: opened.method(one.variant.method, one.settings) for one in planned}
+        yield {one.variant.label: _method(opened, one) for one in planned}
+
+
+def _method(opened: resources.Resources, planned: Planned) -> Method:
+    try:
+        return opened.method(planned.variant.method, planned.settings)
+    except UsageError as error:
+        label = planned.variant.label
+        raise InvalidSetting(f"variant {label!r}: {error} Or name the variants that can be run with --only LABEL.") from None
