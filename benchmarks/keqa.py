@@ -1,8 +1,8 @@
 """KEQA on the laboratory: does consistency tell what the model knows, and what does concurrency save?
 
 Parts: known, speed (--part, repeat; default: both). --n questions, --json for programs. Questions are those that
-`gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are worth, and its sweeps: `gnothi ablate`
-with keqa, keqa_alpha and keqa_k.
+`gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are worth, and its sweeps: `gnothi
+ablate` with keqa, keqa_alpha and keqa_k.
 """
 
 from __future__ import annotations
