@@ -272,6 +272,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
         ("k = 2", "seakr.k = 2", "setting of"),
         ("max_steps = 3", "max_stps = 3", "mine.toml"),
         ('label = "SeaKR"', 'labl = "SeaKR"', "Did you mean 'label'"),
+        ("max_steps = 3", "keqa.tries = 3", "settings: got keqa.tries, but no variant is of the method keqa"),
         ("title", "needs = 3\ntitle", "unknown key (in "),
         ('label = "SeaKR"', 'label = "SeaKR"\nneeds.judge = "x"', "the full method, 'SeaKR', needs --set seakr.judge"),
     ],

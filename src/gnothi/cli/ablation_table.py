@@ -76,7 +76,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     paragraph(
         console,
         f"{found['dataset']}, {found['questions']} questions: means per question, 95 % intervals below; retr.: share of "
-        f"questions with a search; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, corrected for all "
+        f"questions with a search; tok.: tokens; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, corrected for all "
         "rows (Holm)",
     )
     if papers:
@@ -108,21 +108,21 @@ def _table(
 
     metric = found["metric"]
     gates = any(variant["gate_auroc"] is not None for variant in found["variants"])
-    widths = {"EM": 4, "F1": 4, "acc.": 4, "retr.": 5, "srch": 4, "calls": 5, "tokens": 6, "AUROC": 5, "diff.": 9, "p": 5}
+    widths = {"EM": 4, "F1": 4, "acc.": 4, "retr.": 5, "srch": 4, "calls": 5, "tok.": 5, "AUROC": 5, "diff.": 9, "p": 6}
     widths[NAMES[metric]] = 7
     if not gates:
         del widths["AUROC"]
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=header)
-    room = console.width - sum(widths.values()) - len(widths) - 1
+    room = console.width - sum(widths.values()) - len(widths)
     table.add_column("", overflow="fold", width=max(_LEAST, min(room, _MOST)))
     for heading, width in widths.items():
         table.add_column(heading, justify="right", no_wrap=True, width=width)
     for variant in variants:
         test = (variant["difference"] or {}).get(metric)
-        cells = [variant["label"], *(share(variant[name]) for name in (*NAMES, "retrieval_rate"))]
+        cells = [variant["label"], *(_share(variant[name]) for name in (*NAMES, "retrieval_rate"))]
         tokens = "-" if variant["tokens"] is None else thousands(variant["tokens"])
         cells += [number(variant["retrievals"]), number(variant["model_calls"]), tokens]
-        cells += [share(variant["gate_auroc"])] if gates else []
+        cells += [_share(variant["gate_auroc"])] if gates else []
         cells += [signed(test["difference"]), chance(test["p_holm"])] if test else ["", ""]
         table.add_row(*cells, style="bold" if variant["label"] == found["full"] else None)
         bounds = test["interval"] if test else None
@@ -133,3 +133,8 @@ def _table(
         spreads += [" ".join(signed(bound, digits=2) for bound in bounds) if bounds else ""]
         table.add_row(*spreads, style="dim")
     return table
+
+
+def _share(value: float | None) -> str:
+    """In four columns."""
+    return share(value)[:4] if value is not None and value >= 0.9995 else share(value)

@@ -109,6 +109,9 @@ def _check_common(study: Study, common: Mapping[str, Given]) -> None:
     from gnothi import methods
 
     names = list(dict.fromkeys(variant.method for variant in study.variants))
+    for key in study.settings:
+        if _section(key) in set(methods.names()) - set(names):
+            raise InvalidSetting(f"{study.file}, settings: got {key}, but no variant is of the method {_section(key)}.")
     known = {key: setting for name in names for key, setting in methods.settings_of(name).items()}
     plain = Settings(common).plain({*_RESOURCES, *methods.names()})
     config.check(plain, known, " and ".join(names))
