@@ -76,8 +76,8 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     paragraph(
         console,
         f"{found['dataset']}, {found['questions']} questions: means per question, 95 % intervals below; retr.: share of "
-        f"questions with a search; tok.: tokens; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, corrected "
-        "for all rows (Holm)",
+        f"questions with a search; tok.: tokens; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, "
+        "corrected for all rows (Holm)",
     )
     if papers:
         what = ", ".join(f"{dataset} {NAMES[name]}" for dataset, name in papers)
