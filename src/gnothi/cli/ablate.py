@@ -161,15 +161,7 @@ def ablate(
                 raise BudgetSpent(f"{stopped} {_kept(runs, out)}; the same command goes on from there.") from None
             raise
         document = _document(found, runs, rows, planned)
-    for file, save in ((csv_file, "save_csv"), (markdown_file, "save_markdown")):
-        if file is not None:
-            from gnothi.evaluation import ablation_tables
-
-            getattr(ablation_tables, save)(document, file)
-    if plot is not None:
-        from gnothi.evaluation.ablation_figure import save as draw
-
-        draw(document, plot)
+    _save(document, csv_file, markdown_file, plot)
     if as_json:
         terminal.print_json(document)
         for warning in document["warnings"]:
@@ -191,6 +183,17 @@ class Execution:
     concurrency: int
     workers: int
     max_failures: int | None
+
+
+def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
+    from gnothi.evaluation import ablation_figure, ablation_tables
+
+    if csv_file is not None:
+        ablation_tables.save_csv(document, csv_file)
+    if markdown_file is not None:
+        ablation_tables.save_markdown(document, markdown_file)
+    if plot is not None:
+        ablation_figure.save(document, plot)
 
 
 def _claim(
