@@ -1,7 +1,8 @@
-"""KEQA on the laboratory: does consistency tell what the model knows, what does KEQA gain, and what does concurrency save?
+"""KEQA on the laboratory: does consistency tell what the model knows, and what does concurrency save?
 
-Parts: known, accuracy, alpha, topk, speed (--part, repeat; default: all). --n questions each, --plots FOLDER for the sweeps'
-pictures, --json for programs. Questions are those `gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise.
+Parts: known, speed (--part, repeat; default: both). --n questions, --json for programs. Questions are those that
+`gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are worth, and its sweeps: `gnothi
+ablate` with keqa, keqa_alpha and keqa_k.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from gnothi import events, lab, methods
 from gnothi.concurrency import gather
 from gnothi.evaluation.metrics import score
-from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, paired_test
+from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval
 from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel, Retriever
@@ -29,20 +29,7 @@ from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
 from gnothi.types import Decoding, Generation, Prompt, Question, Samples, StateSpec
 
-PARTS = ("known", "accuracy", "alpha", "topk", "speed")
-ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
-TOP_K = (1, 2, 5, 10)
-SETTINGS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "keqa": ("keqa", {}),
-    "cot": ("cot", {}),
-    "rag": ("rag", {}),
-    "seakr": ("seakr", {}),
-    "keqa assess=false": ("keqa", {"assess": False}),
-    "keqa pick=false": ("keqa", {"pick": False}),
-    "keqa decompose=false": ("keqa", {"decompose": False}),
-    "keqa sentences=false": ("keqa", {"sentences": False}),
-}
-"""Name in the tables → method and settings. Ablations follow table 1 of the paper."""
+PARTS = ("known", "speed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,36 +87,6 @@ class Bench:
                 },
             }
         return result
-
-    async def accuracy(self) -> dict[str, Any]:
-        """Two-hop questions: exact match, searches and calls of KEQA, its ablations and others, with paired tests."""
-        asked = self.questions("two_hop")
-        outcomes = {name: await self.run(*how, asked) for name, how in SETTINGS.items()}
-        right = {name: [one.right for one in rows] for name, rows in outcomes.items()}
-        table = {name: row(rows) for name, rows in outcomes.items()}
-        for name, values in right.items():
-            if name != "keqa":
-                test = paired_test(right["keqa"], values)
-                table[name] |= {"keqa minus this": test.difference, "p": test.p, "test": test.test}
-        return table
-
-    async def alpha(self) -> dict[str, Any]:
-        """Figure 4: exact match and searches over the threshold. At alpha 1 all tries must agree."""
-        return {
-            kind: {alpha: row(await self.run("keqa", {"alpha": alpha}, self.questions(kind))) for alpha in ALPHAS}
-            for kind in ("one_hop", "two_hop")
-        }
-
-    async def topk(self) -> dict[str, Any]:
-        """Figure 5: KEQA and "Full" (every quiz looked up, everything read) over the number of passages."""
-        full = {"assess": False, "pick": False}
-        return {
-            kind: {
-                name: {k: row(await self.run("keqa", settings | {"k": k}, self.questions(kind))) for k in TOP_K}
-                for name, settings in (("KEQA", {}), ("Full", full))
-            }
-            for kind in ("one_hop", "two_hop")
-        }
 
     async def speed(self) -> dict[str, Any]:
         """Wall time one request at a time, tries one by one as published, against concurrent; on this machine's model, and
@@ -217,41 +174,6 @@ def row(rows: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def plot(results: Mapping[str, Any], folder: Path) -> None:
-    """Figures 4 and 5 of the paper, from the laboratory."""
-    from matplotlib.figure import Figure
-
-    folder.mkdir(parents=True, exist_ok=True)
-    if "alpha" in results:
-        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
-        for axes, (kind, rows) in zip(figure.subplots(1, 2), results["alpha"].items(), strict=True):
-            values = [float(alpha) for alpha in rows]
-            _with_interval(axes, values, list(rows.values()), "exact match", "o-")
-            axes.plot(values, [row["searches"] for row in rows.values()], "s--", label="searches a question")
-            _label(axes, kind, "consistency score threshold α", values)
-        figure.savefig(folder / "keqa-alpha.png", dpi=150, metadata={"Software": None})
-    if "topk" in results:
-        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
-        for axes, (kind, curves) in zip(figure.subplots(1, 2), results["topk"].items(), strict=True):
-            for (name, rows), style in zip(curves.items(), ("o-", "s--"), strict=True):
-                _with_interval(axes, [int(k) for k in rows], list(rows.values()), name, style)
-            _label(axes, kind, "top-k passages", list(TOP_K))
-            axes.set_ylabel("exact match")
-        figure.savefig(folder / "keqa-topk.png", dpi=150, metadata={"Software": None})
-
-
-def _with_interval(axes: Any, values: Sequence[float], rows: Sequence[Mapping[str, Any]], name: str, style: str) -> None:
-    (line,) = axes.plot(values, [row["em"] for row in rows], style, label=name)
-    low, high = zip(*(row["interval"] for row in rows), strict=True)
-    axes.fill_between(values, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
-
-
-def _label(axes: Any, kind: str, xlabel: str, ticks: Sequence[float]) -> None:
-    axes.set(title=f"lab:{kind}", xlabel=xlabel, xticks=ticks, ylim=(0, None))
-    axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.3)
-
-
 async def measure(spec: str, n: int, seed: int, parts: Sequence[str]) -> dict[str, Any]:
     model = load_model(spec, settings_class(spec)(cache="off"))
     try:
@@ -267,12 +189,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", action="append", choices=PARTS)
-    parser.add_argument("--plots", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     results = asyncio.run(measure(given.model, given.n, given.seed, given.part or PARTS))
-    if given.plots:
-        plot(results, given.plots)
     if given.json:
         sys.stdout.write(json.dumps(results, indent=2) + "\n")
         return

@@ -64,7 +64,7 @@ def test_text_round_trip(typed: tuple[Any, Any]) -> None:
 def test_toml_round_trip(typed: list[tuple[Any, Any]]) -> None:
     keys = [f"section{i % 2}.key{i}" if i % 3 else f"key{i}" for i in range(len(typed))]
     document = config.to_toml({key: value for key, (_, value) in zip(keys, typed, strict=True)})
-    flat = config._flatten(tomllib.loads(document))
+    flat = config.flatten(tomllib.loads(document))
     assert {key: config.convert(flat[key], kind, key) for key, (kind, _) in zip(keys, typed, strict=True)} == {
         key: value for key, (_, value) in zip(keys, typed, strict=True)
     }

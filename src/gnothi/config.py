@@ -318,7 +318,7 @@ def read_settings(
     """
     given: dict[str, Given] = {}
     if config is not None:
-        given |= {key: Given(value, str(config)) for key, value in _flatten(_load(config)).items()}
+        given |= {key: Given(value, str(config)) for key, value in flatten(_load(config)).items()}
     for variable, text in sorted((environ or {}).items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
             key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
@@ -340,11 +340,12 @@ def _load(config: Path) -> dict[str, Any]:
         raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one, with dotted keys."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
+            flat |= flatten(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
     return flat

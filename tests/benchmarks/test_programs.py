@@ -85,15 +85,13 @@ def test_scaling() -> None:
 
 
 @pytest.mark.slow
-def test_keqa(tmp_path: Path) -> None:
-    parts = ["--part", "known", "--part", "accuracy", "--part", "topk"]
-    done = run("benchmarks.keqa", "--n", "6", *parts, "--plots", str(tmp_path), "--json")
+def test_keqa() -> None:
+    done = run("benchmarks.keqa", "--n", "6", "--part", "known", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert list(found) == ["known", "accuracy", "topk"]
-    assert found["accuracy"]["rag"]["searches"] == 1
-    assert found["accuracy"]["cot"]["searches"] == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["keqa-topk.png"]
+    assert list(found) == ["known"]
+    assert found["known"]["n"] == 6
+    assert set(found["known"]["familiarity"]) <= {"often", "seldom", "never"}
 
 
 @pytest.mark.slow

@@ -173,6 +173,22 @@ def test_folders_of_the_same_name_keep_their_methods_apart(tmp_path: Path) -> No
     assert len(section.rows) == 9
 
 
+def test_variants_of_a_study_bear_their_labels_and_come_in_its_order(tmp_path: Path) -> None:
+    """But for the methods that gates are replayed between: the first of each keeps its name."""
+    made = {
+        "plain": make_run(tmp_path / "plain", [row("seakr", 1)]),
+        "last": make_run(tmp_path / "a", [row("rag", 1)], **{"execution.label": "Standard RAG", "execution.place": 4}),
+        "other": make_run(tmp_path / "b", [row("rag", 1)], **{"execution.label": "RAG, k = 5", "execution.place": 3}),
+        "part": make_run(tmp_path / "c", [row("seakr", 1)], **{"execution.label": "− re-ranking", "execution.place": 2}),
+        "whole": make_run(tmp_path / "d", [row("seakr", 1)], **{"execution.label": "SeaKR", "execution.place": 1}),
+        "twin": make_run(tmp_path / "e", [row("seakr", 1)], **{"execution.label": "SeaKR", "execution.place": 5}),
+    }
+    (section,) = load_runs(list(made.values()))
+    named = [one.method for one in section.rows]
+    assert named == ["seakr", "SeaKR", "− re-ranking", "rag", "Standard RAG", "SeaKR (e)"]
+    assert section.origin["− re-ranking", "q1"] == (made["part"], ("seakr", "q1"))
+
+
 def test_without_both_ends_nothing_is_replayed(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", [row("direct", 1), row("seakr", 1, uncertainty=0.4)])
     found = document(load_runs([run])[0])

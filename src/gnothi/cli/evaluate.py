@@ -138,16 +138,12 @@ def evaluate(
     check_probes(anyway, model, names, settings)
     models = model_specs(model, names, settings)
     budget = options.budget(models, max_cost, max_tokens)
-    if workers > 1 and any(map(is_remote, models)):
-        raise InvalidSetting(
-            f"--workers: got {workers} with a model behind an API, expected 1: such a run waits for the server rather than "
-            "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
-        )
+    check_workers(workers, models)
     resolved = resolved_settings(names, settings)
     trusting = [name for name in names if trusts_all(resolved, name)]
     questions = load_questions(dataset, format, limit)
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
-    with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
+    with RunFolder(out, run_config(job, resolved, format, limit)) as folder:
         try:
             with spending(budget):
                 rows = _complete(job, folder)
@@ -171,6 +167,17 @@ def evaluate(
     if any(map(is_remote, models)):
         click.echo(f"charged: {budget.describe()}", err=as_json)
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
+
+
+def check_workers(workers: int, models: Sequence[str]) -> None:
+    """Raises InvalidSetting where several processes would wait for a model behind an API."""
+    from gnothi.models import is_remote
+
+    if workers > 1 and any(map(is_remote, models)):
+        raise InvalidSetting(
+            f"--workers: got {workers} with a model behind an API, expected 1: such a run waits for the server rather than "
+            "computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
+        )
 
 
 def _kept(job: Job, folder: RunFolder) -> str:
@@ -244,7 +251,7 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
     return resolved
 
 
-def _run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
+def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
     from gnothi.cli.resources import model_specs, recorded_settings
     from gnothi.evaluation.run_folder import EXECUTION
@@ -275,5 +282,5 @@ def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[
     from gnothi.evaluation.run_folder import RunFolder
 
     resolved = resolved_settings(job.methods, job.settings)
-    with RunFolder(out, _run_config(job, resolved, format, limit)) as folder:
+    with RunFolder(out, run_config(job, resolved, format, limit)) as folder:
         return _complete(job, folder)

@@ -57,11 +57,12 @@ class Resources:
     others: Mapping[tuple[type, str], Any] = field(default_factory=dict)
     graph: KnowledgeGraph | None = None
 
-    def method(self, name: str) -> Method:
-        """The method of that name with its settings. Raises UnknownName, InvalidSetting or MissingCapability."""
+    def method(self, name: str, own: Settings | None = None) -> Method:
+        """The method of that name with its settings, or with its ``own``. Raises UnknownName, InvalidSetting or
+        MissingCapability."""
         from gnothi import methods
 
-        given = method_settings([*self.methods, name], self.settings)[name]
+        given = method_settings([name], own)[name] if own else method_settings([*self.methods, name], self.settings)[name]
         named = named_resources(name, given)
         others = {key: self.others[wanted] for key, wanted in named.items()}
         plain = {key: value for key, value in given.items() if key not in methods.optional_resources(name)}
@@ -71,21 +72,28 @@ class Resources:
 
 @contextlib.asynccontextmanager
 async def open_resources(
-    model_spec: str, index_spec: str | None, settings: Settings, methods: Sequence[str], graph_spec: str | None = None
+    model_spec: str,
+    index_spec: str | None,
+    settings: Settings,
+    methods: Sequence[str],
+    graph_spec: str | None = None,
+    others: Sequence[tuple[str, Settings]] = (),
 ) -> AsyncIterator[Resources]:
     """Open model, index and graph for ``methods``, and close them at the end; names and settings are checked first.
 
     ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph
     is opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
-    settings of the methods name are opened once each; the main ones named again are shared.
+    settings of the methods name are opened once each; the main ones named again are shared. ``others`` are methods with
+    settings of their own, made by ``Resources.method(name, own)``, whose further models and the like are opened, too.
     """
-    named = _named(methods, settings)
+    named = [*_named(methods, settings), *(wanted for name, own in others for wanted in _named([name], own))]
+    every = [*methods, *(name for name, _ in others)]
     searches = search_settings(settings)
-    built = model_settings(model_specs(model_spec, methods, settings), settings)
+    built = model_settings(_models(model_spec, named), settings)
     default = LAB if model_spec in LAB_MODELS else None
     spec, graph_spec = index_spec or default, graph_spec or default
     if spec is None:
-        check_no_retriever(methods)
+        check_no_retriever(every)
     async with contextlib.AsyncExitStack() as stack:
         opened: dict[tuple[type, str], Any] = {}
 
@@ -96,7 +104,7 @@ async def open_resources(
             return opened[protocol, one]
 
         graph = None
-        if graph_spec and (searches.expand != "none" or reads_graph(methods)):
+        if graph_spec and (searches.expand != "none" or reads_graph(every)):
             graph = keep(KnowledgeGraph, graph_spec, partial(open_graph, graph_spec, searches.recogniser))
         index = open_index(spec) if spec else None
         if index is not None:
@@ -164,7 +172,10 @@ def open_model(spec: str, settings: CallCache) -> LanguageModel:
 def model_specs(model_spec: str, methods: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """Every model that a command opens: the main one, and those that settings of the methods name. Raises as
     ``method_settings``."""
-    named = _named(methods, settings)
+    return _models(model_spec, _named(methods, settings))
+
+
+def _models(model_spec: str, named: Sequence[tuple[type, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([model_spec, *(spec for protocol, spec in named if protocol is LanguageModel)]))
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gnothi.config import to_toml
+from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.evaluation.rows import jsonable
 
@@ -100,7 +100,7 @@ def read_config(path: Path, writer: str = "gnothi eval --out") -> dict[str, Any]
     """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
     file = path / CONFIG
     try:
-        return _flatten(tomllib.loads(file.read_text(encoding="utf-8")))
+        return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by {writer}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -150,20 +150,13 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
     if not (path / CONFIG).exists():
         replace_file(path / CONFIG, text)
         return
-    before, now = read_config(path), _flatten(tomllib.loads(text))
+    before, now = read_config(path), flatten(tomllib.loads(text))
     for key in sorted(before.keys() | now.keys()):
         if not key.startswith(EXECUTION) and before.get(key) != now.get(key):
             raise InvalidSetting(
                 f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
                 "Give the same settings to go on with it, or choose another --out."
             )
-
-
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
-    return flat
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnothi.evaluation.gate import ALWAYS, CLOSED_BOOK
 from gnothi.evaluation.recorded_run import trusts_all
 from gnothi.evaluation.rows import Key, Row
-from gnothi.evaluation.run_folder import read_config, read_rows
+from gnothi.evaluation.run_folder import EXECUTION, read_config, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,21 @@ class Section:
 
 
 def load_runs(paths: Sequence[Path]) -> list[Section]:
-    """Runs over the same questions come into one section; where two hold a method of the same name, the later one's is named
-    after its folder too. Unfinished runs are fine. Raises InvalidInput for a folder that is no run."""
+    """Runs over the same questions come into one section. A variant of `gnothi ablate` bears its label, and those of one study
+    come in its order; where two runs hold a method of the same name, the later one's is named after its folder too. Unfinished
+    runs are fine. Raises InvalidInput for a folder that is no run."""
     together: dict[tuple[str, str], list[tuple[Path, dict[str, Any]]]] = {}
     for path in dict.fromkeys(paths):
         config = read_config(path)
         key = str(config.get("dataset.name", path.name)), str(config.get("dataset.fingerprint", path))
         together.setdefault(key, []).append((path, config))
-    return [_section(dataset, runs) for (dataset, _), runs in together.items()]
+    return [_section(dataset, sorted(runs, key=_place)) for (dataset, _), runs in together.items()]
+
+
+def _place(run: tuple[Path, Mapping[str, Any]]) -> int:
+    """A variant's place in its study; other runs stand where they were named, before them."""
+    place = run[1].get(f"{EXECUTION}place", 0)
+    return place if isinstance(place, int) else 0
 
 
 def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Section:
@@ -51,7 +59,7 @@ def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Secti
     for path, config in runs:
         found = read_rows(path)
         expected += _expected(config, len(found))
-        names = {method: _name(method, path, taken) for method in dict.fromkeys(row.method for row in found)}
+        names = {method: _name(method, config, path, taken) for method in dict.fromkeys(row.method for row in found)}
         for row in found:
             named = replace(row, method=names[row.method])
             rows[named.key] = named
@@ -61,9 +69,13 @@ def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Secti
     return Section(dataset, paths, configs, tuple(rows.values()), origin, expected, tuple(trusting))
 
 
-def _name(method: str, path: Path, taken: dict[str, Path]) -> str:
-    """``method``; where another run has one of that name, with the folder's name; where that is taken, with its path."""
-    for name in (method, f"{method} ({path.name})", f"{method} ({path})"):
+def _name(method: str, config: Mapping[str, Any], path: Path, taken: dict[str, Path]) -> str:
+    """The variant's label, or ``method``; where another run has one of that name, with the folder's name; where that is taken,
+    with its path. Gates are replayed between methods of certain names: the first of these keeps its own."""
+    label = config.get(f"{EXECUTION}label")
+    names = [label] if isinstance(label, str) and label and config.get("methods") == [method] else []
+    plain = [method, *names] if method in (*CLOSED_BOOK, ALWAYS) else [*names, method]
+    for name in (*plain, f"{plain[0]} ({path.name})", f"{plain[0]} ({path})"):
         if name not in taken:
             taken[name] = path
             return name

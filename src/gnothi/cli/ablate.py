@@ -1,0 +1,319 @@
+"""``gnothi ablate``: a study's variants over the same questions, each a run of its own, and the table they come to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gnothi.cli import options
+from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.cli.evaluate import Job
+    from gnothi.cli.variants import Plan, Planned
+    from gnothi.evaluation.outcomes import Outcome
+    from gnothi.evaluation.rows import Row
+    from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.evaluation.runner import Answer
+    from gnothi.evaluation.study import Study
+
+_file = partial(click.Path, path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A variant with its questions and the folder that its answers go to."""
+
+    planned: Planned
+    job: Job
+    folder: RunFolder
+
+    @property
+    def label(self) -> str:
+        return self.planned.variant.label
+
+    @property
+    def missing(self) -> int:
+        rows = self.folder.rows
+        return sum(key not in rows or rows[key].failed for key in self.job.keys)
+
+
+@click.command()
+@click.argument("study", required=False, metavar="[STUDY]")
+@click.argument("dataset", required=False, metavar="[QUESTIONS]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where the runs go, one folder a variant; unfinished ones go on.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the studies, or the variants of STUDY, and run nothing.")
+@click.option("--only", multiple=True, metavar="LABEL", help="Only this variant, beside the full method (repeat).")
+@click.option(
+    "--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model, as for `gnothi eval`. [default: the study's; lab]"
+)
+@options.index
+@options.graph
+@options.settings
+@options.spending
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@click.option("--format", "format", metavar="FORMAT", help="Format of the file of questions, where it cannot be recognised.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
+)
+@click.option(
+    "--max-failures",
+    type=click.IntRange(min=0),
+    help="Stop when more questions of a variant than this have failed. [default: never]",
+)
+@click.option("--csv", "csv_file", type=_file(), metavar="FILE", help="Write the table as CSV, with all numbers.")
+@click.option("--markdown", "markdown_file", type=_file(), metavar="FILE", help="Write the table as Markdown.")
+@click.option("--plot", type=_file(), metavar="FILE", help="Draw the differences with their intervals (PNG, SVG, PDF).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def ablate(
+    study: str | None,
+    dataset: str | None,
+    out: Path | None,
+    listed: bool,
+    only: tuple[str, ...],
+    model: str | None,
+    index: str | None,
+    graph: str | None,
+    config: Path | None,
+    overrides: tuple[str, ...],
+    cache: bool | None,
+    max_cost: float | None,
+    max_tokens: int | None,
+    limit: int | None,
+    seed: int,
+    format: str | None,
+    concurrency: int,
+    workers: int,
+    max_failures: int | None,
+    csv_file: Path | None,
+    markdown_file: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> int:
+    """What each part of a method is worth: every variant of STUDY over the same QUESTIONS (default: the study's).
+
+    \b
+    gnothi ablate
+    gnothi ablate seakr --limit 100 --out runs/seakr
+    gnothi ablate my-study.toml questions.jsonl --model PATH --index my-index --out runs/mine --markdown table.md
+
+    STUDY is the name of one that comes along, or a TOML file (docs/ablations.md). Each variant is a run of its own under
+    --out, which `gnothi report` and `gnothi gates` read. The same command again goes on with what is unfinished. Exit code 1:
+    some questions failed.
+    """
+    from gnothi.cli import ablation_table, terminal
+    from gnothi.cli.evaluate import INTERRUPTED, SOME_FAILED, check_workers
+    from gnothi.cli.resources import load_questions, model_specs
+    from gnothi.cli.variants import plan
+    from gnothi.evaluation import study as studies
+    from gnothi.models import is_remote
+    from gnothi.models.remote.budget import spending
+
+    if study is None or listed:
+        chosen = [studies.read(study)] if study else [studies.read(name) for name in studies.names()]
+        if as_json:
+            terminal.print_json([ablation_table.listing(one) for one in chosen])
+        else:
+            ablation_table.show_studies(chosen, variants=study is not None)
+        return 0
+    if out is None:
+        raise InvalidSetting("--out is missing: expected a folder for the runs, as in --out runs/ablation.")
+    found = studies.read(study)
+    planned = plan(found, options.read(config, overrides, cache), model, index, graph, only)
+    models = list(
+        dict.fromkeys(spec for one in planned.variants for spec in model_specs(one.model, [one.variant.method], one.settings))
+    )
+    budget = options.budget(models, max_cost, max_tokens)
+    check_workers(workers, models)
+    dataset = dataset or found.dataset
+    questions = load_questions(dataset, format, limit)
+    execution = Execution(seed, concurrency, workers, max_failures)
+    with contextlib.ExitStack() as stack:
+        runs = _claim(stack, found, planned, dataset, questions, execution, out, format, limit)
+        try:
+            with spending(budget):
+                rows = _complete(found, runs, execution)
+        except KeyboardInterrupt:
+            click.echo(f"gnothi: interrupted. {_kept(runs, out)}; the same command goes on from there.", err=True)
+            return INTERRUPTED
+        except RunStopped as stopped:
+            for run in runs:
+                if run.folder.rows:
+                    _summarise(run, list(run.folder.rows.values()))
+            if isinstance(stopped, BudgetSpent):
+                raise BudgetSpent(f"{stopped} {_kept(runs, out)}; the same command goes on from there.") from None
+            raise
+        document = _document(found, runs, rows, planned)
+    _save(document, csv_file, markdown_file, plot)
+    if as_json:
+        terminal.print_json(document)
+        for warning in document["warnings"]:
+            click.echo(f"warning: {warning}", err=True)
+    else:
+        ablation_table.show(terminal.console(), document)
+        click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")
+        for file in (csv_file, markdown_file, plot):
+            if file is not None:
+                click.echo(f"written: {file}")
+    if any(map(is_remote, models)):
+        click.echo(f"charged: {budget.describe()}", err=as_json)
+    return SOME_FAILED if any(variant["failures"] for variant in document["variants"]) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    seed: int
+    concurrency: int
+    workers: int
+    max_failures: int | None
+
+
+def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
+    from gnothi.evaluation import ablation_figure, ablation_tables
+
+    if csv_file is not None:
+        ablation_tables.save_csv(document, csv_file)
+    if markdown_file is not None:
+        ablation_tables.save_markdown(document, markdown_file)
+    if plot is not None:
+        ablation_figure.save(document, plot)
+
+
+def _claim(
+    stack: contextlib.ExitStack,
+    study: Study,
+    plan: Plan,
+    dataset: str,
+    questions: Sequence[Question],
+    execution: Execution,
+    out: Path,
+    format: str | None,
+    limit: int | None,
+) -> list[Run]:
+    """The folders of all variants, open for writing: what does not fit is refused before the first question."""
+    from gnothi.cli.evaluate import Job, resolved_settings, run_config
+    from gnothi.evaluation.run_folder import EXECUTION, RunFolder
+
+    runs = []
+    places = {variant.label: place for place, variant in enumerate(study.variants, start=1)}
+    for one in plan.variants:
+        variant = one.variant
+        job = Job(
+            dataset=dataset,
+            questions=questions,
+            methods=[variant.method],
+            model=one.model,
+            index=one.index,
+            settings=one.settings,
+            seed=execution.seed,
+            concurrency=execution.concurrency,
+            workers=execution.workers,
+            max_failures=execution.max_failures,
+            graph=one.graph,
+        )
+        told = {"study": study.name, "label": variant.label, "place": places[variant.label]}
+        resolved = resolved_settings(job.methods, job.settings)
+        described = run_config(job, resolved, format, limit) | {f"{EXECUTION}{key}": value for key, value in told.items()}
+        runs.append(Run(one, job, stack.enter_context(RunFolder(out / variant.folder, described))))
+    return runs
+
+
+def _kept(runs: Sequence[Run], out: Path) -> str:
+    wanted = sum(len(run.job.keys) for run in runs)
+    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are kept in {out}"
+
+
+def _complete(study: Study, runs: Sequence[Run], execution: Execution) -> dict[str, list[Row]]:
+    """All rows by label; models and indexes are opened only where something is missing, once for all that share them."""
+    if any(run.missing for run in runs):
+        asyncio.run(_run(study, runs, execution))
+    return {run.label: run.folder.finish(run.job.keys) for run in runs}
+
+
+async def _run(study: Study, runs: Sequence[Run], execution: Execution) -> None:
+    from gnothi.cli import terminal
+    from gnothi.cli.progress import RunProgress
+    from gnothi.evaluation.runner import run as answer_all
+
+    wanted, missing = sum(len(run.job.keys) for run in runs), sum(run.missing for run in runs)
+    with contextlib.ExitStack() as shown:
+        progress: RunProgress | None = None
+        for opening in dict.fromkeys(run.planned.opening for run in runs if run.missing):
+            group = [run for run in runs if run.planned.opening == opening and run.missing]
+            with terminal.Waiting(f"opening model {opening.model} ...") as waiting:
+                async with _answering(group, execution) as answer:
+                    waiting.stop()
+                    progress = progress or shown.enter_context(RunProgress(wanted, wanted - missing, study.name))
+                    for run in group:
+                        await answer_all(
+                            _as(run, answer),
+                            run.job.methods,
+                            run.job.questions,
+                            run.folder,
+                            concurrency=execution.concurrency,
+                            max_failures=execution.max_failures,
+                            on_row=partial(_advance, progress, run.label),
+                        )
+
+
+def _advance(progress: Any, label: str, row: Row) -> None:
+    progress.advance(row.failed, label)
+
+
+def _as(run: Run, answer: Answer) -> Answer:
+    """Answers of the variant, in rows that bear its method's name: as `gnothi eval` writes them."""
+
+    async def named(method: str, question: Question) -> Outcome:
+        found = await answer(run.label, question)
+        return replace(found, row=replace(found.row, method=method))
+
+    return named
+
+
+@contextlib.asynccontextmanager
+async def _answering(group: Sequence[Run], execution: Execution) -> AsyncIterator[Answer]:
+    from gnothi.cli.variants import open_variants
+    from gnothi.evaluation.runner import here
+    from gnothi.evaluation.workers import workers
+
+    opened = partial(open_variants, [run.planned for run in group])
+    if execution.workers == 1:
+        async with opened() as methods:
+            yield here(methods, execution.seed)
+    else:
+        async with workers(execution.workers, opened, execution.seed) as several:
+            yield several
+
+
+def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
+    from gnothi.evaluation.summary import summarise
+
+    summary = summarise(rows, run.job.dataset)
+    run.folder.write_summary(summary)
+    return summary
+
+
+def _document(study: Study, runs: Sequence[Run], rows: Mapping[str, list[Row]], plan: Plan) -> dict[str, Any]:
+    from gnothi.evaluation import ablation
+
+    summaries = {run.label: _summarise(run, rows[run.label]) for run in runs}
+    folders = {run.label: run.folder.path for run in runs}
+    dataset = runs[0].job.dataset
+    return {"model": runs[0].job.model} | ablation.document(study, dataset, rows, summaries, folders, plan.left_out)

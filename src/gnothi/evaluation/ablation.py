@@ -1,0 +1,124 @@
+"""What a study came to: each variant's quality and cost, and how far it is from the full method on the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gnothi.config import as_text
+from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.metrics import METRICS
+from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.statistics import holm, mean, mean_interval, paired_test
+from gnothi.evaluation.study import Study, Variant
+
+MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")
+"""Of every variant, each with its interval; ``tokens`` are those of prompts and replies together."""
+_GROUPS = "right_action"
+
+
+def document(
+    study: Study,
+    dataset: str,
+    rows: Mapping[str, Sequence[Row]],
+    summaries: Mapping[str, Mapping[str, Any]],
+    folders: Mapping[str, Path],
+    left_out: Mapping[str, str],
+) -> dict[str, Any]:
+    """The study's table, JSON-ready. ``rows`` and ``summaries`` (what ``summarise`` says of them) are by label, as are the
+    ``folders`` of the runs and the reasons why variants were ``left_out``; the full method is among the rows.
+
+    ``difference``, by metric: variant less full method on the questions that both answered, with its interval, ``p``
+    (two-sided, paired) and ``p_holm``, corrected for all variants of the table; None for the full method itself.
+    """
+    present = [variant for variant in study.variants if variant.label in rows]
+    differences = _differences(study.full, rows)
+    return {
+        "study": study.name,
+        "title": study.title,
+        "source": study.source,
+        "note": " ".join(study.note.split()),
+        "dataset": dataset,
+        "questions": max(len(own) for own in rows.values()),
+        "metric": study.metric,
+        "axis": study.axis,
+        "full": study.full,
+        "variants": [
+            _variant(variant, rows[variant.label], summaries[variant.label], differences.get(variant.label))
+            | {"run": str(folders[variant.label])}
+            for variant in present
+        ],
+        "left_out": [{"label": label, "reason": reason} for label, reason in left_out.items()],
+        "warnings": [f"{label}: {warning}" for label in rows for warning in summaries[label]["methods"][0]["warnings"]],
+    }
+
+
+def _variant(
+    variant: Variant, rows: Sequence[Row], summary: Mapping[str, Any], differences: dict[str, Any] | None
+) -> dict[str, Any]:
+    (found,) = summary["methods"]
+    tokens = [row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in rows if not row.failed]
+    interval = mean_interval(tokens)
+    measured = {name: found[name] for name in MEASURES if name != "tokens"}
+    intervals = {name: found["intervals"][name] for name in MEASURES if name != "tokens"}
+    return {
+        "label": variant.label,
+        "group": variant.group,
+        "series": variant.series,
+        "at": variant.at,
+        "method": variant.method,
+        "settings": {key: as_text(_tuple(value)) for key, value in variant.settings.items()},
+        "note": variant.note,
+        "n": found["n"],
+        "failures": found["failures"],
+        **measured,
+        "tokens": _rounded(mean(tokens)),
+        "intervals": intervals | {"tokens": interval and [_rounded(bound) for bound in interval]},
+        "groups": _groups(rows),
+        "difference": differences,
+        "paper": [{"dataset": one.dataset, "metric": one.metric, "value": one.value} for one in variant.paper],
+    }
+
+
+def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Any]]:
+    """By label and metric; empty of what no two runs have in common."""
+    tables = {label: scored(own) for label, own in rows.items()}
+    found: dict[str, dict[str, Any]] = {label: {} for label in rows if label != full}
+    for label, by_metric in found.items():
+        common = [question for question in tables[full] if question in tables[label]]
+        for metric in METRICS if common else ():
+            own, whole = ([tables[name][question].metrics[metric] for question in common] for name in (label, full))
+            test = paired_test(own, whole)
+            by_metric[metric] = {
+                "n": test.n,
+                "difference": _rounded(test.difference),
+                "interval": test.interval and [_rounded(bound) for bound in test.interval],
+                "p": _rounded(test.p),
+                "test": test.test,
+            }
+    for metric in METRICS:
+        family = [by_metric[metric] for by_metric in found.values() if metric in by_metric]
+        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
+            entry["p_holm"] = _rounded(corrected)
+    return found
+
+
+def _groups(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """In the laboratory, quality by what is right to do about a question: trust memory, retrieve, abstain."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.metrics and (action := row.metadata.get(_GROUPS)):
+            found.setdefault(str(action), []).append(row)
+    return {
+        action: {"n": len(own), **{metric: _rounded(mean(row.metrics[metric] for row in own)) for metric in METRICS}}
+        for action, own in sorted(found.items())
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else significant(value)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,355 @@
+"""``gnothi ablate`` with a scripted model in place of the laboratory's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli import resources
+from gnothi.evaluation import study as studies
+from gnothi.evaluation.run_folder import read_config, read_rows
+from gnothi.models.fake import Scripted
+from gnothi.types import Capabilities
+from tests.cli.conftest import script, stand_in
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., tuple[int, str, str]]
+Json = Callable[..., Any]
+MINE = """
+title = "What SeaKR's parts are worth"
+dataset = "lab:one_hop"
+note = "A note on it."
+
+[settings]
+max_steps = 3
+samples = 4
+
+[[variant]]
+label = "SeaKR"
+method = "seakr"
+paper.NQ = { em = 25.6 }
+
+[[variant]]
+group = "Parts"
+label = "− re-ranking"
+method = "seakr"
+settings = { rerank = false }
+paper.NQ = { em = 24.8 }
+
+[[variant]]
+group = "Others"
+label = "retrieve once"
+method = "rag"
+settings = { k = 2 }
+
+[[variant]]
+group = "Others"
+label = "nearest neighbours"
+method = "skr"
+needs.reference = "a folder made by gnothi train knowledge-reference."
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE, encoding="utf-8")
+    return str(file)
+
+
+def edited(mine: str, old: str, new: str) -> str:
+    text = Path(mine).read_text(encoding="utf-8")
+    assert old in text
+    Path(mine).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return mine
+
+
+# --- listing ---------------------------------------------------------------------------------------------------------
+
+
+def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, mine: str) -> None:
+    code, out, err = gnothi("ablate")
+    assert (code, err) == (0, "")
+    assert all(f"\n  {name} " in f"\n{out}" for name in studies.names())
+    code, out, _ = gnothi("ablate", mine, "--list")
+    assert code == 0
+    flat = " ".join(out.split())
+    for said in (
+        "* SeaKR",
+        "− re-ranking seakr rerank=false",
+        "all set max_steps=3 samples=4",
+        "skr; needs reference: a folder",
+        "A note",
+    ):
+        assert said in flat
+    assert [found["name"] for found in gnothi_json("ablate", "--list")] == list(studies.names())
+    (found,) = gnothi_json("ablate", mine, "--list")
+    assert [variant["folder"] for variant in found["variants"]] == [
+        "seakr",
+        "re-ranking",
+        "retrieve-once",
+        "nearest-neighbours",
+    ]
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_is_run_and_its_runs_are_ordinary(
+    scripted: Scripted, gnothi: Run, gnothi_json: Json, mine: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "runs"
+    files = [str(tmp_path / name) for name in ("t.csv", "t.md", "t.png")]
+    flags = ("--csv", files[0], "--markdown", files[1], "--plot", files[2])
+    found = gnothi_json("ablate", mine, "--limit", "12", "--out", str(out), *flags)
+    assert [variant["label"] for variant in found["variants"]] == ["SeaKR", "− re-ranking", "retrieve once"]
+    assert (found["dataset"], found["questions"], found["full"]) == ("lab:one_hop", 12, "SeaKR")
+    (left_out,) = found["left_out"]
+    assert left_out["reason"].startswith("needs --set skr.reference=...: a folder made by")
+    assert all(Path(file).stat().st_size for file in files)
+    assert sorted(path.name for path in out.iterdir()) == ["re-ranking", "retrieve-once", "seakr"]
+
+    asked = len(scripted.prompts)
+    assert gnothi_json("ablate", mine, "--limit", "12", "--out", str(out)) == found
+    assert len(scripted.prompts) == asked  # finished variants are not run again
+
+    # Each is what eval makes of the same settings, and eval goes on with it.
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "rerank=false")
+    (method,) = gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same, "--out", str(out / "re-ranking"))
+    assert len(scripted.prompts) == asked
+    assert method == json.loads((out / "re-ranking" / "summary.json").read_text(encoding="utf-8"))["methods"][0]
+    (method,) = gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same, "--out", str(tmp_path / "apart"))
+    assert [row.comparable() for row in read_rows(tmp_path / "apart")] == [
+        row.comparable() for row in read_rows(out / "re-ranking")
+    ]
+    variant = found["variants"][1]
+    assert (method["em"], method["model_calls"], method["intervals"]["em"]) == (
+        variant["em"],
+        variant["model_calls"],
+        variant["intervals"]["em"],
+    )
+
+    code, shown, _ = gnothi("report", *map(str, sorted(out.iterdir(), reverse=True)))
+    assert code == 0
+    places = [shown.index(f"\n{label} ") for label in ("SeaKR", "− re-ranking", "rag")]
+    assert places == sorted(places)
+    assert gnothi("gates", str(out / "seakr"))[0] == 2  # it holds neither never nor always, and says so
+    code, shown, _ = gnothi("report", *map(str, sorted(out.iterdir())), "--json", "--html", str(tmp_path / "page.html"))
+    assert code == 0
+    assert [method["method"] for method in json.loads(shown)[0]["methods"]] == ["SeaKR", "− re-ranking", "rag"]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> None:
+    code, out, err = gnothi("ablate", mine, "--limit", "8", "--out", str(tmp_path / "runs"))
+    assert (code, err) == (0, "")
+    assert max(len(line) for line in out.splitlines() if not line.startswith("runs: ")) <= 80
+    for said in (
+        "− re-ranking",
+        "(24.8)",
+        "Parts",
+        "left out: nearest neighbours needs",
+        "note: A note on it.",
+        "the paper's NQ EM",
+    ):
+        assert said in out
+
+
+@pytest.mark.usefixtures("scripted")
+def test_packaged_studies_run(gnothi_json: Json, tmp_path: Path) -> None:
+    found = gnothi_json(
+        "ablate", "seakr", "lab:one_hop", "--limit", "2", "--only", "LN-Entropy", "--set", "samples=3", "--out", str(tmp_path)
+    )
+    assert [(one["label"], one["paper"][0]["value"]) for one in found["variants"]] == [("SeaKR", 31.4), ("LN-Entropy", 30.0)]
+    assert read_config(tmp_path / "ln-entropy")["method.seakr.samples"] == 3
+    assert found["dataset"] == "lab:one_hop"
+
+
+def test_a_model_is_opened_once_for_all_that_share_it(
+    scripted: Scripted, gnothi_json: Json, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def opening(spec: str, settings: object = None) -> Any:
+        opened.append(spec)
+        return stand_in(scripted)(spec, settings)
+
+    monkeypatch.setattr(resources, "open_model", opening)
+    edited(mine, "settings = { k = 2 }", 'settings = { k = 2 }\nmodel = "other"\nindex = "lab"')
+    gnothi_json("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    assert opened == ["lab", "other"]
+    gnothi_json("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    assert opened == ["lab", "other"]
+    config = read_config(tmp_path / "runs" / "retrieve-once")
+    assert (config["model.name"], config["execution.label"]) == ("other", "retrieve once")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_common_and_what_is_a_variants_own(gnothi: Run, gnothi_json: Json, mine: str, tmp_path: Path) -> None:
+    gnothi_json("ablate", mine, "--limit", "2", "--out", str(tmp_path / "a"), "--set", "max_steps=2", "--set", "rerank=true")
+    assert read_config(tmp_path / "a" / "seakr")["method.seakr.max_steps"] == 2
+    assert read_config(tmp_path / "a" / "re-ranking")["method.seakr.rerank"] is False
+    code, out, err = gnothi("ablate", mine, "--limit", "2", "--out", str(tmp_path / "b"), "--set", "rag.k=3")
+    assert (code, out) == (2, "")
+    assert "every variant" in err
+    assert "sets it itself" in err
+    assert not (tmp_path / "b").exists()
+    code, _, err = gnothi("ablate", mine, "--limit", "2", "--out", str(tmp_path / "a"))
+    assert code == 2
+    assert "made with method.seakr.max_steps = 2, got 3" in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_only_some_of_the_variants(gnothi_json: Json, gnothi: Run, mine: str, tmp_path: Path) -> None:
+    arguments = ("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    found = gnothi_json(*arguments, "--only", "retrieve once")
+    assert [one["label"] for one in found["variants"]] == ["SeaKR", "retrieve once"]
+    assert [one["label"] for one in gnothi_json(*arguments)["variants"]] == ["SeaKR", "− re-ranking", "retrieve once"]
+    code, _, err = gnothi(*arguments, "--only", "nearest neighbours")
+    assert code == 2
+    assert "--only 'nearest neighbours': it needs --set skr.reference" in err
+    assert "Did you mean 'SeaKR'" in gnothi(*arguments, "--only", "SeeKR")[2]
+
+
+def test_failed_questions_give_exit_code_1_and_are_tried_again(
+    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("ablate", mine, "--limit", "4", "--out", str(tmp_path / "runs"))
+    with monkeypatch.context() as broken:
+        broken.setattr(scripted, "_script", {})
+        code, out, _ = gnothi(*arguments)
+        assert code == 1
+        assert "SeaKR: 4 of 4 questions failed" in " ".join(out.split())
+        code, out, err = gnothi(*arguments, "--max-failures", "1", "--concurrency", "1", "--json")
+        assert (code, out) == (1, "")
+        assert "stopped: 2 questions failed" in err
+    code, out, _ = gnothi(*arguments)
+    assert code == 0
+    assert "questions failed" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sekr",), "unknown study (a name, or a TOML file): got 'sekr'. Did you mean 'seakr'?"),
+        (("mine.toml",), "there is no file mine.toml"),
+        (("MINE", "absent.jsonl"), "there is no file"),
+        (("MINE", "--set", "treshold=3"), "treshold"),
+        (("MINE", "--set", "samples=many"), "whole number"),
+        (("MINE", "--model", "openai:x", "--workers", "2"), "--workers: got 2"),
+        (("MINE", "--model", "somewhere"), "got no index"),
+        (("MINE", "--max-tokens", "5"), "which runs here and is free"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_made(
+    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    given = [mine if one == "MINE" else one for one in arguments]
+    index = ["--index", "lab"] if "openai:x" in given else []
+    code, out, err = gnothi("ablate", *given, *index, "--out", str(tmp_path / "runs"))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "runs").exists()
+    assert scripted.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('method = "rag"', 'method = "rga"', "variant 'retrieve once': unknown method: got 'rga'"),
+        ("rerank = false", "rerenk = false", "Did you mean 'rerank'"),
+        ("rerank = false", 'rerank = "maybe"', "expected true or false"),
+        ("rerank = false", "strategy = 3", "mine.toml, variant '− re-ranking'"),
+        ("k = 2", "seakr.k = 2", "setting of"),
+        ("max_steps = 3", "max_stps = 3", "mine.toml"),
+        ('label = "SeaKR"', 'labl = "SeaKR"', "Did you mean 'label'"),
+        ("max_steps = 3", "keqa.tries = 3", "settings: got keqa.tries, but no variant is of the method keqa"),
+        ("title", "needs = 3\ntitle", "unknown key (in "),
+        ('label = "SeaKR"', 'label = "SeaKR"\nneeds.judge = "x"', "the full method, 'SeaKR', needs --set seakr.judge"),
+    ],
+)
+def test_a_study_that_cannot_be_run_is_refused_by_file_and_key(
+    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    code, out, err = gnothi("ablate", edited(mine, old, new), "--out", str(tmp_path / "runs"))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "mine.toml" in err
+    assert not (tmp_path / "runs").exists()
+    assert scripted.prompts == []
+
+
+def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
+    gnothi: Run, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Scripted(script, name="text-only", capabilities=Capabilities(logprobs=True))
+    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    edited(mine, "settings = { rerank = false }", 'settings = { signal = "gram" }')
+    code, out, err = gnothi("ablate", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
+    assert (code, out) == (2, "")
+    assert "variant '− re-ranking': method 'seakr' needs hidden_states" in err
+    assert "--only LABEL" in err
+    assert model.prompts == []
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> None:
+    arguments = ("ablate", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "samples=3")
+    one = gnothi_json(*arguments, "--out", str(tmp_path / "one"))
+    two = gnothi_json(*arguments, "--out", str(tmp_path / "two"), "--workers", "2")
+    for name in ("seakr", "perplexity"):
+        both = [read_rows(tmp_path / run / name) for run in ("one", "two")]
+        assert all(a.agrees(b) for a, b in zip(*both, strict=True))
+    assert [variant["em"] for variant in one["variants"]] == [variant["em"] for variant in two["variants"]]
+
+
+def test_out_is_needed_to_run(gnothi: Run, mine: str) -> None:
+    code, _, err = gnothi("ablate", mine)
+    assert code == 2
+    assert "--out is missing" in err
+
+
+# --- interrupted -----------------------------------------------------------------------------------------------------
+
+
+def start(arguments: list[str]) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments]
+    return subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_study_goes_on_and_ends_the_same(gnothi_json: Json, mine: str, tmp_path: Path, how: int) -> None:
+    out = tmp_path / "runs"
+    arguments = ["ablate", mine, "--limit", "10", "--concurrency", "2", "--only", "− re-ranking", "--out", str(out)]
+    process = start(arguments)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not ((out / "re-ranking").exists() and len(read_rows(out / "re-ranking")) >= 2):
+        time.sleep(0.01)
+    process.send_signal(how)
+    printed, said = process.communicate(timeout=60)
+    assert printed == ""
+    assert "Traceback" not in said
+    kept = len(read_rows(out / "seakr")), len(read_rows(out / "re-ranking"))
+    assert kept[0] == 10  # the first variant is finished
+    assert 2 <= kept[1] < 10
+    if how == signal.SIGINT:
+        assert process.returncode == 130, said
+        assert f"interrupted. {sum(kept)} of 20 answers are kept in {out}; the same command goes on from there." in said
+    first = (out / "seakr" / "rows.jsonl").read_bytes()
+    resumed = gnothi_json(*arguments)
+    assert set((out / "seakr" / "rows.jsonl").read_bytes().splitlines()) == set(first.splitlines())
+    undisturbed = gnothi_json(*arguments[:-1], str(tmp_path / "undisturbed"))
+    for variant in (*resumed["variants"], *undisturbed["variants"]):
+        del variant["run"]
+    assert resumed == undisturbed
