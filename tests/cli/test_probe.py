@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gnothi.cli import resources
 from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.signals.probe_folder import HEADER
-from gnothi.types import Capabilities, Prompt
+from gnothi.types import Capabilities, Prompt, Question
 from tests.cli.conftest import stand_in
 
 Run = Callable[..., tuple[int, str, str]]
@@ -22,10 +23,14 @@ COMMAND = ("train", "probe", "lab-train", "--limit", "60")
 ASKED = "Who directed The Amber Harbour?"
 
 
+@cache
+def training() -> dict[str, tuple[int, Question]]:
+    return {one.text: (number, one) for number, one in enumerate(lab.training_questions(lab.world(), None, 500))}
+
+
 def script(prompt: Prompt) -> Reply:
     """Knows every other training question."""
-    asked = {one.text: (number, one) for number, one in enumerate(lab.training_questions(lab.world(), None, 500))}
-    number, question = asked.get(prompt.question, (1, None))
+    number, question = training().get(prompt.question, (1, None))
     if question is not None and number % 2 == 0:
         return Reply(f"So the answer is {question.answers[0]}.")
     return Reply("So the answer is nobody.", doubt=5.0)
@@ -117,5 +122,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         assert "got 'other'" in refused(*evaluate, "--model", "other", "--index", "lab", *learnt)
         calibrate = ("calibrate", "lab-train", "--out", str(tmp_path / "c.toml"))
         assert "got 'other'" in refused(*calibrate, "--model", "other", "--index", "lab", *learnt)
+    shut = ("--method", "compose", "--limit", "30", "--target-error", "0.9", "--set", "gate=probe", "--set", f"probe={out}")
+    assert "learnt from questions of lab-train" in gnothi(*calibrate, *shut)[2]
     assert gnothi(*use, "--set", "reason=false", "--anyway")[0] == 0
     assert gnothi(*use, "--model", "other", "--index", "lab", "--anyway")[0] == 0

@@ -123,7 +123,7 @@ def calibrate(
     goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
     """
     from gnothi.cli import calibration_table, terminal
-    from gnothi.cli.probed import check_probes
+    from gnothi.cli.probed import check_probes, learnt_from
     from gnothi.cli.resources import model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
@@ -142,6 +142,12 @@ def calibrate(
         weigh = price is not None or target_error is None
         live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
         check_probes(None, model, [method], settings)
+        for spec in learnt_from(dataset, [method], settings):
+            click.echo(
+                f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, "
+                "and no guarantee holds. Calibrate on questions that it has not seen.",
+                err=True,
+            )
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
         with spending(budget):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gnothi.config import Settings, as_text
+from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 
 OTHER_SPEAKERS = {"slimplm": "proxy", "iekr": "reader"}
@@ -15,21 +15,17 @@ OTHER_SPEAKERS = {"slimplm": "proxy", "iekr": "reader"}
 def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settings: Settings) -> None:
     """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
     lets it pass (None: the command cannot). Raises InvalidInput for a folder that holds no probe."""
-    from gnothi.cli.resources import method_settings, named_resources
+    from gnothi.cli.resources import named_resources
     from gnothi.methods import settings_of
     from gnothi.models.identity import Identity, identify
-    from gnothi.signals.probe import Probe
     from gnothi.signals.probe_folder import COMMAND, read_header
 
-    for name, given in method_settings(methods, settings).items():
-        named = named_resources(name, given)
-        protocol, spec = named.get("probe", (None, ""))
-        if protocol is not Probe:
-            continue
+    hint = "" if anyway is None else ", or add --anyway"
+    for name, (spec, given) in _probes(methods, settings).items():
         about = read_header(spec)
         if anyway:
             continue
-        hint = "" if anyway is None else ", or add --anyway"
+        named = named_resources(name, given)
         _, listened = named.get(OTHER_SPEAKERS.get(name, ""), (None, model))
         own, got = Identity(**about["model"]), identify(listened)
         if not own.same(got):
@@ -40,6 +36,28 @@ def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settin
             )
         values = {key: one.default for key, one in settings_of(name).items()} | {key: one.value for key, one in given.items()}
         _check_settings(spec, about["settings"], values, hint)
+
+
+def learnt_from(dataset: str, methods: Sequence[str], settings: Settings) -> list[str]:
+    """The probes of the methods that were trained on questions of that data set: what they say of these is no measure of what
+    they say of others."""
+    from gnothi.signals.probe_folder import read_header
+
+    specs = dict.fromkeys(spec for spec, _ in _probes(methods, settings).values())
+    return [spec for spec in specs if read_header(spec)["data"]["name"] == dataset]
+
+
+def _probes(methods: Sequence[str], settings: Settings) -> dict[str, tuple[str, dict[str, Given]]]:
+    """Of methods with a probe, what names it and all that was given to them."""
+    from gnothi.cli.resources import method_settings, named_resources
+    from gnothi.signals.probe import Probe
+
+    found = {}
+    for name, given in method_settings(methods, settings).items():
+        protocol, spec = named_resources(name, given).get("probe", (None, ""))
+        if protocol is Probe:
+            found[name] = spec, given
+    return found
 
 
 def _check_settings(spec: str, wanted: Mapping[str, Any], values: Mapping[str, Any], hint: str) -> None:
