@@ -91,7 +91,7 @@ async def test_what_was_learnt_takes_part_where_there_is_a_probe() -> None:
     wording_alone = replace(probe_saying(0.8, 0.3), states=())
     assert not {"probe", "question"} & set((await answered("panel"))[1])
     _, scores = await answered("panel", probe=probe_saying(0.8, 0.3))
-    assert (scores["probe"], scores["question"]) == (pytest.approx(0.8), pytest.approx(0.3))
+    assert [scores["probe"], scores["question"]] == pytest.approx([0.8, 0.3])
     _, scores = await answered("panel", probe=wording_alone)
     assert "probe" not in scores
     assert scores["question"] == pytest.approx(0.3)
