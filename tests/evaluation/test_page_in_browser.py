@@ -60,7 +60,7 @@ def run(folder: Path, *arguments: str, **given: Any) -> str:
     assert CHROMIUM is not None
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, **given)
-    return done.stdout
+    return str(done.stdout)
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,10 @@ CONFIG = "config.toml"
 EXECUTION = "execution."
 """Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
 
+FINGERPRINT = "_fingerprint"
+"""``KEY_fingerprint`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone,
+or was made before there were fingerprints, has none."""
+
 
 def claim(path: Path, config: Mapping[str, Any], what: str) -> BinaryIO:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
@@ -152,10 +156,19 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         return
     before, now = read_config(path), _flatten(tomllib.loads(text))
     for key in sorted(before.keys() | now.keys()):
-        if not key.startswith(EXECUTION) and before.get(key) != now.get(key):
+        if key.startswith(EXECUTION) or before.get(key) == now.get(key):
+            continue
+        named = key.removesuffix(FINGERPRINT)
+        if named == key:
             raise InvalidSetting(
                 f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
                 "Give the same settings to go on with it, or choose another --out."
+            )
+        if key in before and key in now and before.get(named) == now.get(named):
+            raise InvalidSetting(
+                f"the {named} {now.get(named)} has changed since the {what} {path} was made (fingerprint {before[key]}, now "
+                f"{now[key]}): what is finished came from what it held before. Choose another --out to ask everything again, "
+                f"or put the {named} back as it was."
             )
 
 

@@ -310,6 +310,7 @@ class _Build:
             lemmatiser=lemmatiser,
             language=self.language,
             digest=digest,
+            content=tables.digest,
             complete=True,
         )
         write_manifest(self.folder, self.manifest)
