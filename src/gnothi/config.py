@@ -341,6 +341,10 @@ def load_toml(config: Path) -> dict[str, Any]:
     """A configuration file by dotted key. Raises InvalidInput."""
     try:
         return _flatten(tomllib.loads(config.read_text(encoding="utf-8")))
+    except IsADirectoryError as error:
+        inside = config / "config.toml"
+        hint = f"Is it {inside}?" if inside.exists() else "Check --config."
+        raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
         raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check --config.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

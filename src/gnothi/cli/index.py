@@ -14,6 +14,7 @@ import click
 
 from gnothi.cli import graph_index
 from gnothi.cli.building import count, progress, warn_of
+from gnothi.cli.groups import Group
 from gnothi.cli.resources import open_graph, open_index
 from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidInput, InvalidSetting
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
-@click.group()
+@click.group(cls=Group)
 def index() -> None:
     """Index documents, or triples as a knowledge graph, and search them."""
 
@@ -58,6 +59,11 @@ def build(
     as_json: bool,
 ) -> None:
     """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
+
+    \b
+    gnothi index build my-documents/ --out my-index
+    gnothi index build passages.tsv more/ --words 0 --out my-index
+    gnothi index build conceptnet-assertions.csv.gz --graph --out my-graph
 
     Run the same command again to go on after an interruption, or to take in what has changed.
     """

@@ -33,7 +33,9 @@ graph = click.option(
     metavar="lab|PATH",
     help="Where facts are looked up: a graph built with `gnothi index build --graph`. [default: lab, with the lab model]",
 )
-method = click.option("--method", default="seakr", show_default=True, metavar="NAME", help="See `gnothi methods`.")
+method = click.option(
+    "--method", default="seakr", show_default=True, metavar="NAME", help="How to answer; see `gnothi methods`."
+)
 
 
 def settings(command: click.decorators.FC) -> click.decorators.FC:

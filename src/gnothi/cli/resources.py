@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi import config
 from gnothi.config import Given, Settings
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.types import Question
 
@@ -344,12 +344,31 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     sections = {MODEL_SECTION, INDEX_SECTION, *methods.names()}
     plain = settings.plain(sections)
     union = {key: setting for one in known.values() for key, setting in one.items()}
+    _check_plain(plain, known)
     config.check(plain, union, " and ".join(names) or "no method")
     chosen = {name: _stronger(plain, settings.section(name), one) for name, one in known.items()}
     for name, given in chosen.items():
         config.check(given, known[name], name)
         methods.check(name, given)
     return chosen
+
+
+_FLAGS = frozenset("method model index graph seed limit format out calibration concurrency workers".split())
+
+
+def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise InvalidSetting for a flag given as a setting, UnknownName for a section that is none."""
+    union = {key for one in known.values() for key in one}
+    for key, given in plain.items():
+        if key in union:
+            continue
+        if key in _FLAGS:
+            raise InvalidSetting(
+                f"setting {key!r} (from {given.source}): there is none of that name. It is a flag of commands: --{key}."
+            )
+        if "." in key:
+            everything = [f"{name}.{one}" for name, settings in known.items() for one in settings]
+            raise UnknownName(f"setting of {' and '.join(known)} (from {given.source})", key, [*union, *everything])
 
 
 def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:
