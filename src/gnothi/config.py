@@ -34,10 +34,12 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 
 
 class Given(NamedTuple):
-    """A value as someone gave it (text, or what TOML read) and where, for error messages."""
+    """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
+    the higher ``layer`` counts; what a command itself decides is above all of them."""
 
     value: object
     source: str
+    layer: int = 3
 
 
 class Setting(NamedTuple):
@@ -255,7 +257,7 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     """``given`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
     values = {}
     for key, value in given.items():
-        raw, source = value if isinstance(value, Given) else Given(value, "")
+        raw, source, _ = value if isinstance(value, Given) else Given(value, "")
         if key not in settings:
             raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, settings)
         values[key] = convert(raw, settings[key].annotation, key, source)
@@ -310,30 +312,39 @@ class Settings:
 
 
 def read_settings(
-    config: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Iterable[str] = ()
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Iterable[str] = (),
+    translate: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
 ) -> Settings:
     """Merge the layers: TOML file < environment < ``key=value`` overrides, later overrides winning.
 
-    ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot.
+    ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot. ``translate`` makes settings of the dotted keys
+    of a file that was written for something else.
     """
     given: dict[str, Given] = {}
     if config is not None:
-        given |= {key: Given(value, str(config)) for key, value in flatten(_load(config)).items()}
+        given |= {key: Given(value, str(config), 0) for key, value in translate(load_toml(config)).items()}
     for variable, text in sorted((environ or {}).items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
             key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
-            given[key] = Given(text, f"environment variable {variable}")
+            given[key] = Given(text, f"environment variable {variable}", 1)
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
-        given[key.strip()] = Given(text, f"--set {override}")
+        given[key.strip()] = Given(text, f"--set {override}", 2)
     return Settings(given)
 
 
-def _load(config: Path) -> dict[str, Any]:
+def load_toml(config: Path) -> dict[str, Any]:
+    """A configuration file by dotted key. Raises InvalidInput."""
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
+        return flatten(tomllib.loads(config.read_text(encoding="utf-8")))
+    except IsADirectoryError as error:
+        inside = config / "config.toml"
+        hint = f"Is it {inside}?" if inside.exists() else "Check --config."
+        raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
         raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check --config.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -87,3 +87,34 @@ def test_bad_names_and_files(
     got, out, err = gnothi(*arguments)
     assert message in err
     assert (got, out) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("aks", "x"), "unknown command: got 'aks'. Did you mean 'ask'?"),
+        (("train", "readr"), "unknown command of gnothi train: got 'readr'. Did you mean 'reader'?"),
+        (("ask", "who", "wrote", "it"), 'Put it in quotes: gnothi ask "who wrote ..."'),
+        (("ask", "x", "--set", "seaker.threshold=1"), "got 'seaker.threshold'. Did you mean 'seakr.threshold'?"),
+        (("ask", "x", "--set", "method=rag"), "It is a flag of commands: --method."),
+        (("ask", "x", "--config", "."), "it is a folder. Is it config.toml?"),
+        (("eval", "lab", "--config", ".", "--out", "r"), "it is a folder. Is it config.toml?"),
+        (("report", "absent"), "there is no folder absent. Expected one written by gnothi eval --out."),
+        (("report", "."), "cannot be read"),
+    ],
+)
+def test_plausible_mistakes(
+    gnothi: Run, arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[broken")
+    monkeypatch.chdir(tmp_path)
+    code, out, err = gnothi(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_setting_is_named_rather_than_what_follows_from_it(gnothi: Run, tmp_path: Path) -> None:
+    command = ("eval", "lab", "--method", "direct", "--out", str(tmp_path / "run"), "--limit")
+    assert gnothi(*command, "2")[0] == 0
+    assert "was made with dataset.limit = 2, got 3" in gnothi(*command, "3")[2]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from gnothi.cli.calibrated import gate_of
+from gnothi.config import read_settings
 from gnothi.evaluation.run_folder import read_config
 from gnothi.models.fake import Reply, Scripted
 from gnothi.types import Prompt
@@ -117,7 +119,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
         code, _, err = gnothi(*evaluate, *more)
         assert code == 2
         assert said in err
-    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "samples=5", "--calibration-anyway")[2]
+    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "samples=5", "--anyway")[2]
     _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "samples=4", "--calibration", str(out))
     assert f"{made['gate']['threshold']:.2f}" in shown
 
@@ -130,6 +132,58 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
     assert made["worth"]["never"] < made["worth"]["oracle"]
     rows = [json.loads(line) for line in (tmp_path / "made.toml.runs" / "open" / "rows.jsonl").read_text("utf-8").splitlines()]
     assert all(row["cost"]["retrievals"] == 1 for row in rows)
+
+
+def test_keqa_by_the_agreement_of_its_tries(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Its alpha is what the threshold of its disagreement leaves of 1."""
+    from gnothi import lab
+
+    questions = lab.questions(lab.world(), "one_hop", 500)[:60]
+    truth = {question.text: question.answers[0] for question in questions}
+    known = {question.text for question in questions[::2]}
+
+    def script(prompt: Prompt) -> list[str]:
+        if prompt.task.name == "equivalent":
+            return ["No."]
+        sure = prompt.passages or prompt.question in known
+        return [f"{truth[prompt.question]}."] if sure else ["One.", "Another.", "Some other."]
+
+    scripted._script = script
+    out, run = tmp_path / "made.toml", str(tmp_path / "run")
+    keqa = ("--method", "keqa", "--limit", "60", "--set", "decompose=false", "--set", "pick=false", "--set", "tries=7")
+    made = gnothi_json("calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
+    assert (made["gate"]["method"], made["gate"]["signal"]) == ("keqa", "consistency")
+    assert made["gate"]["settings"] == {
+        "tries": 7, "temperature": 1.0, "top_p": 1.0, "decompose": False,
+    }  # fmt: skip
+    assert (made["sample"]["wrong_from_memory"], made["sample"]["trusted"]) == (30, 30)
+    assert (made["worth"]["never"], made["worth"]["always"]) == (0.5, 1.0)
+    open_ = [json.loads(line) for line in (tmp_path / "made.toml.runs" / "open" / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert all(row["cost"]["retrievals"] == 1 for row in open_)
+
+    code, _, err = gnothi("eval", "lab:one_hop", *keqa, "--calibration", str(out), "--out", run)
+    assert code == 0
+    alpha = read_config(Path(run))["method.keqa.alpha"]
+    assert f"for consistency (alpha = {alpha})" in err
+    assert alpha * 7 == pytest.approx(round(alpha * 7))
+    assert 1 - alpha <= made["gate"]["threshold"] + 1e-4
+    rows = [json.loads(line) for line in (Path(run) / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert sum(row["cost"]["retrievals"] == 0 for row in rows) == 30
+    several = ("--method", "keqa,cot,rag", "--set", "tries=7", "--limit", "10", "--out", str(tmp_path / "several"))
+    assert gnothi("eval", "lab:one_hop", *several)[0] == 0
+    said = gnothi("calibrate", str(tmp_path / "several"), "--method", "keqa", "--out", str(out))[2]
+    assert "schedule=at_once" in said
+    assert "every quiz is looked up" in gnothi("calibrate", "lab", *keqa, "--set", "assess=false", "--out", str(out))[2]
+
+
+@pytest.mark.parametrize(("threshold", "alpha"), [(0.2857, 5 / 7), (0.0, 1.0), (0.4, 5 / 7), (float("inf"), 1 / 7)])
+def test_the_share_of_a_threshold(threshold: float, alpha: float) -> None:
+    gate = gate_of("keqa", read_settings(overrides=["tries=7"]))
+    assert gate is not None
+    assert gate.at(threshold) == {"alpha": pytest.approx(alpha)}
+    assert gate.at(float("-inf")) == {"assess": False}
 
 
 def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_changed_file_is_noticed(gnothi: Run, tmp_path: Path) -> None:
         file.write_text(json.dumps({"question": "Who wrote the known book?", "answer": answer}) + "\n", encoding="utf-8")
         code, _, err = gnothi(*arguments)
         assert code == expected
-    assert "dataset.fingerprint" in err
+    assert f"the questions of {file} have changed since" in err
 
 
 def test_failed_questions_give_exit_code_1_and_are_tried_again(

@@ -210,6 +210,6 @@ def test_a_terminal_gets_a_bar_with_rate_and_time_left(tmp_path: Path, out: str)
 def test_elsewhere_progress_is_a_plain_line_now_and_then(
     tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("gnothi.cli.index._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("gnothi.cli.building._SECONDS_BETWEEN_LINES", 0.0)
     assert gnothi("build", write_jsonl(tmp_path / "c.jsonl", made_up(1, 50)), "--out", out) == 0
     assert re.search(r"^\d+ passages, \d+%, [\d,]+ passages/s, about \d+ s left$", capsys.readouterr().err, re.MULTILINE)

@@ -10,11 +10,13 @@ import pytest
 
 from gnothi.cli import resources
 from gnothi.config import read_settings
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
-from gnothi.events import Searched, record
+from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable, UnknownName
+from gnothi.events import Expanded, Linked, Searched, record
 from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings
 from gnothi.models.fake import Scripted
+from gnothi.models.local import loading
 from gnothi.protocols import LanguageModel
+from gnothi.retrieval.graph.building import build_graph
 from gnothi.types import Passage
 from tests.cli.conftest import stand_in
 
@@ -30,6 +32,13 @@ def test_a_plain_key_goes_to_every_method_that_has_it() -> None:
 
 def test_a_key_under_a_methods_name_goes_to_it_alone_and_wins() -> None:
     assert chosen("max_tokens=7", "rag.max_tokens=9") == {"direct": {"max_tokens": "7"}, "rag": {"max_tokens": "9"}}
+
+
+def test_a_plain_key_wins_over_a_methods_own_of_a_layer_below(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("max_tokens = 1\n[rag]\nk = 2\nmax_tokens = 9\n")
+    for overrides, k in (((), 2), (("k=5",), "5"), (("k=5", "rag.k=4"), "4")):
+        found = resources.method_settings(["rag"], read_settings(tmp_path / "settings.toml", overrides=overrides))["rag"]
+        assert (found["k"].value, found["max_tokens"].value) == (k, 9)
 
 
 def test_sections_of_others_are_left_alone() -> None:
@@ -61,9 +70,27 @@ async def test_another_model_has_no_index_unless_one_is_named(monkeypatch: pytes
     monkeypatch.setattr(resources, "open_model", stand_in(Scripted({}, name="some/model")))
     async with resources.open_resources("some/model", None, read_settings(), ["direct"]) as opened:
         assert opened.retriever is None
+    monkeypatch.setattr(loading, "_reach", lambda *_: None)  # as if the hub had it
     with pytest.raises(InvalidSetting, match="give --index PATH"):
         async with resources.open_resources("some/model", None, read_settings(), ["direct", "rag"]):
             pass
+
+
+async def test_a_wrong_model_is_told_before_a_missing_index(tmp_path: Path) -> None:
+    for wrong in ("./absent", str(tmp_path), "nobody/no-such-model", "vllm:./absent"):
+        with pytest.raises(ModelUnavailable, match="cannot load model"):
+            async with resources.open_resources(wrong, None, read_settings(), ["rag"]):
+                pass
+
+
+async def test_an_index_that_is_a_graph_shows_what_it_looks_up(tmp_path: Path) -> None:
+    (tmp_path / "facts.tsv").write_text("head\trelation\ttail\nthe amber gate\tdirected by\tada bram\n")
+    build_graph([tmp_path / "facts.tsv"], tmp_path / "graph")
+    index = resources.open_index(str(tmp_path / "graph"))
+    with record() as events:
+        assert await index.search("Who directed the amber gate?", 3)
+    assert [type(event) for event in events] == [Linked, Expanded, Searched]
+    await index.aclose()
 
 
 async def test_settings_are_checked_before_anything_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

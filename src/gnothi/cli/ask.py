@@ -26,7 +26,7 @@ QUESTION_ID = "ask"
 
 
 @click.command()
-@click.argument("question")
+@click.argument("words", nargs=-1, required=True, metavar="QUESTION")
 @options.method
 @options.model
 @options.index
@@ -39,7 +39,7 @@ QUESTION_ID = "ask"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps.")
 @click.option("--trace", is_flag=True, help="Show every model call and all that was found, too.")
 def ask(
-    question: str,
+    words: tuple[str, ...],
     method: str,
     model: str,
     index: str | None,
@@ -70,6 +70,11 @@ def ask(
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import spending
 
+    if len(words) > 1:
+        raise InvalidInput(
+            f'got {len(words)} arguments, expected one question. Put it in quotes: gnothi ask "{words[0]} {words[1]} ..."'
+        )
+    (question,) = words
     if not question.strip():
         raise InvalidInput('got an empty question, expected text, as in: gnothi ask "Who wrote ...?"')
     asked = Question(QUESTION_ID, question.strip(), choices=choices)

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from gnothi.cli import terminal
+from gnothi.cli.groups import Group
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.group()
+@click.group(cls=Group)
 def cache() -> None:
     """Kept replies of models: how many, where; forget them.
 

@@ -231,6 +231,12 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
     (scores,) = fitting
     prefix = f"method.{scores.method}."
     recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
+    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
+        raise InvalidSetting(
+            f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
+            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
+            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
+        )
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -273,13 +279,15 @@ class _Live:
         gate = gate_of(self.method, self.settings)
         if gate is None or gate.signal is None:
             what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
+            if gate is None and self.method == "keqa":
+                what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
             raise InvalidSetting(
                 f"--method: got {self.method!r}, which {what}; expected one that has, as seakr, or the folder of a run in "
                 "place of the data set."
             )
         questions = load_questions(self.dataset, self.format, self.limit)
-        shut = self._run(folder / "shut", questions, gate.key, float("inf"))
-        open_ = self._run(folder / "open", questions, gate.key, float("-inf")) if weigh else None
+        shut = self._run(folder / "shut", questions, gate.key, gate.at(float("inf")) | gate.measured())
+        open_ = self._run(folder / "open", questions, gate.key, gate.at(float("-inf"))) if weigh else None
         scores, never, always = _paired(shut, open_, self.metric)
         import numpy as np
 
@@ -294,12 +302,12 @@ class _Live:
             settings=gate.settings,
         )
 
-    def _run(self, folder: Path, questions: Any, key: str, threshold: float) -> Any:
+    def _run(self, folder: Path, questions: Any, key: str, changed: Mapping[str, Any]) -> Any:
         from gnothi.cli.evaluate import Job, run_one
 
         given = dict(self.settings.given)
         given.pop(key, None)
-        given[f"{self.method}.{key}"] = Given(threshold, "gnothi calibrate")
+        given |= {f"{self.method}.{name}": Given(value, "gnothi calibrate") for name, value in changed.items()}
         job = Job(
             self.dataset,
             questions,

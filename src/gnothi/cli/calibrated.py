@@ -14,6 +14,9 @@ from gnothi.errors import InvalidSetting
 
 GATES = (("signal", "threshold"), ("gate", "gate_threshold"))
 """How methods call their gate's signal and its threshold."""
+AGREEMENT = "alpha"
+"""How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
+_ASSESSED = {AGREEMENT, "assess", "tries"}
 
 
 def calibration(command: click.decorators.FC) -> click.decorators.FC:
@@ -27,7 +30,6 @@ def calibration(command: click.decorators.FC) -> click.decorators.FC:
     )
     add_anyway = click.option(
         "--anyway",
-        "--calibration-anyway",
         "anyway",
         is_flag=True,
         help="Use a calibration or a probe although it was made for another model or with other settings.",
@@ -43,6 +45,22 @@ class Gated:
     key: str
     settings: Mapping[str, Any]
 
+    def at(self, threshold: float) -> dict[str, Any]:
+        """The settings that make it retrieve above ``threshold``, which may be infinite."""
+        if self.key != AGREEMENT:
+            return {self.key: threshold}
+        if threshold < 0:
+            return {"assess": False}
+        from gnothi.signals.grouping import needed
+
+        # Scores are kept to four digits, and shares of tries lie further apart.
+        tries = self.settings["tries"]
+        return {self.key: needed(1.0 - min(threshold, 1.0) - 1e-4, tries) / tries}
+
+    def measured(self) -> dict[str, Any]:
+        """Settings that scores are to be collected with, beside a gate that never retrieves."""
+        return {"schedule": "at_once"} if self.key == AGREEMENT else {}
+
 
 def gate_of(method: str, settings: Settings) -> Gated | None:
     """The gate of a method under these settings; None for a method without one. Raises UnknownName or InvalidSetting."""
@@ -55,14 +73,23 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     values = {key: setting.default for key, setting in known.items()} | given
     found = next(((name, key) for name, key in GATES if name in known and key in known), None)
     if found is None:
-        return None
+        return _agreement(values)
     return Gated(values[found[0]], found[1], scores_depend_on(values))
+
+
+def _agreement(values: Mapping[str, Any]) -> Gated | None:
+    """KEQA's gate: the disagreement of tries. None for a method without one, or where every quiz is looked up."""
+    if not values.keys() >= _ASSESSED or not values["assess"]:
+        return None
+    return Gated("consistency", AGREEMENT, scores_depend_on(values))
 
 
 def scores_depend_on(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of a method's settings that its gate's scores depend on."""
     from gnothi.methods.settings import SignalSettings
 
+    if settings.keys() >= _ASSESSED:
+        return {key: settings[key] for key in ("tries", "temperature", "top_p", "decompose", "judge")}
     wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
     return {key: value for key, value in settings.items() if key in wanted}
 
@@ -93,7 +120,7 @@ def with_calibration(
     changed = dict(settings.given)
     for name, gate in users.items():
         for key in (gate.key, f"{name}.{gate.key}"):
-            if key in settings.given:
+            if key in settings.given and settings.given[key].layer:  # not from a file, which a flag is above
                 raise InvalidSetting(
                     f"--calibration: got a threshold from {path} and another one from {settings.given[key].source}, "
                     "expected one."
@@ -108,9 +135,11 @@ def with_calibration(
                 f"{as_text(gate.settings[key])}: its threshold may mean something else. Use the same settings, calibrate anew, "
                 "or add --anyway."
             )
-        changed[f"{name}.{gate.key}"] = Given(found.threshold, f"--calibration {path}")
+        set_to = gate.at(found.threshold)
+        changed |= {f"{name}.{key}": Given(value, f"--calibration {path}") for key, value in set_to.items()}
+        told = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in set_to.items())})" if gate.key == AGREEMENT else ""
         say(
-            f"{name}: threshold {found.threshold:g} for {found.signal}, calibrated on {found.questions} questions of "
+            f"{name}: threshold {found.threshold:g} for {found.signal}{told}, calibrated on {found.questions} questions of "
             f"{found.dataset}"
         )
     return Settings(changed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi import __version__
-from gnothi.cli import options
+from gnothi.cli import options, repeat
 from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.cli.probed import check_probes
 from gnothi.config import Settings
@@ -120,8 +120,10 @@ def evaluate(
     gnothi eval lab --method direct,rag,seakr --out runs/lab
     gnothi eval questions.jsonl --method seakr --model PATH --index my-index --out runs/mine
     gnothi eval lab --method cot --model openai:NAME --max-tokens 2000000 --out runs/remote
+    gnothi eval --config runs/lab/config.toml --seed 1 --out runs/again
 
-    The same command again completes an interrupted run and tries failed questions again. Exit code 1: some questions failed.
+    The same command again completes an interrupted run and tries failed questions again. --config with the config.toml of a
+    run repeats it, but for what is given otherwise. Exit code 1: some questions failed.
     """
     from gnothi.cli import summary_table, terminal
     from gnothi.cli.resources import load_questions, model_specs
@@ -143,7 +145,9 @@ def evaluate(
     trusting = [name for name in names if trusts_all(resolved, name)]
     questions = load_questions(dataset, format, limit)
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
-    with RunFolder(out, run_config(job, resolved, format, limit)) as folder:
+    about = run_config(job, resolved, format, limit)
+    repeat.compare(config, about, say)
+    with RunFolder(out, about) as folder:
         try:
             with spending(budget):
                 rows = _complete(job, folder)
@@ -253,7 +257,7 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
 
 def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
-    from gnothi.cli.resources import model_specs, recorded_settings
+    from gnothi.cli.resources import model_specs, recorded_settings, recorded_sources
     from gnothi.evaluation.run_folder import EXECUTION
     from gnothi.evaluation.runner import fingerprint
 
@@ -266,8 +270,7 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
         "seed": job.seed,
         "methods": list(job.methods),
         "model.name": job.model,
-        "index": job.index,
-        **({"graph": job.graph} if job.graph else {}),
+        **recorded_sources(job.index, job.graph),
         **recorded_settings(model_specs(job.model, job.methods, job.settings), job.settings),
         **methods,
         f"{EXECUTION}gnothi": __version__,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidSetting
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from gnothi.retrieval.graph.templates import Templates
     from gnothi.types import Fact, Mention, Neighbourhood
 
-_SECONDS_BETWEEN_LINES = 10.0
 _HOPS, _CAP = 2, 100
 
 
@@ -53,7 +50,7 @@ def build(
     from gnothi.retrieval.graph.building import build_graph
 
     try:
-        with _progress() as on_progress:
+        with progress(_bar, _line) as on_progress:
             report = build_graph(
                 sources,
                 out,
@@ -71,8 +68,8 @@ def build(
         print_json(_report_json(out, report))
         return
     click.echo(
-        f"{out}: {_count(report.facts, 'fact')} between {_count(report.nodes, 'node')} ({_count(report.read, 'triple')} read) "
-        f"from {_count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+        f"{out}: {count(report.facts, 'fact')} between {count(report.nodes, 'node')} ({count(report.read, 'triple')} read) "
+        f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
     )
 
 
@@ -92,7 +89,7 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
         return
     click.echo("linked: " + ", ".join(dict.fromkeys(mention.node for mention in mentions)), err=True)
     hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
-    click.echo(f"within {_HOPS} steps: {_count(len(around.facts), 'fact')}{hubs}", err=True)
+    click.echo(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}", err=True)
     for rank, (fact, score) in enumerate(ranked, 1):
         click.echo(f"{rank:>2}  {score:7.3f}  {fact.text}  ({fact.head} | {fact.relation} | {fact.tail})")
 
@@ -134,7 +131,7 @@ def info(path: str, as_json: bool) -> None:
         print_json(facts)
         return
     click.echo(
-        f"{path}: a knowledge graph, {_count(manifest.facts, 'fact')} between {_count(manifest.nodes, 'node')}, "
+        f"{path}: a knowledge graph, {count(manifest.facts, 'fact')} between {count(manifest.nodes, 'node')}, "
         f"{size / 1e6:,.1f} MB on disk"
     )
     click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
@@ -154,47 +151,14 @@ def _templates(given: str | None) -> Templates | None:
     return templates.conceptnet() if given == templates.CONCEPTNET else templates.read(Path(given))
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[GraphProgress], None]]:
-    """A bar with rate and time left on a terminal, a plain line now and then elsewhere; always on standard error."""
-    started = time.monotonic()
-
-    def label(progress: GraphProgress) -> str:
-        rate = progress.triples / max(time.monotonic() - started, 1e-3)
-        return f"{progress.triples:,} triples, {rate:,.0f}/s" if progress.stage == "reading" else "arranging"
-
-    if not sys.stderr.isatty():
-
-        def line(progress: GraphProgress) -> None:
-            click.echo(f"{progress.stage}: {progress.done / max(progress.total, 1):.0%}, {label(progress)}", err=True)
-
-        yield _at_most_every(_SECONDS_BETWEEN_LINES, line)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("reading", total=None)
-
-        def show(progress: GraphProgress) -> None:
-            bars.update(task, completed=progress.done, total=progress.total, description=label(progress))
-
-        yield _at_most_every(0.1, show)
+def _bar(reached: GraphProgress, seconds: float) -> tuple[float, float, str]:
+    rate = reached.triples / max(seconds, 1e-3)
+    label = f"{reached.triples:,} triples, {rate:,.0f}/s" if reached.stage == "reading" else "arranging"
+    return reached.done, reached.total, label
 
 
-def _at_most_every(seconds: float, show: Callable[[GraphProgress], None]) -> Callable[[GraphProgress], None]:
-    last = time.monotonic()
-
-    def maybe(progress: GraphProgress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= seconds:
-            last = now
-            show(progress)
-
-    return maybe
+def _line(reached: GraphProgress, seconds: float) -> str:
+    return f"{reached.stage}: {reached.done / max(reached.total, 1):.0%}, {_bar(reached, seconds)[2]}"
 
 
 def _warn(report: GraphReport) -> None:
@@ -202,20 +166,15 @@ def _warn(report: GraphReport) -> None:
         (report.skipped, "file", "skipped"),
         (report.invalid, "invalid line", "left out"),
     ):
-        if listing.count:
-            click.echo(f"warning: {_count(listing.count, what)} {happened}", err=True)
-            for line in listing.first:
-                click.echo(f"  {line}", err=True)
-            if listing.first and listing.count > len(listing.first):
-                click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+        warn_of(listing, what, happened)
     if report.left_out:
         click.echo(
-            f"{_count(report.left_out, 'line')} left out: in another language, marked as false, or without names", err=True
+            f"{count(report.left_out, 'line')} left out: in another language, marked as false, or without names", err=True
         )
     if report.unsaid:
         shown = ", ".join(report.unsaid[:10]) + (" ..." if len(report.unsaid) > 10 else "")
         click.echo(
-            f"warning: {_count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
+            f"warning: {count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
             "Give sentences with --templates.",
             err=True,
         )
@@ -239,7 +198,3 @@ def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
     }
     return json.loads(json.dumps(document))  # type: ignore[no-any-return]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

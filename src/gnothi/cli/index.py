@@ -7,28 +7,26 @@ import shutil
 import sqlite3
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gnothi.cli import graph_index
+from gnothi.cli.building import count, progress, warn_of
+from gnothi.cli.groups import Group
 from gnothi.cli.resources import open_graph, open_index
 from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidInput, InvalidSetting
 
 if TYPE_CHECKING:
-    from gnothi.retrieval.build import BuildReport, Listing, Progress
+    from gnothi.retrieval.build import BuildReport, Progress
     from gnothi.types import ScoredPassage
 
-_SECONDS_BETWEEN_LINES = 10.0
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
-@click.group()
+@click.group(cls=Group)
 def index() -> None:
     """Index documents, or triples as a knowledge graph, and search them."""
 
@@ -62,6 +60,11 @@ def build(
 ) -> None:
     """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
 
+    \b
+    gnothi index build my-documents/ --out my-index
+    gnothi index build passages.tsv more/ --words 0 --out my-index
+    gnothi index build conceptnet-assertions.csv.gz --graph --out my-graph
+
     Run the same command again to go on after an interruption, or to take in what has changed.
     """
     from gnothi.retrieval.build import build as build_index
@@ -76,7 +79,7 @@ def build(
         graph_index.build(sources, out, templates, columns, language, skip_invalid, as_json)
         return
     try:
-        with _progress() as on_progress:
+        with progress(_bar, _line) as on_progress:
             report = build_index(
                 sources, out, words=words, skip_invalid=skip_invalid, memory_mb=memory_mb, on_progress=on_progress
             )
@@ -88,8 +91,8 @@ def build(
         print_json(_report_json(out, report))
     else:
         click.echo(
-            f"{out}: {_count(report.passages, 'passage')} ({report.added:,} added or changed) from "
-            f"{_count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+            f"{out}: {count(report.passages, 'passage')} ({report.added:,} added or changed) from "
+            f"{count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
         )
 
 
@@ -150,9 +153,9 @@ def info(path: str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    click.echo(f"{path}: {_count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
+    click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
-        click.echo(f"sources: {_count(sources, 'file')}")
+        click.echo(f"sources: {count(sources, 'file')}")
     click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
     click.echo(f"terms: {manifest.analyser}")
     if not manifest.complete:
@@ -188,56 +191,18 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
-        click.echo(f"{path}: {_count(deleted, 'passage')} deleted, {left:,} left")
+        click.echo(f"{path}: {count(deleted, 'passage')} deleted, {left:,} left")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar with rate and time left on a terminal, a plain line now and then elsewhere; always on standard error."""
-    if not sys.stderr.isatty():
-        yield _plain_lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    started = time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("reading", total=None)
-
-        def show(progress: Progress) -> None:
-            rate = progress.passages / max(time.monotonic() - started, 1e-3)
-            label = f"{progress.passages:,} passages, {rate:,.0f}/s"
-            bars.update(task, completed=progress.bytes_done, total=progress.bytes_total, description=label)
-
-        yield _at_most_every(0.1, show)
+def _bar(reached: Progress, seconds: float) -> tuple[float, float, str]:
+    label = f"{reached.passages:,} passages, {reached.passages / max(seconds, 1e-3):,.0f}/s"
+    return reached.bytes_done, reached.bytes_total, label
 
 
-def _plain_lines() -> Callable[[Progress], None]:
-    started = time.monotonic()
-
-    def show(progress: Progress) -> None:
-        seconds = time.monotonic() - started
-        share = progress.bytes_done / max(progress.bytes_total, 1)
-        left = f", about {seconds * (1 - share) / share:.0f} s left" if share else ""
-        rate = progress.passages / max(seconds, 1e-3)
-        click.echo(f"{progress.passages:,} passages, {share:.0%}, {rate:,.0f} passages/s{left}", err=True)
-
-    return _at_most_every(_SECONDS_BETWEEN_LINES, show)
-
-
-def _at_most_every(seconds: float, show: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    last = time.monotonic()
-
-    def maybe(progress: Progress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= seconds:
-            last = now
-            show(progress)
-
-    return maybe
+def _line(reached: Progress, seconds: float) -> str:
+    share = reached.bytes_done / max(reached.bytes_total, 1)
+    left = f", about {seconds * (1 - share) / share:.0f} s left" if share else ""
+    return f"{reached.passages:,} passages, {share:.0%}, {reached.passages / max(seconds, 1e-3):,.0f} passages/s{left}"
 
 
 def _warn(report: BuildReport) -> None:
@@ -246,7 +211,7 @@ def _warn(report: BuildReport) -> None:
         (report.invalid, "invalid line", "left out"),
         (report.notices, "notice", "on what was read"),
     ):
-        _list(listing, what, happened)
+        warn_of(listing, what, happened)
     if not report.sources:
         from gnothi.retrieval.ingest import FORMATS
 
@@ -254,17 +219,7 @@ def _warn(report: BuildReport) -> None:
     if report.empty:
         click.echo(f"warning: records or files without text left out: {report.empty:,}", err=True)
     if report.replaced:
-        click.echo(f"warning: {_count(report.replaced, 'passage')} replaced by a later one of the same id", err=True)
-
-
-def _list(listing: Listing, what: str, happened: str) -> None:
-    if not listing.count:
-        return
-    click.echo(f"warning: {_count(listing.count, what)} {happened}", err=True)
-    for line in listing.first:
-        click.echo(f"  {line}", err=True)
-    if listing.first and listing.count > len(listing.first):
-        click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+        click.echo(f"warning: {count(report.replaced, 'passage')} replaced by a later one of the same id", err=True)
 
 
 def _report_json(out: str, report: BuildReport) -> dict[str, object]:
@@ -307,7 +262,3 @@ def _sources(folder: Path) -> int | None:
             database.close()
     except sqlite3.Error:
         return None
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

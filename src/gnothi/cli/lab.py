@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal
+from gnothi.cli.groups import Group
 from gnothi.errors import InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SETTINGS_FILE = "training.toml"
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@click.group()
+@click.group(cls=Group)
 def lab() -> None:
     """The laboratory: an invented world, and a small model of which it is known what it knows."""
 

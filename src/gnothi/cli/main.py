@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from gnothi import __version__
+from gnothi.cli.groups import Group
 from gnothi.errors import GnothiError, ResourceUnavailable
 
 INTERRUPTED = 130
@@ -44,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -58,9 +59,8 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [(name, summary) for name, (_, summary) in COMMANDS.items()]
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,6 +69,14 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
     """Gnothi answers questions from what a model knows and from evidence where it does not.
+
+    \b
+    gnothi ask "What is the birthplace of the star of The Hollow Letter?"
+    gnothi eval lab --method direct,rag,seakr --limit 20 --out runs/lab
+    gnothi report runs/lab --html report.html
+
+    These run as they stand: an invented world (lab), questions about it and a small model that knows a part of it come along.
+    gnothi COMMAND --help says more.
 
     Exit codes: 0 done, 1 some questions failed, 2 usage or configuration, 3 a model, index or server is unavailable.
     """

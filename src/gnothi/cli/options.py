@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli.repeat import as_settings, take_flags
 from gnothi.config import Settings, read_settings
 from gnothi.errors import InvalidSetting
 
@@ -32,11 +33,14 @@ graph = click.option(
     metavar="lab|PATH",
     help="Where facts are looked up: a graph built with `gnothi index build --graph`. [default: lab, with the lab model]",
 )
-method = click.option("--method", default="seakr", show_default=True, metavar="NAME", help="See `gnothi methods`.")
+method = click.option(
+    "--method", default="seakr", show_default=True, metavar="NAME", help="How to answer; see `gnothi methods`."
+)
 
 
 def settings(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--config`` and ``--set``; the command gets ``config`` and ``overrides`` and hands them to ``read``."""
+    """Adds ``--config`` and ``--set``; the command gets ``config`` and ``overrides`` and hands them to ``read``. The file may
+    be a run's ``config.toml``: then flags that are not given are those of the run, too."""
     add_set = click.option(
         "--set",
         "overrides",
@@ -45,7 +49,13 @@ def settings(command: click.decorators.FC) -> click.decorators.FC:
         help="A setting of the method, or of the model with model.KEY (repeat). Stronger than environment and --config.",
     )
     add_config = click.option(
-        "--config", type=click.Path(path_type=Path), envvar="GNOTHI_CONFIG", metavar="FILE", help="Settings as a TOML file."
+        "--config",
+        type=click.Path(path_type=Path),
+        envvar="GNOTHI_CONFIG",
+        metavar="FILE",
+        is_eager=True,
+        callback=take_flags,
+        help="Settings as a TOML file, or the config.toml of a run to be asked again.",
     )
     return add_config(add_set(command))
 
@@ -92,4 +102,4 @@ def read(config: Path | None, overrides: Iterable[str], cache: bool | None = Non
     """The settings of all layers: file < environment < --set < --cache."""
     if cache is not None:
         overrides = [*overrides, f"model.cache={'on' if cache else 'off'}"]
-    return read_settings(config, os.environ, overrides)
+    return read_settings(config, os.environ, overrides, as_settings)

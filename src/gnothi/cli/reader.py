@@ -98,7 +98,7 @@ def reader(
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import load_questions
+    from gnothi.cli.resources import load_questions, recorded_sources
     from gnothi.training.reader.material import require_usable
 
     training.refuse_test_questions(dataset)
@@ -119,8 +119,7 @@ def reader(
     questions = load_questions(dataset, format, limit)
     require_usable(questions)
     about = training.recorded(dataset, format, limit, questions, model, given) | {
-        "index": index,
-        **({"graph": graph} if graph else {}),
+        **recorded_sources(index, graph),
         "methods": [method],
         **resolved,
     }

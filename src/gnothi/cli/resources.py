@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gnothi import config
 from gnothi.config import Given, Settings
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.types import Question
 
@@ -81,10 +81,11 @@ async def open_resources(
 ) -> AsyncIterator[Resources]:
     """Open model, index and graph for ``methods``, and close them at the end; names and settings are checked first.
 
-    ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. A graph
-    is opened where one of the methods, or the expansion of queries, reads one. Further models, indexes and the like that the
-    settings of the methods name are opened once each; the main ones named again are shared. ``others`` are methods with
-    settings of their own, made by ``Resources.method(name, own)``, whose further models and the like are opened, too.
+    ``index_spec`` None is the lab's corpus for the lab model and no index for any other; ``graph_spec`` None likewise. Of a
+    wrong model and a missing index, the model is told first. A graph is opened where one of the methods, or the expansion of
+    queries, reads one. Further models, indexes and the like that the settings of the methods name are opened once each; the
+    main ones named again are shared. ``others`` are methods with settings of their own, made by
+    ``Resources.method(name, own)``, whose further models and the like are opened, too.
     """
     named = [*_named(methods, settings), *(wanted for name, own in others for wanted in _named([name], own))]
     every = [*methods, *(name for name, _ in others)]
@@ -92,8 +93,9 @@ async def open_resources(
     built = model_settings(_models(model_spec, named), settings)
     default = LAB if model_spec in LAB_MODELS else None
     spec, graph_spec = index_spec or default, graph_spec or default
+    check_model(model_spec, on_the_hub=False)
     if spec is None:
-        check_no_retriever(every)
+        check_no_retriever(every, model_spec)
     async with contextlib.AsyncExitStack() as stack:
         opened: dict[tuple[type, str], Any] = {}
 
@@ -169,6 +171,19 @@ def open_model(spec: str, settings: CallCache) -> LanguageModel:
     return models.load_model(spec, settings)
 
 
+def check_model(spec: str, on_the_hub: bool = True) -> None:
+    """Raise ModelUnavailable where there is no such model, without loading it. To look ``on_the_hub`` takes a moment, and
+    loading does it anyway. A model behind an API answers for itself."""
+    from gnothi import models
+    from gnothi.models.local.loading import locate, names_a_path
+
+    source = spec.removeprefix(models.VLLM)
+    if models.is_remote(spec) or source == LAB or not source.strip():
+        return
+    if on_the_hub or names_a_path(source):
+        locate(source, spec)
+
+
 def model_specs(model_spec: str, methods: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """Every model that a command opens: the main one, and those that settings of the methods name. Raises as
     ``method_settings``."""
@@ -224,9 +239,27 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
     return recorded
 
 
+def recorded_sources(index: str | None, graph: str | None) -> dict[str, Any]:
+    """What a run records of where it looks things up: the names, and fingerprints of folders, so that one that has changed is
+    noticed when the run goes on."""
+    from gnothi.errors import IndexUnavailable
+    from gnothi.evaluation.journal import FINGERPRINT
+    from gnothi.retrieval import fingerprint
+
+    recorded: dict[str, Any] = {"index": index, **({"graph": graph} if graph else {})}
+    for name, spec in (("index", index), ("graph", graph)):
+        # One that is not there is told of when it is opened; a finished run does without.
+        with contextlib.suppress(IndexUnavailable):
+            if spec and spec != LAB and (found := fingerprint(spec)):
+                recorded[f"{name}{FINGERPRINT}"] = found
+    return recorded
+
+
 def open_index(spec: str) -> Retriever:
-    """The retriever of a spec, its searches traced. Raises IndexUnavailable."""
+    """The retriever of a spec, its searches traced, and where it is a graph also what is linked and looked up in it. Raises
+    IndexUnavailable."""
     from gnothi import retrieval
+    from gnothi.retrieval.graph.folder import is_graph
     from gnothi.retrieval.wrappers import Traced
 
     if spec == LAB:
@@ -234,6 +267,10 @@ def open_index(spec: str) -> Retriever:
         from gnothi.retrieval.bm25 import BM25Index
 
         return Traced(BM25Index.in_memory(lab.passages(), LAB))
+    if is_graph(spec):
+        from gnothi.retrieval.graph.retriever import GraphRetriever
+
+        return Traced(GraphRetriever(open_graph(spec)))
     return Traced(retrieval.open_index(spec))
 
 
@@ -313,7 +350,8 @@ def _lab_questions(name: str, kind: Any, count: int) -> list[Question]:
 
 
 def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[str, Given]]:
-    """What was given to each method: plain keys that it has, and those under its name (``seakr.threshold``).
+    """What was given to each method: plain keys that it has, and those under its name (``seakr.threshold``), which win over
+    plain ones of the same layer or one below.
 
     A plain key must be a setting of at least one of ``names``. Sections of methods that do not take part are left alone, so
     that one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
@@ -324,14 +362,37 @@ def method_settings(names: Sequence[str], settings: Settings) -> dict[str, dict[
     sections = {MODEL_SECTION, INDEX_SECTION, *methods.names()}
     plain = settings.plain(sections)
     union = {key: setting for one in known.values() for key, setting in one.items()}
+    _check_plain(plain, known)
     config.check(plain, union, " and ".join(names) or "no method")
-    chosen = {
-        name: {key: value for key, value in plain.items() if key in one} | settings.section(name) for name, one in known.items()
-    }
+    chosen = {name: _stronger(plain, settings.section(name), one) for name, one in known.items()}
     for name, given in chosen.items():
         config.check(given, known[name], name)
         methods.check(name, given)
     return chosen
+
+
+_FLAGS = frozenset("method model index graph seed limit format out calibration concurrency workers".split())
+
+
+def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise InvalidSetting for a flag given as a setting, UnknownName for a section that is none."""
+    union = {key for one in known.values() for key in one}
+    for key, given in plain.items():
+        if key in union:
+            continue
+        if key in _FLAGS:
+            raise InvalidSetting(
+                f"setting {key!r} (from {given.source}): there is none of that name. It is a flag of commands: --{key}."
+            )
+        if "." in key:
+            everything = [f"{name}.{one}" for name, settings in known.items() for one in settings]
+            raise UnknownName(f"setting of {' and '.join(known)} (from {given.source})", key, [*union, *everything])
+
+
+def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:
+    """A method's settings: its own, and the plain ones that it knows and that are not given closer to it."""
+    kept = {key: one for key, one in plain.items() if key in known and (key not in own or one.layer > own[key].layer)}
+    return {**own, **kept}
 
 
 def named_resources(name: str, given: Mapping[str, Given]) -> dict[str, tuple[type, str]]:
@@ -349,12 +410,14 @@ def _named(methods: Sequence[str], settings: Settings) -> list[tuple[type, str]]
     return [wanted for name, given in chosen.items() for wanted in named_resources(name, given).values()]
 
 
-def check_no_retriever(names: Sequence[str]) -> None:
-    """Raises InvalidSetting for the first method that cannot do without a retriever."""
+def check_no_retriever(names: Sequence[str], model_spec: str) -> None:
+    """Raises InvalidSetting for the first method that cannot do without a retriever; where there is no such model either, that
+    is told first (ModelUnavailable)."""
     from gnothi import methods
 
     for name in names:
         if "retriever" in methods.required_resources(name):
+            check_model(model_spec)
             raise InvalidSetting(
                 f"method {name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index build`)."
             )

@@ -13,6 +13,7 @@ import click
 
 from gnothi.cli import options, terminal, training
 from gnothi.cli.complexity import complexity
+from gnothi.cli.groups import Group
 from gnothi.cli.probe import probe
 from gnothi.cli.reader import reader
 from gnothi.cli.reranker import reranker
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from gnothi.training.utility_reference import UtilitySettings
 
 
-@click.group()
+@click.group(cls=Group)
 def train() -> None:
     """Learn from training questions: what a method or a model is better with."""
 

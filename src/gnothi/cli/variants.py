@@ -146,7 +146,7 @@ def _planned(study: Study, variant: Variant, settings: Settings, specs: tuple[st
         resources.model_settings(resources.model_specs(planned.model, [variant.method], settings), settings)
         resources.search_settings(settings)
         if not index and planned.model not in resources.LAB_MODELS:
-            resources.check_no_retriever([variant.method])
+            resources.check_no_retriever([variant.method], planned.model)
     return planned
 
 

@@ -120,7 +120,7 @@ def frontier(section: str, document: Document) -> Picture | None:
         f"{gates['names']['always']} above it, for every threshold. Crosses: the threshold chosen on other questions than it "
         "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
         svg,
-        ("", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
+        ("signal or method", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
         rows,
     )
 

@@ -22,6 +22,12 @@ CONFIG = "config.toml"
 EXECUTION = "execution."
 """Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
 
+FINGERPRINT = "_fingerprint"
+"""``KEY_fingerprint`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone,
+or was made before there were fingerprints, has none."""
+
+_QUESTIONS = "dataset.fingerprint"
+
 
 def claim(path: Path, config: Mapping[str, Any], what: str) -> BinaryIO:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
@@ -102,6 +108,8 @@ def read_config(path: Path, writer: str = "gnothi eval --out") -> dict[str, Any]
     try:
         return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
+        if not path.exists():
+            raise InvalidInput(f"there is no folder {path}. Expected one written by {writer}.") from None
         raise InvalidInput(f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by {writer}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
@@ -151,11 +159,26 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         replace_file(path / CONFIG, text)
         return
     before, now = read_config(path), flatten(tomllib.loads(text))
-    for key in sorted(before.keys() | now.keys()):
-        if not key.startswith(EXECUTION) and before.get(key) != now.get(key):
+    # Fingerprints last: where a setting differs, that is what to tell.
+    for key in sorted(before.keys() | now.keys(), key=lambda key: (key in (_QUESTIONS, "dataset.questions"), key)):
+        if key.startswith(EXECUTION) or before.get(key) == now.get(key):
+            continue
+        named = key.removesuffix(FINGERPRINT)
+        if key == _QUESTIONS:
+            raise InvalidSetting(
+                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
+                f"{before.get(key)}, now {now.get(key)}). Choose another --out to ask them, or put the data set back as it was."
+            )
+        if named == key:
             raise InvalidSetting(
                 f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
                 "Give the same settings to go on with it, or choose another --out."
+            )
+        if key in before and key in now and before.get(named) == now.get(named):
+            raise InvalidSetting(
+                f"the {named} {now.get(named)} has changed since the {what} {path} was made (fingerprint {before[key]}, now "
+                f"{now[key]}): what is finished came from what it held before. Choose another --out to ask everything again, "
+                f"or put the {named} back as it was."
             )
 
 

@@ -6,7 +6,6 @@ it replaces that file's passages, of which those that are gone stay until the ne
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from gnothi.retrieval.ingest import FORMATS
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
-from gnothi.retrieval.ledger import Entry, Ledger, plain
+from gnothi.retrieval.ledger import Entry, Ledger
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
 
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
@@ -136,7 +135,7 @@ class _Build:
         return self.report
 
     def _source(self, found: Found) -> None:
-        entry = self._entry(found)
+        entry = self.ledger.entry(found, f"{self.words}:{SPLIT_VERSION}")
         self.report.sources += 1
         if entry.complete:
             self.report.unchanged += 1
@@ -146,18 +145,6 @@ class _Build:
         self.report.invalid.count += entry.invalid
         self.bytes_done += found.size
         self._tell(0)
-
-    def _entry(self, found: Found) -> Entry:
-        key, path = self.ledger.key_for(found), plain(found.path)
-        stamp = f"{found.stamp}:{self.words}:{SPLIT_VERSION}"
-        origin = hashlib.blake2b(f"{key}\n{stamp}".encode(), digest_size=8).hexdigest()
-        known = self.ledger.by_key(key)
-        if known is None:
-            return Entry(key, path, stamp, origin)
-        if known.path != path:
-            known = replace(known, path=path)
-            self.ledger.put(known)
-        return known if known.stamp == stamp else known.renewed(stamp, origin)
 
     def _try(self, found: Found, entry: Entry) -> Entry:
         self.current = entry

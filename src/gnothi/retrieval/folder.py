@@ -21,10 +21,12 @@ _KIND = "gnothi-bm25"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``complete`` is False while a build is under way, and stays so when it was interrupted."""
+    """``complete`` is False while a build is under way, and stays so when it was interrupted. ``content`` changes with every
+    passage put or deleted, and is the same after the same ones in the same order; empty where nobody kept count."""
 
     passages: int = 0
     complete: bool = False
+    content: str = ""
     format: str = _KIND
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
@@ -53,6 +55,7 @@ def read_manifest(path: Path) -> Manifest:
         return Manifest(
             passages=int(raw["passages"]),
             complete=bool(raw["complete"]),
+            content=str(raw.get("content", "")),
             analyser=str(raw["analyser"]),
             created_by=str(raw["created_by"]),
         )

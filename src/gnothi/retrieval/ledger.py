@@ -6,9 +6,10 @@ misses is read again, and passages that stand in the index already are recognise
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gnothi.retrieval.folder import disk_errors
@@ -88,6 +89,19 @@ class Ledger:
     def close(self) -> None:
         """Changes since the last ``save`` are dropped."""
         self._db.close()
+
+    def entry(self, found: Found, settings: str) -> Entry:
+        """How far the reading of a file has come in this version of it, under these ``settings``."""
+        key, path = self.key_for(found), plain(found.path)
+        stamp = f"{found.stamp}:{settings}"
+        origin = hashlib.blake2b(f"{key}\n{stamp}".encode(), digest_size=8).hexdigest()
+        known = self.by_key(key)
+        if known is None:
+            return Entry(key, path, stamp, origin)
+        if known.path != path:
+            known = replace(known, path=path)
+            self.put(known)
+        return known if known.stamp == stamp else known.renewed(stamp, origin)
 
     def key_for(self, found: Found) -> str:
         """The stable name of a file: as known from an earlier build, else the shortest end of its path that no other file has.

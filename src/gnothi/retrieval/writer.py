@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ class IndexWriter:
         self.pending_bytes = 0
         with disk_errors(self.path):
             self._manifest = prepare(self.path)
+            self._content = self._manifest.content
             self._index = tantivy.Index(analysis.schema(), path=str(self.path))
             analysis.register(self._index)
             self._index.config_reader("manual")
@@ -67,6 +69,7 @@ class IndexWriter:
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
             self._active.add_document(analysis.document(passage, origin))
             self._pending[passage.id] = (origin, self._tick())
+            self._note("put", passage.id, passage.title, passage.text)
         self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
         return "replaced" if known else "added"
 
@@ -78,6 +81,7 @@ class IndexWriter:
             if there:
                 self._active.delete_documents_by_term(analysis.ID, passage_id)
                 self._pending[passage_id] = None
+                self._note("delete", passage_id)
         return there
 
     def delete_origin(self, origin: str) -> None:
@@ -85,10 +89,17 @@ class IndexWriter:
         with disk_errors(self.path):
             self._active.delete_documents_by_term(analysis.ORIGIN, origin)
             self._emptied[origin] = self._tick()
+            # Which passages these are is not known here; origins differ from build to build, so they are not named.
+            if self._committed.doc_freq(analysis.ORIGIN, origin) > 0:
+                self._note("delete origin")
 
     def commit(self, complete: bool = True) -> None:
         """Make what was put and deleted visible and durable, all or nothing. ``complete`` False: more of this build follows."""
         with disk_errors(self.path):
+            if self._content != self._manifest.content:
+                # First, so that after a kill between the two the content is not taken for what it was before.
+                self._manifest = replace(self._manifest, content=self._content, complete=False)
+                write_manifest(self.path, self._manifest)
             self._active.commit()
             self._refresh()
             self._manifest = replace(self._manifest, passages=self.passages, complete=complete)
@@ -126,6 +137,10 @@ class IndexWriter:
         self._pending: dict[str, tuple[str, int] | None] = {}
         self._emptied: dict[str, int] = {}
         self._ticks = 0
+
+    def _note(self, *change: str) -> None:
+        """What tells this content from the one before the change."""
+        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
     def _tick(self) -> int:
         self._ticks += 1

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +23,8 @@ from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import Format, split, train
 from gnothi.types import Decoding, Passage, Prompt, Question
+from tests.training.killing import assert_same, killed_and_undisturbed
 
-ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
 
@@ -166,26 +162,9 @@ def test_nothing_fits(tmp_path: Path) -> None:
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "batch=8", "rows=4", "evaluate_every=2", "k=1", "learning_rate=1e-3")
-    program = [sys.executable, "-m", "gnothi", "train", "reader", "lab-train:choice", "--limit", "40"]
-    program += [part for setting in settings for part in ("--set", setting)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-
-    def lines() -> int:
-        file = tmp_path / "killed" / METRICS
-        return file.read_bytes().count(b"\n") if file.exists() else 0
-
-    random_ = random.Random(0)
-    for wanted in sorted(random_.sample(range(1, 11), 3)):
-        process = subprocess.Popen([*program, "--out", str(tmp_path / "killed")], env=environment, cwd=ROOT)
-        while process.poll() is None and lines() < wanted:
-            time.sleep(0.005)
-        time.sleep(random_.random() * 0.1)
-        process.kill()
-        process.wait()
-    for name in ("killed", "undisturbed"):
-        subprocess.run([*program, "--out", str(tmp_path / name)], env=environment, cwd=ROOT, check=True)
-    for name in (METRICS, HEADER, "model.safetensors", "gnothi.json", "prompts/prompts.jsonl"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    moments = sorted(random.Random(0).sample(range(1, 9), 3))
+    killed_and_undisturbed(tmp_path, ("reader", "lab-train:choice", "--limit", "40"), settings, moments)
+    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "prompts/prompts.jsonl"))
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
-    assert (tmp_path / "killed" / adapter).read_bytes() == (tmp_path / "undisturbed" / adapter).read_bytes()
+    assert_same(tmp_path, [adapter])

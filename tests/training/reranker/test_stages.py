@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import subprocess
-import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,8 +17,8 @@ from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
 from gnothi.training.reranker.stages import assess, ordered, split, steps, train
 from tests.retrieval.cross_encoders import causal, classifier
+from tests.training.killing import assert_same, killed_and_undisturbed
 
-ROOT = Path(__file__).parents[3]
 EXAMPLES = [
     Example(f"q{number}", f"where is w{number}", (f"w{number} is the city",), tuple(f"w{number + k} is" for k in range(1, 4)))
     for number in range(12)
@@ -121,25 +116,8 @@ def test_patience_ends_it(tmp_path: Path) -> None:
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     settings = ("learning_rate=1e-3", "epochs=2", "batch=32", "evaluate_every=5")
-    program = [sys.executable, "-m", "gnothi", "train", "reranker", "lab-train:two_hop_choice", "--limit", "40"]
-    program += [part for setting in settings for part in ("--set", setting)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-
-    def lines() -> int:
-        files = (tmp_path / "killed" / METRICS, tmp_path / "killed" / "pairs" / "pairs.jsonl")
-        return sum(file.read_bytes().count(b"\n") for file in files if file.exists())
-
-    random_ = random.Random(0)
-    for wanted in (20, 43, 47):  # among the pairs, before and after the first checkpoint
-        process = subprocess.Popen([*program, "--out", str(tmp_path / "killed")], env=environment, cwd=ROOT)
-        while process.poll() is None and lines() < wanted:
-            time.sleep(0.01)
-        time.sleep(random_.random() * 0.3)
-        process.kill()
-        process.wait()
-    assert not (tmp_path / "killed" / HEADER).exists()
-    for name in ("killed", "undisturbed"):
-        subprocess.run([*program, "--out", str(tmp_path / name)], env=environment, cwd=ROOT, check=True)
-    for name in (METRICS, HEADER, "model.safetensors", "tokenizer.json", "modules.json", "pairs/pairs.jsonl"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    moments = (20, 43, 47)  # among the pairs, before and after the first checkpoint
+    command = ("reranker", "lab-train:two_hop_choice", "--limit", "40")
+    killed_and_undisturbed(tmp_path, command, settings, moments, (METRICS, "pairs/pairs.jsonl"))
+    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "tokenizer.json", "modules.json", "pairs/pairs.jsonl"))
     assert any((tmp_path / "killed" / CHECKPOINTS).glob("checkpoint-*"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def test_an_interruption_leads_to_the_same_file(tmp_path: Path, finished: int) -
     def interrupt(line: object) -> None:
         seen.append(line)
         if len(seen) == finished:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C: asyncio cancels; raised in a task, it would be lost
 
     model = Scripted(script)
     with pytest.raises(KeyboardInterrupt):

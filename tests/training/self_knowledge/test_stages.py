@@ -24,6 +24,7 @@ from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
+from tests.training.killing import assert_same, killed_and_undisturbed
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -149,8 +150,7 @@ def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
     process.wait()
     assert not (tmp_path / "killed" / HEADER).exists()
     assert started("killed", 2).wait() == 0
-    for name in (METRICS, HEADER, "model.safetensors", "gnothi.json"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json"))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["step"] for line in lines if "reward" in line] == [1, 2, 3, 4]
     assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
@@ -161,27 +161,9 @@ def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
-    program = [sys.executable, "-m", "gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40"]
-    program += [part for setting in settings for part in ("--set", setting)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-
-    def lines() -> int:
-        file = tmp_path / "killed" / METRICS
-        return file.read_bytes().count(b"\n") if file.exists() else 0
-
-    random_ = random.Random(0)
-    for wanted in sorted(random_.sample(range(1, 11), 3)):
-        process = subprocess.Popen([*program, "--out", str(tmp_path / "killed")], env=environment, cwd=ROOT)
-        while process.poll() is None and lines() < wanted:
-            time.sleep(0.01)
-        time.sleep(random_.random() * 0.3)
-        process.kill()
-        process.wait()
-    assert not (tmp_path / "killed" / HEADER).exists()
-    for name in ("killed", "undisturbed"):
-        subprocess.run([*program, "--out", str(tmp_path / name)], env=environment, cwd=ROOT, check=True)
-    for name in (METRICS, HEADER, "model.safetensors", "gnothi.json", "answers/answers.jsonl"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes(), name
+    moments = sorted(random.Random(0).sample(range(1, 11), 3))
+    killed_and_undisturbed(tmp_path, ("self-knowledge", "lab-train:one_hop", "--limit", "40"), settings, moments)
+    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "answers/answers.jsonl"))
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
-    assert (tmp_path / "killed" / adapter).read_bytes() == (tmp_path / "undisturbed" / adapter).read_bytes()
+    assert_same(tmp_path, [adapter])

@@ -65,10 +65,15 @@ def locate(spec: str, name: str) -> tuple[str, Path | None]:
         if not (folder / "config.json").is_file():
             raise ModelUnavailable(f"cannot load model {name!r}: the folder {spec} holds no config.json. {_EXPECTED}")
         return str(folder), folder
-    if folder.exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1:
+    if names_a_path(spec):
         raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is no folder. {_EXPECTED}")
     _reach(spec, name)
     return spec, None
+
+
+def names_a_path(spec: str) -> bool:
+    """Whether it can be no hub id, or is the name of something here."""
+    return Path(spec).expanduser().exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1
 
 
 def unloadable(name: str, error: Exception) -> ModelUnavailable:
@@ -94,8 +99,10 @@ def no_progress_bars() -> Iterator[None]:
 
 def _reach(spec: str, name: str) -> None:
     """Find out in one try whether the hub has the model, unless it is cached: the library would try for a minute."""
-    from huggingface_hub import HfApi, try_to_load_from_cache
-
+    try:
+        from huggingface_hub import HfApi, try_to_load_from_cache
+    except ImportError as error:
+        raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     if isinstance(try_to_load_from_cache(spec, "config.json"), str):
         return
     try:

@@ -36,7 +36,7 @@ from gnothi.retrieval.graph.readers.conceptnet import ConceptNet
 from gnothi.retrieval.graph.templates import Templates
 from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
-from gnothi.retrieval.ledger import Entry, Ledger, plain
+from gnothi.retrieval.ledger import Entry, Ledger
 
 _IMPORT = "import"
 _TEMPLATES = "templates.json"
@@ -157,7 +157,7 @@ class _Build:
     # Reading.
 
     def _source(self, found: Found) -> None:
-        entry = self._entry(found)
+        entry = self.ledger.entry(found, f"{','.join(self.columns or ())}:{self.language}")
         self.report.sources += 1
         if entry.complete:
             self.report.unchanged += 1
@@ -167,18 +167,6 @@ class _Build:
         self.report.invalid.count += entry.invalid
         self.bytes_done += found.size
         self._tell("reading", self.bytes_done, self.total)
-
-    def _entry(self, found: Found) -> Entry:
-        key, path = self.ledger.key_for(found), plain(found.path)
-        stamp = f"{found.stamp}:{','.join(self.columns or ())}:{self.language}"
-        origin = hashlib.blake2b(f"{key}\n{stamp}".encode(), digest_size=8).hexdigest()
-        known = self.ledger.by_key(key)
-        if known is None:
-            return Entry(key, path, stamp, origin)
-        if known.path != path:
-            known = replace(known, path=path)
-            self.ledger.put(known)
-        return known if known.stamp == stamp else known.renewed(stamp, origin)
 
     def _try(self, found: Found, entry: Entry) -> Entry:
         self.current = entry
@@ -310,6 +298,7 @@ class _Build:
             lemmatiser=lemmatiser,
             language=self.language,
             digest=digest,
+            content=tables.digest,
             complete=True,
         )
         write_manifest(self.folder, self.manifest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -21,7 +22,8 @@ FORMAT_VERSION = 1
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """``tables`` is the name of the folder of tables, empty before the first build is complete; ``relations`` are name and
-    sentence of each; ``digest`` tells what the tables were made of."""
+    sentence of each; ``digest`` tells what the tables were made of, ``content`` what is in them (empty where
+    nobody noted it)."""
 
     tables: str = ""
     nodes: int = 0
@@ -30,6 +32,7 @@ class Manifest:
     lemmatiser: str = ""
     language: str = "en"
     digest: str = ""
+    content: str = ""
     complete: bool = False
     format: str = FORMAT
     version: int = FORMAT_VERSION
@@ -94,6 +97,16 @@ def read_manifest(path: Path) -> Manifest:
         return Manifest(**(raw | {"relations": relations}))
     except (KeyError, TypeError, ValueError):
         raise _damaged(path, f"a field of {FILE} is missing or of the wrong type") from None
+
+
+def fingerprint(path: Path) -> str:
+    """Of the facts and the sentences that say them; empty where a graph does not say. Raises as ``read_manifest``."""
+    manifest = read_manifest(path)
+    if not manifest.content:
+        return ""
+    return hashlib.blake2b(
+        repr((manifest.content, manifest.relations, manifest.lemmatiser)).encode(), digest_size=16
+    ).hexdigest()
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

@@ -6,6 +6,7 @@ importance (weight, then order of import), so that the first facts of a node are
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -76,6 +77,14 @@ class Tables:
                 np.save(file, getattr(self, item.name), allow_pickle=False)
                 file.flush()
                 os.fsync(file.fileno())
+
+    @property
+    def digest(self) -> str:
+        """Of all that is in them."""
+        digest = hashlib.blake2b(digest_size=16)
+        for item in fields(self):
+            digest.update(np.ascontiguousarray(getattr(self, item.name)).data)
+        return digest.hexdigest()
 
     @classmethod
     def open(cls, folder: Path) -> Tables:

@@ -16,21 +16,18 @@ from statistics import fmean
 from typing import Any
 
 from gnothi.errors import InvalidInput
-from gnothi.evaluation.journal import Journal, read_lines
 from gnothi.evaluation.statistics import mean_interval
 from gnothi.methods.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.local.loading import load
 from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,
-    METRICS,
     Kind,
     Origin,
     adapted,
-    newest_checkpoint,
-    out_of_patience,
     read_header,
     require_libraries,
     restore,
@@ -192,36 +189,19 @@ class _Run:
         on_line: Callable[[Figures], None] | None,
     ) -> None:
         self.out, self.model, self.format, self.rows, self.validation = out, model, format, rows, validation
-        self.settings, self.by, self.on_line = settings, by, on_line
-        self.lines: list[Figures] = []
-        self.journal: Journal
+        self.settings, self.by = settings, by
+        self.curve = Curve(out, "score", settings.patience, on_line)
 
     def __call__(self) -> tuple[int, list[Figures]]:
         from transformers import TrainerCallback
 
         from gnothi.training.reader.trainers import make_trainer
 
-        folder = self.out / CHECKPOINTS
-        checkpoint = newest_checkpoint(folder)
-        reached = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
-        self.lines = [line for _, line in read_lines(self.out / METRICS) if line["step"] <= reached]
         listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        folder = self.out / CHECKPOINTS
         trainer = make_trainer(self.model, self.format.tokenizer, self.rows, self.settings, folder, self._validate, [listen()])
-        self.journal = Journal(self.out / METRICS)
-        self.journal.rewrite(self.lines)
-        try:
-            if reached < 0:
-                trainer.evaluate()  # what training starts from, as step 0
-            if not self._over(reached):
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            self.journal.close()
-        validated = [line for line in self.lines if "score" in line and line["step"] > 0]
-        return max(validated, key=lambda line: (line["score"], -line["step"]))["step"], self.lines
-
-    def _over(self, step: int) -> bool:
-        history = [line["score"] for line in self.lines if "score" in line]
-        return step >= self.settings.steps or out_of_patience(history, self.settings.patience)
+        self.curve.draw(trainer, self.settings.steps)
+        return self.curve.best_step, self.curve.lines
 
     def _validate(self, model: Any) -> Figures:
         plain = model.get_base_model() if self.settings.adapter == "lora" else model
@@ -237,13 +217,9 @@ class _Run:
         if "score" not in named and "loss" not in named:
             return
         kept = {name: value for name, value in named.items() if name in _TRAINING_FIGURES or name in _VALIDATION_FIGURES}
-        line = {"step": state.global_step, **kept}
-        self.lines.append(line)
-        self.journal.append(line)
-        if self.on_line is not None:
-            self.on_line(line)
+        self.curve.add(state.global_step, kept)
 
     def _on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> None:
-        draw_curves(self.out, self.lines)
-        if self._over(-1):
+        draw_curves(self.out, self.curve.lines)
+        if self.curve.over:
             control.should_training_stop = True

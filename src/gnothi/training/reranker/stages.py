@@ -17,14 +17,11 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.evaluation.journal import Journal, read_lines
 from gnothi.models.local.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
+from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,
-    METRICS,
-    newest_checkpoint,
-    out_of_patience,
     read_header,
     write_header,
 )
@@ -146,38 +143,20 @@ class _Training:
         on_line: Callable[[Figures], None] | None,
     ) -> None:
         self.out, self.model, self.training, self.validation = out, model, training, validation
-        self.settings, self.on_line = settings, on_line
+        self.settings = settings
         self.reranker = CrossEncoderReranker(model, "in training", settings.limit)
-        self.lines: list[Figures] = []
-        self.journal: Journal | None = None
+        self.curve = Curve(out, BEST, settings.patience, on_line)
 
     def __call__(self) -> tuple[int, list[Figures]]:
-        folder = self.out / CHECKPOINTS
-        checkpoint = newest_checkpoint(folder)
-        reached = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
-        self.lines = [line for _, line in read_lines(self.out / METRICS) if line["step"] <= reached]
-        trainer = self._trainer(folder)
-        self.journal = Journal(self.out / METRICS)
-        self.journal.rewrite(self.lines)
-        try:
-            if reached < 0:
-                trainer.evaluate()  # what training starts from, as step 0
-            if not self._over(reached, trainer.args.max_steps):
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            self.journal.close()
-        validated = [line for line in self.lines if BEST in line and line["step"] > 0]
-        return max(validated, key=lambda line: (line[BEST], -line["step"]))["step"], self.lines
+        trainer = self._trainer(self.out / CHECKPOINTS)
+        self.curve.draw(trainer, trainer.args.max_steps)
+        return self.curve.best_step, self.curve.lines
 
     def validate(self, model: Any = None) -> Figures:
         """``assess`` on the validation questions."""
         chosen = self.reranker if model is None else CrossEncoderReranker(model, "trained", self.settings.limit)
         self.model.eval()
         return assess(chosen.score_blocking, self.validation)
-
-    def _over(self, step: int, steps: int) -> bool:
-        history = [line[BEST] for line in self.lines if BEST in line]
-        return step >= steps or out_of_patience(history, self.settings.patience)
 
     def _trainer(self, folder: Path) -> Any:
         from sentence_transformers.base.evaluation import BaseEvaluator
@@ -239,16 +218,11 @@ class _Training:
         kept = {name: names[name] for name in ("loss", BEST, "first") if name in names}
         if not kept:
             return
-        line = {"step": state.global_step} | kept
-        self.lines.append(line)
-        if self.journal is not None:
-            self.journal.append(line)
-        if self.on_line is not None:
-            self.on_line(line)
+        self.curve.add(state.global_step, kept)
 
-    def _on_evaluate(self, _: Any, state: Any, control: Any, **__: Any) -> None:
-        draw_curves(self.out, self.lines)
-        if self._over(-1, state.max_steps):
+    def _on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> None:
+        draw_curves(self.out, self.curve.lines)
+        if self.curve.over:
             control.should_training_stop = True
 
 

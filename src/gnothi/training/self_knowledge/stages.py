@@ -15,19 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
-from gnothi.evaluation.journal import Journal, read_lines
 from gnothi.evaluation.statistics import auroc
 from gnothi.models.local.loading import Declaration, load, no_progress_bars
 from gnothi.models.rendering import make_renderer
 from gnothi.signals.calibration import balanced_threshold
 from gnothi.signals.self_report import SelfReport
+from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,
-    METRICS,
     Origin,
     adapted,
-    newest_checkpoint,
-    out_of_patience,
     read_header,
     require_libraries,
     restore,
@@ -159,33 +156,15 @@ class _Reinforcement:
         on_line: Callable[[Figures], None] | None,
     ) -> None:
         self.out, self.model, self.prompts, self.settings, self.correct = out, model, prompts, settings, correct
-        self.training, self.validation, self.on_line = training, validation, on_line
-        self.lines: list[Figures] = []
-        self.journal: Journal | None = None
+        self.training, self.validation = training, validation
+        self.curve = Curve(out, BEST, settings.patience, on_line)
+        self.writes = False
 
     def __call__(self) -> tuple[int, list[Figures]]:
-        folder = self.out / CHECKPOINTS
-        checkpoint = newest_checkpoint(folder)
-        reached = int(checkpoint.name.rpartition("-")[2]) if checkpoint else -1
-        self.lines = [line for _, line in read_lines(self.out / METRICS) if line["step"] <= reached]
-        trainer = self._trainer(folder)
-        if trainer.is_world_process_zero():
-            self.journal = Journal(self.out / METRICS)
-            self.journal.rewrite(self.lines)
-        try:
-            if reached < 0:
-                trainer.evaluate()  # what reinforcement learning starts from, as step 0
-            if not self._over(reached):
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            if self.journal is not None:
-                self.journal.close()
-        validated = [line for line in self.lines if BEST in line and line["step"] > 0]
-        return max(validated, key=lambda line: (line[BEST], -line["step"]))["step"], self.lines
-
-    def _over(self, step: int) -> bool:
-        history = [line[BEST] for line in self.lines if BEST in line]
-        return step >= self.settings.steps or out_of_patience(history, self.settings.patience)
+        trainer = self._trainer(self.out / CHECKPOINTS)
+        self.writes = trainer.is_world_process_zero()
+        self.curve.draw(trainer, self.settings.steps, self.writes)
+        return self.curve.best_step, self.curve.lines
 
     def _trainer(self, folder: Path) -> Any:
         from accelerate import PartialState
@@ -276,18 +255,12 @@ class _Reinforcement:
         }
         if not kept:
             return
-        line = {"step": state.global_step} | {name.removeprefix("eval_"): value for name, value in kept.items()}
-        self.lines.append(line)
-        if self.journal is not None:
-            self.journal.append(line)
-        if self.on_line is not None:
-            self.on_line(line)
+        self.curve.add(state.global_step, {name.removeprefix("eval_"): value for name, value in kept.items()})
 
     def _on_evaluate(self, _: Any, state: Any, control: Any, **__: Any) -> None:
-        if self.journal is not None:
-            draw_curves(self.out, self.lines)
-        validated = [line for line in self.lines if BEST in line]
-        reply = collapsed(validated, self.settings.collapse_after)
+        if self.writes:
+            draw_curves(self.out, self.curve.lines)
+        reply = collapsed(self.curve.validated, self.settings.collapse_after)
         if reply is not None and state.global_step > 0:
             raise TrainingCollapsed(
                 f"training collapsed: for {self.settings.collapse_after} validations in a row the reply to every question was "
@@ -296,7 +269,7 @@ class _Reinforcement:
                 f"warm_start_steps, now {self.settings.warm_start}, {self.settings.warm_start_steps}) or a weight on staying "
                 f"close (kl=0.05). The curves are in {self.out}."
             )
-        if self._over(-1):
+        if self.curve.over:
             control.should_training_stop = True
 
 

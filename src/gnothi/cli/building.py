@@ -1,0 +1,71 @@
+"""What building an index and building a graph show: progress on standard error, and what was left out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from gnothi.retrieval.build import Listing
+
+P = TypeVar("P")
+
+_SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_FRAMES = 10.0, 0.1
+
+
+@contextmanager
+def progress(
+    bar: Callable[[P, float], tuple[float, float, str]], line: Callable[[P, float], str]
+) -> Iterator[Callable[[P], None]]:
+    """A bar with time left on a terminal, a plain line now and then elsewhere.
+
+    Of what is reported and the seconds since the start, ``bar`` makes done, total and a label, ``line`` a line."""
+    started = time.monotonic()
+    if not sys.stderr.isatty():
+        yield _at_most_every(_SECONDS_BETWEEN_LINES, lambda one: click.echo(line(one, time.monotonic() - started), err=True))
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("reading", total=None)
+
+        def show(one: P) -> None:
+            done, total, label = bar(one, time.monotonic() - started)
+            bars.update(task, completed=done, total=total, description=label)
+
+        yield _at_most_every(_SECONDS_BETWEEN_FRAMES, show)
+
+
+def _at_most_every(seconds: float, show: Callable[[P], None]) -> Callable[[P], None]:
+    last = time.monotonic()
+
+    def maybe(one: P) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            show(one)
+
+    return maybe
+
+
+def warn_of(listing: Listing, what: str, happened: str) -> None:
+    """How many there were, and the first of them; nothing where there were none."""
+    if not listing.count:
+        return
+    click.echo(f"warning: {count(listing.count, what)} {happened}", err=True)
+    for line in listing.first:
+        click.echo(f"  {line}", err=True)
+    if listing.first and listing.count > len(listing.first):
+        click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,62 @@
+"""The figures of a training by one of the libraries' trainers, from its newest checkpoint to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gnothi.evaluation.journal import Journal, read_lines
+from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
+
+Figures = dict[str, Any]
+
+
+class Curve:
+    """``metrics.jsonl`` in ``out``, without what was written after the newest checkpoint: that is done again.
+
+    ``lines`` have a ``step``; those of validations have ``best``, too, the higher the better. ``on_line`` hears of every new
+    one. ``patience``: the training is over after so many validations that were no better."""
+
+    def __init__(self, out: Path, best: str, patience: int, on_line: Callable[[Figures], None] | None = None) -> None:
+        self.out, self.best, self.patience, self.on_line = out, best, patience, on_line
+        self._checkpoint = newest_checkpoint(out / CHECKPOINTS)
+        self._reached = int(self._checkpoint.name.rpartition("-")[2]) if self._checkpoint else -1
+        self.lines: list[Figures] = [line for _, line in read_lines(out / METRICS) if line["step"] <= self._reached]
+        self._journal: Journal | None = None
+
+    def draw(self, trainer: Any, steps: int, writes: bool = True) -> None:
+        """Train to the end, unless that is reached. ``writes``: this process keeps the lines."""
+        if writes:
+            self._journal = Journal(self.out / METRICS)
+            self._journal.rewrite(self.lines)
+        try:
+            if self._reached < 0:
+                trainer.evaluate()  # what training starts from, as step 0
+            if self._reached < steps and not self.over:
+                trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
+        finally:
+            if self._journal is not None:
+                self._journal.close()
+
+    def add(self, step: int, figures: Mapping[str, Any]) -> None:
+        line = {"step": step, **figures}
+        self.lines.append(line)
+        if self._journal is not None:
+            self._journal.append(line)
+        if self.on_line is not None:
+            self.on_line(line)
+
+    @property
+    def validated(self) -> list[Figures]:
+        return [line for line in self.lines if self.best in line]
+
+    @property
+    def over(self) -> bool:
+        return out_of_patience([line[self.best] for line in self.validated], self.patience)
+
+    @property
+    def best_step(self) -> int:
+        """Of equally good validations the first, but for that of the start."""
+        later = [line for line in self.validated if line["step"] > 0]
+        return int(max(later, key=lambda line: (line[self.best], -line["step"]))["step"])

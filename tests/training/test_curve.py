@@ -1,0 +1,62 @@
+"""The lines of a training: what goes on after a kill, when it is over, which step was best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gnothi.training.curve import Curve
+from gnothi.training.finetuning import CHECKPOINTS, METRICS
+
+
+class Trainer:
+    """Says what it was asked for."""
+
+    def __init__(self, curve: Curve | None = None) -> None:
+        self.asked: list[Any] = []
+        self.curve = curve
+
+    def evaluate(self) -> None:
+        self.asked.append("evaluate")
+        assert self.curve is not None
+        for step, score in ((0, 9.0), (2, 1.0), (4, 3.0), (6, 3.0)):
+            self.curve.add(step, {"score": score})
+
+    def train(self, resume_from_checkpoint: str | None) -> None:
+        self.asked.append(resume_from_checkpoint and Path(resume_from_checkpoint).name)
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
+
+
+def test_from_the_start_and_from_a_checkpoint(tmp_path: Path) -> None:
+    heard: list[Any] = []
+    curve = Curve(tmp_path, "score", 9, heard.append)
+    trainer = Trainer(curve)
+    curve.draw(trainer, 8)
+    assert trainer.asked == ["evaluate", None]
+    assert heard == curve.lines == lines(tmp_path)
+    assert curve.best_step == 4  # not the start, of equals the first
+
+    saved = tmp_path / CHECKPOINTS / "checkpoint-4"
+    saved.mkdir(parents=True)
+    (saved / "trainer_state.json").write_text("{}")
+    again, trainer = Curve(tmp_path, "score", 9), Trainer()
+    again.draw(trainer, 8)
+    assert trainer.asked == ["checkpoint-4"]
+    assert [line["step"] for line in lines(tmp_path)] == [0, 2, 4]
+    done = Trainer()
+    Curve(tmp_path, "score", 9).draw(done, 4)
+    assert done.asked == []
+
+
+def test_patience(tmp_path: Path) -> None:
+    curve = Curve(tmp_path, "score", 2)
+    for step, score in enumerate((1.0, 2.0, 2.0)):
+        curve.add(step, {"score": score})
+        curve.add(step, {"loss": 0.0})
+    assert not curve.over
+    curve.add(3, {"score": 2.0})
+    assert curve.over
