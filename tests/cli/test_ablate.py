@@ -245,8 +245,8 @@ def test_failed_questions_give_exit_code_1_and_are_tried_again(
         (("MINE", "absent.jsonl"), "there is no file"),
         (("MINE", "--set", "treshold=3"), "treshold"),
         (("MINE", "--set", "samples=many"), "whole number"),
-        (("MINE", "--model", "openai:x", "--workers", "2"), "--workers: got 2"),
-        (("MINE", "--model", "somewhere"), "got no index"),
+        (("MINE", "--model", "openai:x", "--index", "lab", "--workers", "2"), "--workers: got 2"),
+        (("MINE", "--model", "openai:x"), "got no index"),
         (("MINE", "--max-tokens", "5"), "which runs here and is free"),
     ],
 )
@@ -254,8 +254,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     given = [mine if one == "MINE" else one for one in arguments]
-    index = ["--index", "lab"] if "openai:x" in given else []
-    code, out, err = gnothi("ablate", *given, *index, "--out", str(tmp_path / "runs"))
+    code, out, err = gnothi("ablate", *given, "--out", str(tmp_path / "runs"))
     assert (code, out) == (2, "")
     assert said in err
     assert not (tmp_path / "runs").exists()
