@@ -118,7 +118,7 @@ def contenders(probe: Any) -> dict[str, Work]:
     sampling: Any = gram
 
     async def samples(model: Any, prompt: Any) -> object:
-        return await model.sample(prompt, sampling.sampling.samples, sampling.sampling.decoding(decoding), StateSpec())
+        return await model.sample(prompt, sampling.sampling.samples, sampling.sampling.decoding(decoding), [StateSpec()])
 
     async def state(model: Any, prompt: Any) -> object:
         foreseeing: Any = learnt
