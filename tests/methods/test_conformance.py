@@ -338,5 +338,5 @@ class TestAdaptiveRAGOnce(TestAdaptiveRAG):
 
 
 def test_every_method_is_in_this_file() -> None:
-    tested = {suite.name for suite in MethodConformance.__subclasses__()}
-    assert tested == set(methods.names())
+    suites = [*MethodConformance.__subclasses__(), *Learnt.__subclasses__()]
+    assert {suite.name for suite in suites if suite is not Learnt} == set(methods.names())
