@@ -123,6 +123,7 @@ def test_panel() -> None:
     assert len(found["seconds"]) == 2
 
 
+@pytest.mark.slow
 def test_probe() -> None:
     found = document("benchmarks.probe", "--n", "40", "--batch", "4")
     signals = found["accuracy"]["signals"]

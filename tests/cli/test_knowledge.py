@@ -87,7 +87,10 @@ def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[s
     ],
 )
 @pytest.mark.usefixtures("scripted")
-def test_errors_come_before_the_first_question(gnothi: Run, scripted: Scripted, arguments: list[str], message: str) -> None:
+def test_errors_come_before_the_first_question(
+    monkeypatch: pytest.MonkeyPatch, gnothi: Run, scripted: Scripted, arguments: list[str], message: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # else its retries of the hub take half a minute
     code, _, err = gnothi("ask", "Who?", "--method", "iekr", "--set", "choose=text", *arguments)
     assert code in (2, 3)
     assert message in err

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 TINY = Recipe(hidden=64, layers=2, heads=4, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     whole = train(tmp_path / "whole", TINY, probe_every=6, calibration_questions=2)
     for part in (3, 5):

@@ -276,7 +276,7 @@ def start(out: Path, *sources: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_killed_builds_go_on_to_the_same_bytes(tmp_path: Path, how: signal.Signals) -> None:
     rng = random.Random(7)
     sources = []
