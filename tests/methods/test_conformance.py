@@ -107,6 +107,7 @@ class TestSeaKRAblations:
     async def test_babble(self, ablation: str) -> None:
         await self.suite(ablation).test_a_model_that_never_concludes_is_stopped()
 
+    @pytest.mark.usefixtures("swept")
     async def test_cancelling(self, ablation: str) -> None:
         await self.suite(ablation).test_cancelling_leaves_nothing_behind()
 

@@ -62,6 +62,7 @@ def laid_out(architecture: str) -> Any:
     return model
 
 
+@pytest.mark.slow
 class TestPackedWeights(NetworkConformance):
     """Weights laid out for the CPU's kernels, against a model that keeps the library's layers."""
 
