@@ -59,7 +59,7 @@ def ask(
     """Answer QUESTION and show every decision on the way.
 
     \b
-    gnothi ask "Who directed The Amber Gate?"
+    gnothi ask "Who directed The Amber Harbour?"
     gnothi ask "..." --method rag --set k=5
     gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
     gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
