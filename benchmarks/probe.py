@@ -1,13 +1,14 @@
 """Is one forward pass as good a gate as twenty samples, and what does either cost? On the laboratory.
 
-    python -m benchmarks.probe [--part accuracy --part cost ...] [--probe NAME=FOLDER ...] [--n 500] [--repeats 5] [--json]
+    python -m benchmarks.probe [--part accuracy --part cost ...] [--probe NAME=FOLDER ...] [--n 500] [--repeats 15] [--json]
 
 Parts
   accuracy  of each signal on lab's test questions, AUROC for "the model's own greedy answer, step by step from memory, is
             wrong", with DeLong's interval, and its difference to U's with DeLong's paired test. "first step" is what SeaKR
             measures first: the same prompt, replies of one sentence
   cost      processor time, tokens written and rows of the decode loop of a score: beyond the greedy draft that both need, and
-            alone (a gate that needs no draft). Every round asks other questions, and each contender has a model of its own
+            alone (a gate that needs no draft). Every round asks other questions, and each contender has a model of its own.
+            Python's collector of garbage runs, over what was made since the models were loaded alone
 Probes: ``lab``, which comes with the package, and any that --probe names.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,6 +30,8 @@ from benchmarks._shared import Rounds, arguments, as_json, machine, publish, rat
 PARTS = ("accuracy", "cost")
 BESIDE = ("gram", "perplexity")
 CHEAPER = 15.0
+BOOTSTRAP = 10_000
+SETTLED = 0.1
 CLOSE = 0.02
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -158,10 +162,13 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
 
         with events.record() as seen:
             await gather(*(one(question) for question in batch))
+        seconds = time.perf_counter() - began
+        # What a model clears away behind its last answer is its own cost, not the next one's.
+        await asyncio.sleep(SETTLED)
         after, calls = models[name].statistics, [event for event in seen if isinstance(event, events.ModelCall)]
         return {
             "cpu_seconds": time.process_time() - cpu,
-            "seconds": time.perf_counter() - began,
+            "seconds": seconds,
             "tokens": sum(call.generated_tokens for call in calls) / len(batch),
             "read": sum(call.prompt_tokens for call in calls) / len(batch),
             "rows": (after["fed_rows"] - before["fed_rows"]) / len(batch),
@@ -170,6 +177,10 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     names, rounds = list(works), list[dict[str, dict[str, float]]]()
     try:
         for number in range(batches):  # the first one warms up
+            if number == 1:
+                # A pass over a quarter of a million objects of libraries, which one contender would pay for all.
+                gc.collect()
+                gc.freeze()
             order = [*names[number % len(names) :], *names[: number % len(names)]]
             found = {name: await run(name, number) for name in order}
             if number:
@@ -183,15 +194,17 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
 
 def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:
     """How many times U's cost is the probe's: beyond the draft (of the sums over all rounds, since differences of single rounds
-    are within their noise), and alone (of each round)."""
+    are within their noise; with a bootstrap interval over rounds), and alone (of each round). None: the probe took nothing."""
 
-    def total(name: str, what: str) -> float:
-        return sum(one[name][what] for one in rounds)
+    def beyond_draft(what: str, rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> float | None:
+        probe, u = (sum(one[f"draft and {name}"][what] - one["draft"][what] for one in rounds) for name in ("probe", "U"))
+        return u / probe if probe > 0 else None
 
-    beyond = {}
-    for what in ("cpu_seconds", "tokens", "rows"):
-        probe, u = (total(f"draft and {name}", what) - total("draft", what) for name in ("probe", "U"))
-        beyond[what] = u / probe if probe > 0 else None
+    beyond = {what: beyond_draft(what, rounds) for what in ("cpu_seconds", "tokens", "rows")}
+    random = np.random.default_rng(0)
+    drawn = [[rounds[at] for at in random.integers(len(rounds), size=len(rounds))] for _ in range(BOOTSTRAP)]
+    resampled = [beyond_draft("cpu_seconds", one) for one in drawn]
+    low, high = np.quantile([np.inf if one is None else one for one in resampled], [0.025, 0.975], method="nearest")
     of: Rounds = [{name: values["cpu_seconds"] for name, values in one.items()} for one in rounds]
     return {
         "per_question": {
@@ -199,6 +212,7 @@ def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any
             for name in rounds[0]
         },
         "u_to_probe_beyond_draft": beyond,
+        "u_to_probe_beyond_draft_cpu_interval": [float(low), float(high) if np.isfinite(high) else None],
         "u_to_probe_alone_cpu": ratios(of, "U", "probe"),
         "to_draft_cpu": {name: ratios(of, name, "draft") for name in of[0]},
     }
@@ -237,20 +251,25 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         ]
         out += ["", f"a question, {found['batch']} at a time; k = {found['k']}", ""]
         out += table(["", "tokens read", "tokens written", "rows", "processor time, x draft"], rows)
-        beyond = ", ".join(
-            f"{what} {'-' if value is None else shown(value)}" for what, value in found["u_to_probe_beyond_draft"].items()
-        )
+        beyond = found["u_to_probe_beyond_draft"]
+        low, high = found["u_to_probe_beyond_draft_cpu_interval"]
         out += [
             "",
-            f"U costs as many times what the probe does: beyond the draft {beyond}; alone {found['u_to_probe_alone_cpu']}",
+            "U costs as many times what the probe does, in processor time: beyond the draft "
+            f"{_times(beyond['cpu_seconds'])} [{_times(low)}, {_times(high)}], alone {found['u_to_probe_alone_cpu']}; "
+            f"in tokens written {_times(beyond['tokens'])}, in rows of the decode loop {_times(beyond['rows'])}",
         ]
     return [*out, "", *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in document["targets_met"].items())]
+
+
+def _times(value: float | None) -> str:
+    return "beyond measure" if value is None else shown(value)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     from gnothi.signals.probe_folder import open_probe
 
-    parser = arguments(__doc__, repeats=5)
+    parser = arguments(__doc__, repeats=15)
     parser.add_argument("--part", action="append", choices=PARTS, help="only these (repeat)")
     parser.add_argument("--probe", action="append", default=[], metavar="NAME=FOLDER", help="a further probe (repeat)")
     parser.add_argument("--n", type=int, default=500, help="test questions [%(default)s]")

@@ -35,7 +35,8 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall(Event):
-    """One request to a model. ``operation`` is generate, sample or score; tokens are of this request alone.
+    """One request to a model. ``operation`` is generate, sample, states, score or attend; tokens are of this request
+    alone.
 
     ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then.
     """

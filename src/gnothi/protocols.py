@@ -18,6 +18,7 @@ from gnothi.types import (
     Mention,
     Neighbourhood,
     Prompt,
+    PromptStates,
     Question,
     Samples,
     ScoredPassage,
@@ -49,6 +50,10 @@ class LanguageModel(Protocol):
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         """n independent continuations, and the hidden states of them that ``hidden`` asks for."""
+        ...
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        """Hidden states at the prompt's end, those of the position ``predicting``; nothing is generated."""
         ...
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:

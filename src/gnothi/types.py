@@ -189,6 +189,15 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptStates:
+    """What a model made of a prompt before it says anything: the hidden states at the prompt's last token, which predicts the
+    reply's first. ``states`` holds an array for each that was asked for, in that order: shape (hidden size,), float32."""
+
+    states: tuple[NDArray[np.float32], ...]
+    prompt_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ContinuationScore:
     """Log-probabilities (natural logarithm) of the tokens of one given continuation."""
 

@@ -18,10 +18,10 @@ import pytest_asyncio
 from numpy.typing import NDArray
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, PromptTooLong
+from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import Attentive, LanguageModel
-from gnothi.types import Decoding, Generation, Passage, Position, Prompt, Samples, Site, StateSpec, Task
+from gnothi.types import Decoding, Generation, Passage, Position, Prompt, PromptStates, Samples, Site, StateSpec, Task
 
 ANSWER = Task("answer", answer_label="Answer:")
 PROMPTS = (
@@ -111,6 +111,35 @@ class LanguageModelConformance:
                 (expected,) = alone.states
                 np.testing.assert_allclose(found, expected, atol=1e-4 * max(1, np.abs(expected).max()))
                 assert texts(alone) == texts(plain)
+
+    async def test_states_of_a_prompt_are_those_that_predict_its_first_token(self, model: LanguageModel) -> None:
+        places = [StateSpec(layer, site, "predicting") for site in SITES for layer in (None, 0)]
+        if not model.capabilities.hidden_states:
+            with pytest.raises(UsageError, match="hidden states"):
+                await model.states(PROMPTS[0], places)
+            return
+        # Beside a continuation of the same prompt, beside others, twice at a time, alone.
+        sampled = await gather(*(model.sample(prompt, 1, Decoding(max_tokens=1), places) for prompt in PROMPTS))
+        company = [model.sample(prompt, 2, WARM, [StateSpec()]) for prompt in PROMPTS[:2]]
+        found = (await gather(*company, *(model.states(prompt, [*places, places[0]]) for prompt in PROMPTS * 2)))[2:]
+        found += [await model.states(PROMPTS[2], [*places, places[0]])]
+        for one, expected, prompt in zip(
+            found, [*sampled, *sampled, sampled[2]], [*PROMPTS, *PROMPTS, PROMPTS[2]], strict=True
+        ):
+            assert isinstance(one, PromptStates)
+            assert one.prompt_tokens == expected.generations[0].prompt_tokens, prompt
+            assert len(one.states) == len(places) + 1
+            for state, (row,) in zip(one.states, [*expected.states, expected.states[0]], strict=True):
+                assert state.dtype == np.float32
+                assert state.shape == row.shape
+                np.testing.assert_allclose(state, row, atol=1e-4 * max(1, np.abs(row).max()))
+        assert (await model.states(PROMPTS[0], [])).states == ()
+
+    async def test_a_prompt_has_no_state_behind_its_end(self, model: LanguageModel) -> None:
+        if not model.capabilities.hidden_states:
+            pytest.skip("this model gives no hidden states")
+        with pytest.raises(InvalidSetting, match="got the position 'fed_eos', expected 'predicting'"):
+            await model.states(PROMPTS[0], [StateSpec()])
 
     async def test_the_same_seed_gives_the_same_samples(self, model: LanguageModel) -> None:
         first, second = await gather(model.sample(PROMPTS[1], 6, WARM), model.sample(PROMPTS[1], 6, WARM))
@@ -304,6 +333,19 @@ class NetworkConformance(LanguageModelConformance):
                     expected = (ffn if site == "ffn" else residual)[place]
                     np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
 
+    async def test_states_of_prompts_equal_a_plain_pass(self, model: LanguageModel, network: Network) -> None:
+        layers = network.model.config.num_hidden_layers
+        places = [StateSpec(layer, site, "predicting") for layer in range(layers) for site in SITES]
+        # All at once, and the shallowest alone.
+        for wanted in (places, places[:1]):
+            for prompt, found in zip(PROMPTS, await gather(*(model.states(one, wanted) for one in PROMPTS)), strict=True):
+                assert found.prompt_tokens == len(network.prompt_ids(prompt))
+                for spec, state in zip(wanted, found.states, strict=True):
+                    assert spec.layer is not None
+                    _, ffn, residual = network.refeed(network.prompt_ids(prompt), spec.layer)
+                    expected = (ffn if spec.site == "ffn" else residual)[-1]
+                    np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
+
     async def test_states_after_a_stop_string(self, model: LanguageModel, network: Network) -> None:
         """The token that completed the stop string is the ending one, though it is not among the generation's tokens."""
         samples = await model.sample(PROMPTS[1], 8, WARM, [StateSpec(None, "residual", "predicting")])
@@ -348,6 +390,7 @@ class NetworkConformance(LanguageModelConformance):
             model.generate(PROMPTS[0], GREEDY),
             model.score(long, ["Yes " * 10]),
             model.sample(PROMPTS[1], 2, WARM),
+            model.states(replace(long, question="w1 " * (network.context + 5)), [StateSpec(0, "residual", "predicting")]),
             return_exceptions=True,
         )
         assert isinstance(results[0], PromptTooLong)
@@ -356,10 +399,16 @@ class NetworkConformance(LanguageModelConformance):
         assert results[1].text == expected
         assert isinstance(results[2], PromptTooLong)
         assert isinstance(results[3], Samples)
+        if model.capabilities.hidden_states:
+            assert isinstance(results[4], PromptTooLong)
 
     async def test_a_bad_state_spec_is_refused_alone(self, model: LanguageModel) -> None:
         results = await asyncio.gather(
-            model.sample(PROMPTS[0], 2, WARM, [StateSpec(99)]), model.generate(PROMPTS[0], GREEDY), return_exceptions=True
+            model.sample(PROMPTS[0], 2, WARM, [StateSpec(99)]),
+            model.states(PROMPTS[0], [StateSpec(99, "residual", "predicting")]),
+            model.generate(PROMPTS[0], GREEDY),
+            return_exceptions=True,
         )
         assert isinstance(results[0], InvalidSetting)
-        assert isinstance(results[1], Generation)
+        assert isinstance(results[1], InvalidSetting)
+        assert isinstance(results[2], Generation)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gnothi import events
 from gnothi.errors import InvalidInput
-from gnothi.methods.choosing import Chosen, choose, scores_of, softmax
+from gnothi.methods.choosing import Chosen, WithoutChoices, choose, scores_of, softmax
 from gnothi.methods.prompts import ANSWER, ask
 from gnothi.models.fake import Scripted
-from gnothi.types import ContinuationScore, Passage, Prompt, Question
+from gnothi.types import ContinuationScore, Decoding, Passage, Prompt, Question, StateSpec
 
 QUESTION = Question("q", "Which of them?", choices=("red", "green paint", "blue"))
 
@@ -118,3 +118,15 @@ async def test_equals_plain_transformers() -> None:
             assert chosen.probabilities == pytest.approx(softmax(expected), abs=1e-5)
     finally:
         await model.aclose()
+
+
+async def test_who_never_sees_choices_never_sees_them() -> None:
+    inner = Scripted(lambda _: "red")
+    model = WithoutChoices(inner)
+    prompt = ask(ANSWER, QUESTION)
+    await model.generate(prompt, Decoding())
+    await model.sample(prompt, 2, Decoding(temperature=1.0))
+    await model.states(prompt, [StateSpec(None, "residual", "predicting")])
+    await model.score(prompt, QUESTION.choices)
+    assert prompt.choices == QUESTION.choices
+    assert [asked.choices for asked in inner.prompts] == [()] * 4

@@ -45,7 +45,11 @@ async def test_everything_comes_back_as_it_was(model: Scripted, store: Store) ->
 
     async def all_calls() -> list[Any]:
         samples = await wrapped.sample(PROMPT, 3, WARM, [StateSpec(1, "residual", "last"), StateSpec(2)])
+        looked = await wrapped.states(PROMPT, [StateSpec(1, "ffn", "predicting"), StateSpec(3, "ffn", "predicting")])
         return [
+            looked.prompt_tokens,
+            (await wrapped.states(PROMPT, [])).states,
+            [(one.dtype, one.shape, one.tobytes(), one.flags.writeable) for one in looked.states],
             await wrapped.generate(PROMPT, GREEDY),
             samples.generations,
             [(one.dtype, one.shape, one.tobytes(), one.flags.writeable) for one in samples.states],
@@ -54,10 +58,10 @@ async def test_everything_comes_back_as_it_was(model: Scripted, store: Store) ->
         ]
 
     first = await all_calls()
-    assert len(model.prompts) == 4
+    assert len(model.prompts) == 6
     assert await all_calls() == first
-    assert len(model.prompts) == 4
-    assert [one[0] for one in first[2]] == [np.float32] * 2
+    assert len(model.prompts) == 6
+    assert [one[0] for one in first[2]] == [one[0] for one in first[5]] == [np.float32] * 2
 
 
 async def test_any_difference_is_another_request(model: Scripted, store: Store) -> None:
@@ -73,6 +77,8 @@ async def test_any_difference_is_another_request(model: Scripted, store: Store) 
         lambda: wrapped.sample(PROMPT, 3, replace(WARM, top_p=0.5)),
         lambda: wrapped.sample(PROMPT, 3, WARM, [StateSpec()]),
         lambda: wrapped.sample(PROMPT, 3, WARM, [StateSpec(2)]),
+        lambda: wrapped.states(PROMPT, [StateSpec(2, "ffn", "predicting")]),
+        lambda: wrapped.states(PROMPT, [StateSpec(2, "residual", "predicting")]),
         lambda: wrapped.sample(replace(PROMPT, answer_so_far="x"), 3, WARM),
         lambda: wrapped.generate(PROMPT, WARM),
         lambda: wrapped.score(PROMPT, ["a", "b"]),

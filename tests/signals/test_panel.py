@@ -54,10 +54,10 @@ async def test_what_they_share_is_asked_for_once() -> None:
     assert calls == [
         ("generate", "know", 1),
         ("generate", "reason", 1),
-        ("sample", "reason", 1),  # the probe: the prompt's own state
         ("sample", "reason", 3),
         ("sample", "reason", 7),
         ("score", "know", 2),
+        ("states", "reason", 0),  # the probe: the prompt's own
     ]
     (gauged,) = [event for event in seen if isinstance(event, events.Gauged)]
     assert gauged.text == "In Kestrel"
@@ -66,7 +66,7 @@ async def test_what_they_share_is_asked_for_once() -> None:
     assert cost["gram"] == cost["gram elsewhere"] == cost["consistency"] == (1, 7 * 3)
     assert cost["gram of few"] == (1, 3 * 3)
     assert cost["self_report"] == (1, 0)
-    assert (cost["probe"], cost["question"]) == ((1, 1), (0, 0))
+    assert (cost["probe"], cost["question"]) == ((1, 0), (0, 0))
     assert all(gauge.score is not None for gauge in gauged.gauges)
     assert [event.tag for event in seen if not isinstance(event, events.ModelCall)] == ["gauged"]
 

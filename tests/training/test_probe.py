@@ -57,7 +57,7 @@ def test_what_is_found_out() -> None:
     assert list(known["states"]) == [
         f"{prompt} middle {site}" for prompt in ("draft", "answer") for site in ("residual", "ffn")
     ]
-    assert known["cost"]["probe"]["generated_tokens"] == 1
+    assert known["cost"]["probe"]["generated_tokens"] == 0
     assert known["cost"]["uncertainty"]["generated_tokens"] == 4 * 6
 
 

@@ -17,7 +17,7 @@ from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
-from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
 
 ChoiceScore = Literal["sum", "tokens", "characters", "label"]
 LABELS = ascii_uppercase
@@ -84,6 +84,9 @@ class WithoutChoices(Wrapper):
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         return await super().sample(replace(prompt, choices=()), n, decoding, hidden)
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        return await super().states(replace(prompt, choices=()), hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         return await super().score(replace(prompt, choices=()), continuations)

@@ -8,8 +8,18 @@ from typing import Protocol, cast, runtime_checkable
 
 from gnothi.concurrency import Batcher, Inbox, Work, in_batches
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.models.sampling import check
-from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+from gnothi.models.sampling import check, check_states
+from gnothi.types import (
+    Attended,
+    Capabilities,
+    ContinuationScore,
+    Decoding,
+    Generation,
+    Prompt,
+    PromptStates,
+    Samples,
+    StateSpec,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,14 @@ class Continue:
     n: int
     decoding: Decoding
     hidden: tuple[StateSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Hidden states at the end of a prompt, all of the position ``predicting``. Answered by PromptStates."""
+
+    prompt: Prompt
+    hidden: tuple[StateSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +56,8 @@ class Attend:
     continuation: str
 
 
-Request = Continue | Score | Attend
-Result = Samples | tuple[ContinuationScore, ...] | Attended
+Request = Continue | Look | Score | Attend
+Result = Samples | PromptStates | tuple[ContinuationScore, ...] | Attended
 
 
 class Backend(Protocol):
@@ -128,6 +146,10 @@ class Batched:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         check(decoding)
         return cast(Samples, await self._batcher.submit(Continue(prompt, n, decoding, tuple(hidden))))
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        check_states(hidden)
+        return cast(PromptStates, await self._batcher.submit(Look(prompt, tuple(hidden))))
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         result = await self._batcher.submit(Score(prompt, tuple(continuations)))

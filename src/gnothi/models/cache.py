@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnothi.models.settings import CallCache
 from gnothi.models.store import Store, folder
 from gnothi.models.wrappers import Wrapper, note_hit
 from gnothi.protocols import LanguageModel
-from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Token
+from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec, Token
 
 T = TypeVar("T")
 
@@ -68,6 +69,14 @@ class Cached(Wrapper):
             await self._keep(key, _write_samples(samples))
         return samples
 
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        key = self._key("states", prompt, hidden=[asdict(spec) for spec in hidden])
+        found = await self._kept(key, _read_prompt_states)
+        if found is None:
+            found = await self._model.states(prompt, hidden)
+            await self._keep(key, _write_prompt_states(found))
+        return found
+
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         key = self._key("score", prompt, continuations=list(continuations))
         scores = await self._kept(key, _read_scores)
@@ -107,17 +116,12 @@ def _write_samples(samples: Samples) -> bytes:
         "generations": [_generation(generation) for generation in samples.generations],
         "shapes": [list(states.shape) for states in samples.states],
     }
-    return _pack(data, b"".join(np.ascontiguousarray(states, dtype="<f4").tobytes() for states in samples.states))
+    return _pack(data, _bytes(samples.states))
 
 
 def _read_samples(value: bytes) -> Samples:
     data, raw = _unpack(value)
-    numbers = np.frombuffer(raw, dtype="<f4").astype(np.float32)
-    shapes = data.get("shapes", ())  # replies that were kept before there could be several states have none
-    ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int).tolist()
-    if ends[-1:] != ([len(numbers)] if shapes else []):
-        raise ValueError("an entry with too few states, or too many")
-    states = tuple(numbers[end - math.prod(shape) : end].reshape(shape).copy() for shape, end in zip(shapes, ends, strict=True))
+    states = _arrays(raw, data.get("shapes", ()))  # replies that were kept before there could be several states have none
     generations = tuple(
         Generation(text, tuple(Token(*token) for token in tokens), finish, prompt_tokens, generated_tokens)
         for text, tokens, finish, prompt_tokens, generated_tokens in data["generations"]
@@ -125,6 +129,28 @@ def _read_samples(value: bytes) -> Samples:
     if not generations:
         raise ValueError("an entry without generations")
     return Samples(generations, states)
+
+
+def _write_prompt_states(found: PromptStates) -> bytes:
+    data = {"shapes": [list(state.shape) for state in found.states], "prompt_tokens": found.prompt_tokens}
+    return _pack(data, _bytes(found.states))
+
+
+def _read_prompt_states(value: bytes) -> PromptStates:
+    data, raw = _unpack(value)
+    return PromptStates(_arrays(raw, data["shapes"]), data["prompt_tokens"])
+
+
+def _bytes(states: Sequence[NDArray[np.float32]]) -> bytes:
+    return b"".join(np.ascontiguousarray(state, dtype="<f4").tobytes() for state in states)
+
+
+def _arrays(raw: bytes, shapes: Sequence[Sequence[int]]) -> tuple[NDArray[np.float32], ...]:
+    numbers = np.frombuffer(raw, dtype="<f4").astype(np.float32)
+    ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int).tolist()
+    if ends[-1:] != ([len(numbers)] if shapes else []):
+        raise ValueError("an entry with too few states, or too many")
+    return tuple(numbers[end - math.prod(shape) : end].reshape(shape).copy() for shape, end in zip(shapes, ends, strict=True))
 
 
 def _write_scores(scores: Sequence[ContinuationScore]) -> bytes:

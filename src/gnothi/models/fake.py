@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidSetting
+from gnothi.models.sampling import check_states
 from gnothi.types import (
     Attended,
     Capabilities,
@@ -25,6 +26,7 @@ from gnothi.types import (
     Finish,
     Generation,
     Prompt,
+    PromptStates,
     Samples,
     StateSpec,
     Token,
@@ -90,6 +92,13 @@ class Scripted:
         chosen = [replies[i % len(replies)] for i in range(n)]
         states = tuple(self._states(prompt, spec, chosen, decoding.seed or 0) for spec in hidden)
         return Samples(tuple(self._say(prompt, reply, decoding) for reply in chosen), states)
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        """Those of the first row of a sample."""
+        check_states(hidden)
+        self.prompts.append(prompt)
+        first = self._replies(prompt)[:1]
+        return PromptStates(tuple(self._states(prompt, spec, first, 0)[0] for spec in hidden), _prompt_tokens(prompt))
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         self.prompts.append(prompt)

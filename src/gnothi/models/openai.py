@@ -28,7 +28,7 @@ from gnothi.models.remote.requests import TOP, Format
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.rendering import join
 from gnothi.models.sampling import check
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class OpenAIModel:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         check(decoding)
         if hidden:
-            raise UsageError(f"{self.name} gives no hidden states: an API gives text. Use a model that runs in this process.")
+            raise self._no_states()
         if decoding.temperature == 0:
             (one,) = await self._request(prompt, decoding, 1, None)
             return Samples((one,) * n)
@@ -148,6 +148,12 @@ class OpenAIModel:
         if tokens <= int(limit[1]):
             raise refused
         raise PromptTooLong(self.name, tokens, int(limit[1])) from None
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:  # noqa: ARG002
+        raise self._no_states()
+
+    def _no_states(self) -> UsageError:
+        return UsageError(f"{self.name} gives no hidden states: an API gives text. Use a model that runs in this process.")
 
     # --- scoring -------------------------------------------------------------------------------------------------------
 

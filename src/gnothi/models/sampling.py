@@ -7,11 +7,13 @@ swap places in a sort when the batch around them changes the last bit of a logit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidSetting
-from gnothi.types import Decoding
+from gnothi.types import Decoding, StateSpec
 
 Floats = NDArray[np.floating]
 
@@ -28,6 +30,15 @@ def check(decoding: Decoding) -> None:
     for name, (got, fine, expected) in problems.items():
         if not fine:
             raise InvalidSetting(f"decoding setting {name!r}: got {got!r}, expected {expected}.")
+
+
+def check_states(hidden: Sequence[StateSpec]) -> None:
+    """Raise InvalidSetting for states that a prompt does not have before anything is said."""
+    for spec in hidden:
+        if spec.position != "predicting":
+            raise InvalidSetting(
+                f"hidden states of a prompt: got the position {spec.position!r}, expected 'predicting': nothing is generated."
+            )
 
 
 BLOCK = 16

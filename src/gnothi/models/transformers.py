@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 import torch
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
-from gnothi.models.batched import Attend, Continue, Request, Result, Score
+from gnothi.models.batched import Attend, Continue, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.local.attending import attend
 from gnothi.models.local.attention import Unsupported
@@ -32,12 +33,15 @@ from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import Attention, ModelSettings
-from gnothi.types import Attended, Capabilities, ContinuationScore, StateSpec
+from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec
+
+Item = TypeVar("Item", bound=tuple[Any, ...])
 
 # Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
 _PREFIX_TOKENS = 16_384
 # Tokens whose numbers between two layers stay in a processor's cache: beyond, memory sets the pace.
-_IN_CACHE = 2048
+_IN_CACHE = 512
+_ONE_TOKEN = Decoding(max_tokens=1)
 
 
 class TransformersBackend:
@@ -129,7 +133,7 @@ class TransformersBackend:
     # --- requests to work -------------------------------------------------------------------------------------------
 
     def _receive(self, jobs: Sequence[Job[Request, Result]]) -> None:
-        """Render and tokenise; decoding starts with the engine's next step, scoring is done at once."""
+        """Render and tokenise; decoding starts with the engine's next step, everything else is done at once."""
         rendered: list[tuple[Job[Request, Result], str]] = []
         for job in jobs:
             if isinstance(job.request, Attend):
@@ -143,16 +147,27 @@ class TransformersBackend:
         encoded = self._encoder.encode(texts)
         asked = [job.request.continuations if isinstance(job.request, Score) else () for job, _ in rendered]
         continuations = self._encoder.continuations_of(texts, encoded, asked)
+        continued = {tuple(ids) for (job, _), ids in zip(rendered, encoded, strict=True) if isinstance(job.request, Continue)}
         scores: list[Scored] = []
+        looks: list[Looked] = []
         for (job, _), ids, tokens in zip(rendered, encoded, continuations, strict=True):
             try:
                 if isinstance(job.request, Continue):
                     self._engine.submit(self._task(job, job.request, ids))
                 elif isinstance(job.request, Score):
                     self._check_length(len(ids) + max(map(len, tokens), default=0))
-                    scores.append((job, job.request, ids, tokens))
+                    scores.append((job, ids, job.request, tokens))
+                elif isinstance(job.request, Look):
+                    self._check_length(len(ids))
+                    look = (job, tuple(ids), tuple(map(self._tap, job.request.hidden)))
+                    if look[1] in continued:
+                        self._engine.submit(self._beside(look, job.request))
+                    else:
+                        looks.append(look)
             except UsageError as error:
                 job.finish(error)
+        if looks:
+            self._look(looks)
         if scores:
             self._score(scores)
 
@@ -171,6 +186,61 @@ class TransformersBackend:
         self._check_length(len(ids) + request.decoding.max_tokens)
         watch = StopWatch(request.decoding.stop, self._detokenizer) if request.decoding.stop else None
         return Task(job, request, tuple(ids), tuple(map(self._tap, request.hidden)), watch)
+
+    def _beside(self, look: Looked, request: Look) -> Task:
+        """A prompt that is read to be continued, in the same pass, has its states by the way: they come with a token of its."""
+        job, ids, taps = look
+        inner: Job[Request, Result] = Job(Continue(request.prompt, 1, _ONE_TOKEN, request.hidden))
+
+        def pass_on(done: Future[Result]) -> None:
+            failure = done.exception()
+            samples = done.result() if failure is None else None
+            if isinstance(samples, Samples):
+                job.finish(PromptStates(tuple(states[0] for states in samples.states), len(ids)))
+            elif isinstance(failure, Exception):
+                job.finish(failure)
+
+        inner.future.add_done_callback(pass_on)
+        assert isinstance(inner.request, Continue)
+        return Task(inner, inner.request, ids, taps, None)
+
+    def _look(self, items: Sequence[Looked]) -> None:
+        path = self._engine.path
+
+        def work(chunk: Sequence[Looked]) -> None:
+            asked: dict[tuple[int, ...], list[Looked]] = {}
+            for item in chunk:
+                asked.setdefault(item[1], []).append(item)
+            prompts = list(asked)
+            self._network.wanted = frozenset(tap for _, _, taps in chunk for tap in taps)
+            for places, found in path.ends(prompts, min(self._engine.limits.prefill, self._at_once)):
+                states = {tap: state.float().cpu().numpy() for tap, state in found.items()}
+                for row, place in enumerate(places):
+                    for job, ids, taps in asked[prompts[place]]:
+                        job.finish(PromptStates(tuple(states[tap][row].copy() for tap in taps), len(ids)))
+
+        for job, ids, taps in items:
+            if not taps:
+                job.finish(PromptStates((), len(ids)))
+        if wanting := [item for item in items if item[2]]:
+            self._halving([wanting], work, "one prompt")
+
+    def _halving(self, chunks: Iterable[Sequence[Item]], work: Callable[[Sequence[Item]], None], what: str) -> None:
+        """Work on chunks of (job, ..., ids, ...), smaller ones where memory runs out."""
+        waiting = deque(chunks)
+        while waiting:
+            chunk = waiting.popleft()
+            try:
+                work(chunk)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+                self._engine.path.forget()
+                if len(chunk) > 1:
+                    waiting.extendleft((chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]))
+                else:
+                    job, ids, *_ = chunk[0]
+                    job.finish(does_not_fit(what, len(ids)))
 
     def _tap(self, spec: StateSpec) -> Tap:
         if not self.capabilities.hidden_states:
@@ -191,28 +261,20 @@ class TransformersBackend:
         # One token is told by the prompt alone.
         short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
         longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
-        waiting = deque([[longer[at] for at in chunk] for chunk in by_length([len(ids) for _, _, ids, _ in longer], most)])
-        waiting.extendleft([short] if short else [])
-        while waiting:
-            chunk = waiting.popleft()
-            prompts, tokens = [tuple(ids) for _, _, ids, _ in chunk], [tokens for *_, tokens in chunk]
-            try:
-                if max(map(len, tokens[0]), default=0) <= 1:
-                    results = score_next(path, prompts, tokens, min(most, self._at_once))
-                else:
-                    results = score(path, prompts, tokens)
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not out_of_memory(error):
-                    raise
-                self._engine.path.forget()
-                if len(chunk) > 1:
-                    waiting.extendleft((chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]))
-                else:
-                    chunk[0][0].finish(does_not_fit("the continuations", len(chunk[0][2])))
-                continue
-            for (job, request, ids, _), logprobs in zip(chunk, results, strict=True):
+        chunks = [short] if short else []
+        chunks += [[longer[at] for at in chunk] for chunk in by_length([len(ids) for _, ids, _, _ in longer], most)]
+
+        def work(chunk: Sequence[Scored]) -> None:
+            prompts, tokens = [tuple(ids) for _, ids, _, _ in chunk], [tokens for *_, tokens in chunk]
+            if max(map(len, tokens[0]), default=0) <= 1:
+                results = score_next(path, prompts, tokens, min(most, self._at_once))
+            else:
+                results = score(path, prompts, tokens)
+            for (job, ids, request, _), logprobs in zip(chunk, results, strict=True):
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
+
+        self._halving(chunks, work, "the continuations")
 
 
 def is_encoder_decoder(model: Any) -> bool:
@@ -262,7 +324,10 @@ def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -
     return min(_PREFIX_TOKENS * per_token, total // 8)
 
 
-Scored = tuple[Job[Request, Result], Score, list[int], list[list[int]]]
+Scored = tuple[Job[Request, Result], list[int], Score, list[list[int]]]
+"""A request, the prompt's tokens, and those of the continuations."""
+Looked = tuple[Job[Request, Result], tuple[int, ...], tuple[Tap, ...]]
+"""A request, the prompt's tokens, and where to look."""
 
 
 def context_length(model: Any, tokenizer: Any) -> int | None:

@@ -13,7 +13,18 @@ from gnothi.errors import UsageError
 from gnothi.events import ModelCall, emit
 from gnothi.protocols import Attentive, LanguageModel
 from gnothi.seeding import derive
-from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
+from gnothi.types import (
+    Attended,
+    Capabilities,
+    ContinuationScore,
+    Decoding,
+    Generation,
+    Prompt,
+    PromptStates,
+    Samples,
+    StateSpec,
+    Task,
+)
 
 
 class Wrapper:
@@ -52,6 +63,9 @@ class Wrapper:
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         return await self._model.sample(prompt, n, decoding, hidden)
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        return await self._model.states(prompt, hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         return await self._model.score(prompt, continuations)
@@ -147,6 +161,14 @@ class Traced(Wrapper):
             samples = await self._model.sample(prompt, n, decoding, hidden)
         self._emit("sample", prompt, samples.generations, started, bool(hits))
         return samples
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
+        started = time.perf_counter()
+        with _noting() as hits:
+            found = await self._model.states(prompt, hidden)
+        seconds = time.perf_counter() - started
+        emit(ModelCall(self.name, "states", prompt.task.name, found.prompt_tokens, 0, seconds, cached=bool(hits)))
+        return found
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         started = time.perf_counter()

@@ -8,7 +8,6 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -17,9 +16,7 @@ from numpy.typing import NDArray
 
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
-from gnothi.types import Capabilities, Decoding, Prompt, StateSpec, Task
-
-_ONE_TOKEN = Decoding(max_tokens=1)
+from gnothi.types import Capabilities, Prompt, StateSpec, Task
 
 
 @runtime_checkable
@@ -53,12 +50,6 @@ def put(prompt: Prompt, task: Task | None) -> Prompt:
     return prompt if task is None else Prompt(task, prompt.question, prompt.passages, prompt.choices)
 
 
-async def prompt_states(model: LanguageModel, prompt: Prompt, specs: Sequence[StateSpec]) -> list[NDArray[np.float32]]:
-    """The hidden states of the prompt's last token, the one that predicts the reply's first; each of shape (hidden size,)."""
-    samples = await model.sample(prompt, 1, _ONE_TOKEN, specs)
-    return [states[0] for states in samples.states]
-
-
 @dataclass(frozen=True, slots=True)
 class StateProbe(Foreseen):
     """By the state of a prompt before the reply. A probe with a ``task`` of its own asks about the whole question, with the
@@ -73,7 +64,8 @@ class StateProbe(Foreseen):
     async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
         """The uncertainty, without a reply."""
         asked = put(prompt, self.probe.task)
-        return self.probe.wrong_by_state(np.concatenate(await prompt_states(model, asked, self.probe.states)))
+        found = await model.states(asked, self.probe.states)
+        return self.probe.wrong_by_state(np.concatenate(found.states))
 
 
 @dataclass(frozen=True, slots=True)

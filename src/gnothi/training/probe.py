@@ -28,7 +28,7 @@ from gnothi.methods.prompts import ANSWER
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import needs_of, setting
 from gnothi.protocols import LanguageModel
-from gnothi.signals.probe import prompt_states, put
+from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
 from gnothi.training.collecting import Collecting, Line, require_answers
@@ -139,7 +139,7 @@ async def examine(question: Question, model: LanguageModel, settings: ProbeSetti
 
 
 async def _state(model: LanguageModel, prompt: Prompt, view: View) -> NDArray[np.float32]:
-    (state,) = await prompt_states(model, put(prompt, TASKS[view.prompt]), [_spec(view)])
+    (state,) = (await model.states(put(prompt, TASKS[view.prompt]), [_spec(view)])).states
     return state
 
 

@@ -41,6 +41,33 @@ def test_nothing_is_read_outside_the_block() -> None:
     assert read[Tap(0, "ffn")].shape == (1, 5, 32)
 
 
+def test_a_pass_goes_no_further_than_what_is_read() -> None:
+    model = build_model("llama")
+    taps = Taps(model, 4)
+    wanted = frozenset({Tap(0, "residual"), Tap(1, "ffn")})
+    ids = torch.arange(9)[None]
+    computed: list[int] = []
+    for number in range(4):
+        taps.module(Tap(number, "residual")).register_forward_hook(lambda *_, number=number: computed.append(number))
+    with torch.inference_mode(), taps.reading(wanted) as whole:
+        model(ids)
+    assert computed == [0, 1, 2, 3]
+    with torch.inference_mode(), taps.reading(wanted, no_further=True) as read:
+        model(ids)
+        pytest.fail("the pass went on")
+    assert computed == [0, 1, 2, 3, 0]
+    assert {tap: state.tolist() for tap, state in read.items()} == {tap: state.tolist() for tap, state in whole.items()}
+    with torch.inference_mode():
+        assert torch.isfinite(model(ids).logits).all()  # and the next pass is a whole one
+    assert computed[5:] == [0, 1, 2, 3]
+
+
+def test_an_error_inside_the_block_stays_one() -> None:
+    taps = Taps(build_model("llama"), 4)
+    with pytest.raises(ValueError, match="other"), taps.reading(frozenset({Tap(0, "ffn")}), no_further=True):
+        raise ValueError("other")
+
+
 @pytest.mark.parametrize(("layers", "middle"), [(1, 0), (2, 0), (4, 1), (32, 15), (33, 15)])
 def test_the_default_layer_is_the_middle_one(layers: int, middle: int) -> None:
     class Layer(nn.Module):

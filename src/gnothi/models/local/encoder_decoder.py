@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnothi.errors import UsageError
 from gnothi.models.local.passes import Captured, Network, by_length
 
 
@@ -93,6 +94,10 @@ class EncoderDecoder:
         """Prompts of which nothing but the reply's first token matters: places and the logits of that."""
         for places in by_length([len(prompt) for prompt in prompts], tokens):
             yield places, self.first(self._encode([prompts[place] for place in places]))
+
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:  # noqa: ARG002
+        """No states: nobody may ask for them."""
+        raise UsageError("hidden states: a sequence-to-sequence model offers none; use a signal that needs only text.")
 
     # --- passes --------------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,11 @@ class Path(Protocol):
         these. About ``tokens`` tokens are read in one pass."""
         ...
 
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
+        """Prompts of which nothing but the wanted states at their ends matters: places in ``prompts`` and the states (places,
+        hidden size). About ``tokens`` tokens are read in one pass."""
+        ...
+
 
 # The estimate of branches per sample: where it begins, and how fast it follows what is seen.
 _FIRST, _PACE = 0.5, 0.25

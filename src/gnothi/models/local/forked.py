@@ -140,6 +140,19 @@ class Forked:
             for read, logits in self._read_ends(ends, tokens):
                 yield from _spread(read, logits, places)
 
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
+        """Prompts of which nothing but the wanted states at their ends matters: places and these. Long prompts are read whole,
+        and kept for what begins like them; short ones no deeper than the states are."""
+        short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
+        for found, states in self._network.ends([prompts[place] for place in short], tokens):
+            yield [short[at] for at in found], states
+        long = [place for place, prompt in enumerate(prompts) if self._keeps(prompt)]
+        for found in by_length([len(prompts[place]) for place in long], tokens):
+            chunk = [long[at] for at in found]
+            helds = self._hold([prompts[place] for place in chunk])
+            yield chunk, {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
+            self.end_reading()
+
     def _read_ends(self, ends: Sequence[_Begun], tokens: int) -> Iterator[tuple[list[tuple[int, ...]], Tensor]]:
         """Logits after prompts whose beginnings are held, and read where they lie."""
         held: dict[tuple[int, ...], Held] = {}

@@ -35,16 +35,20 @@ class Network:
 
         Logits (rows, tokens or 1, vocabulary) and the wanted states (rows, tokens, hidden size).
         """
-        options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
-        if cache is not None:
-            options["past_key_values"] = cache
-        if self._takes_positions:
-            options["position_ids"] = position
+        options = self._options(tokens, position, cache, mask)
         if last_only and self._takes_logits_to_keep:
             options["logits_to_keep"] = 1
         with self.taps.reading(self.wanted) as states:
             logits = self.model(**options, **extra).logits
         return logits, dict(states)
+
+    def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
+        options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
+        if cache is not None:
+            options["past_key_values"] = cache
+        if self._takes_positions:
+            options["position_ids"] = position
+        return options
 
     def ahead(self, prompts: Sequence[Sequence[int]], most: int) -> Iterator[tuple[list[int], Tensor]]:
         """Read prompts for what comes next alone, and keep nothing of them: places in ``prompts`` and the logits (places,
@@ -53,6 +57,16 @@ class Network:
             tokens, position, mask = self._padded([prompts[place] for place in places])
             logits, _ = self.forward(tokens, position, None, mask, last_only=True)
             yield places, logits[:, -1]
+
+    def ends(self, prompts: Sequence[Sequence[int]], most: int) -> Iterator[tuple[list[int], Captured]]:
+        """Read prompts for the wanted states at their last tokens alone, no deeper into the model than these are: places in
+        ``prompts`` and the states (places, hidden size). Passes are as in ``ahead``."""
+        for places in by_length([len(prompt) for prompt in prompts], most):
+            tokens, position, mask = self._padded([prompts[place] for place in places])
+            options = self._options(tokens, position, None, mask)
+            with self.taps.reading(self.wanted, no_further=True) as states:
+                self.model(**options)
+            yield places, {tap: state[:, -1] for tap, state in states.items()}
 
     def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor | None]:
         """Tokens, positions and mask (None when nothing is padded), (prompts, tokens), padded on the left."""

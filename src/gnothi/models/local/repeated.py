@@ -71,6 +71,10 @@ class Repeated:
         """Prompts of which nothing but the next token matters: places and the logits after these."""
         return self._network.ahead(prompts, tokens)
 
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
+        """Prompts of which nothing but the wanted states at their ends matters: places and these."""
+        return self._network.ends(prompts, tokens)
+
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only, in this order. A row that is named several times goes on as several."""
         running = self._running

@@ -28,6 +28,10 @@ class Tap(NamedTuple):
     site: Site
 
 
+class _Enough(Exception):
+    """Ends a pass: everything that it was made for is there."""
+
+
 class Taps:
     """Finds a model's decoder layers and reads their outputs while ``reading``."""
 
@@ -37,6 +41,7 @@ class Taps:
         self._layers = stacks[0] if stacks else None
         self._hooked: set[Tap] = set()
         self._wanted: frozenset[Tap] = frozenset()
+        self._no_further = False
         self._read: dict[Tap, Tensor] = {}
 
     @property
@@ -58,14 +63,18 @@ class Taps:
         return tap
 
     @contextmanager
-    def reading(self, taps: frozenset[Tap]) -> Iterator[dict[Tap, Tensor]]:
-        """The dictionary receives, per tap, the output of the forward pass inside the block: (rows, tokens, hidden size)."""
+    def reading(self, taps: frozenset[Tap], *, no_further: bool = False) -> Iterator[dict[Tap, Tensor]]:
+        """The dictionary receives, per tap, the output of the forward pass inside the block: (rows, tokens, hidden size).
+
+        ``no_further``: the block ends as soon as all taps have been read; layers behind them are not computed."""
         for tap in taps - self._hooked:
             self.module(tap).register_forward_hook(self._hook(tap))
             self._hooked.add(tap)
-        self._wanted, self._read = taps, {}
+        self._wanted, self._read, self._no_further = taps, {}, no_further
         try:
             yield self._read
+        except _Enough:
+            pass
         finally:
             self._wanted = frozenset()
 
@@ -73,6 +82,8 @@ class Taps:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
             if tap in self._wanted:
                 self._read[tap] = output[0] if isinstance(output, tuple) else output
+                if self._no_further and len(self._read) == len(self._wanted):
+                    raise _Enough
 
         return keep
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
-from gnothi.models.batched import Continue, Request, Result, Score
+from gnothi.models.batched import Continue, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
 from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
@@ -23,7 +23,7 @@ from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
 from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Prompt, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Prompt, PromptStates, Samples, StateSpec
 
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0
@@ -67,6 +67,24 @@ class Draw:
             for tap, sequences in zip(self.taps, self.sequences, strict=True)
         )
         self.job.finish(Samples(generations, stacked))
+
+
+@dataclass(slots=True, eq=False)
+class Glance:
+    """States of a prompt, which ``feeds`` holds alone."""
+
+    job: Job[Request, Result]
+    prompt: Ids
+    taps: tuple[Tap, ...]
+    feeds: dict[Ids, Feed]
+    pending: set[str] = field(default_factory=set)
+
+    def receive(self, output: Any) -> None:
+        """The token that comes of it is not used."""
+
+    def finish(self, states: Mapping[tuple[int, Tap], NDArray[np.float32]]) -> None:
+        number = self.feeds[self.prompt].number
+        self.job.finish(PromptStates(tuple(states[number, tap] for tap in self.taps), len(self.prompt)))
 
 
 @dataclass(slots=True, eq=False)
@@ -169,6 +187,8 @@ class VLLMBackend:
             (ids,) = self._encoder.encode([text])
             if isinstance(request, Continue):
                 self._draw(job, request, tuple(ids))
+            elif isinstance(request, Look):
+                self._look(job, request, tuple(ids))
             elif isinstance(request, Score):
                 self._weigh(job, request, tuple(ids), self._encoder.continuations(text, ids, request.continuations))
             else:
@@ -187,6 +207,15 @@ class VLLMBackend:
         watch = StopWatch(decoding.stop, self._detokenizer) if decoding.stop else None
         n = request.n if decoding.temperature > 0 else 1
         self._ask(Draw(job, request, prompt, taps, watch), prompt, _parameters(decoding, n, self._eos))
+
+    def _look(self, job: Job[Request, Result], request: Look, prompt: Ids) -> None:
+        self._check_length(len(prompt) + 1)
+        taps = tuple(map(self._tap, request.hidden))
+        if not taps:
+            job.finish(PromptStates((), len(prompt)))
+            return
+        feed = Feed(tuple(dict.fromkeys(taps)), len(prompt), next(self._numbers))
+        self._ask(Glance(job, prompt, taps, {prompt: feed}), prompt, _one_token(), feed.id)
 
     def _weigh(self, job: Job[Request, Result], request: Score, prompt: Ids, continuations: list[list[int]]) -> None:
         self._check_length(len(prompt) + max(map(len, continuations), default=0))
@@ -242,11 +271,11 @@ class VLLMBackend:
             errand.pending.discard(output.request_id)
             if not errand.pending:
                 complete.append(errand)
-        with_states: list[Draw] = []
+        with_states: list[Draw | Glance] = []
         for errand in complete:
             if isinstance(errand, Weigh):
                 errand.finish()
-            elif isinstance(errand, Draw) and errand.feeds:
+            elif isinstance(errand, Draw | Glance) and errand.feeds:
                 with_states.append(errand)
             elif isinstance(errand, Draw):
                 self._conclude(errand)
@@ -273,7 +302,7 @@ class VLLMBackend:
             feed = errand.feeds[sequence] = Feed(tuple(wanted), len(sequence), next(self._numbers))
             self._ask(errand, sequence, _one_token(), feed.id)
 
-    def _hand_over(self, errands: Sequence[Draw]) -> None:
+    def _hand_over(self, errands: Sequence[Draw | Glance]) -> None:
         """Fetch the states of errands whose sequences were all fed."""
         wanted = [(feed.number, tap) for errand in errands for feed in errand.feeds.values() for tap in feed.taps]
         found = self._engine.collective_rpc("gnothi_states", args=([(number, *tap) for number, tap in wanted],))[0]
@@ -291,7 +320,7 @@ class VLLMBackend:
         gone = [
             request_id
             for request_id, errand in self._errands.items()
-            if errand.job.settled and not (isinstance(errand, Draw) and errand.feeds)
+            if errand.job.settled and not (isinstance(errand, Draw | Glance) and errand.feeds)
         ]
         if gone:
             self._engine.abort_request(gone)
