@@ -69,7 +69,7 @@ def test_json_is_what_the_header_says(gnothi_json: Callable[..., Any], tmp_path:
     header = json.loads((tmp_path / "p" / HEADER).read_text())
     assert header.items() >= about.items()
     assert about["target"]["signal"] == "gram"
-    assert about["cost"]["gram"]["generated_tokens"] > about["cost"]["probe"]["generated_tokens"] == 1
+    assert about["cost"]["gram"]["generated_tokens"] > about["cost"]["probe"]["generated_tokens"] == 0
     assert about["model"]["name"] == "lab"
     assert about["model"]["fingerprint"]
 

@@ -151,11 +151,13 @@ def _show(result: Mapping[str, Any], out: Path) -> None:
     if chosen is not None:
         prompt, layer, site = chosen["view"].split()
         rows.append(("reads", f"the last state of the prompt {prompt!r}, layer {layer}, {site}; ridge {chosen['ridge']:g}"))
-    rows.append(("held out", f"AUROC for wrong answers ({result['folds']} folds); tokens beyond the answer, read + written:"))
+    rows.append(
+        ("held out", f"AUROC for wrong answers ({result['folds']} folds), threshold; tokens beyond the answer, read + written:")
+    )
     for name, figures in result["held_out"].items():
         cost = result["cost"][name]
         tokens = f"{cost['prompt_tokens']:.1f} + {cost['generated_tokens']:.1f}"
-        rows.append((f"  {name}", f"{_area(figures)}; {tokens}"))
+        rows.append((f"  {name}", f"{_area(figures)}, {figures['threshold']:.3g}; {tokens}"))
     rows.append(("probe", str(out)))
     click.echo("\n".join(terminal.definitions(rows, indent=0)))
     if chosen is None:

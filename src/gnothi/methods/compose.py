@@ -60,7 +60,8 @@ class Compose(ReaderSettings):
         "always", "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold."
     )
     gate_threshold: float | None = setting(
-        None, "Retrieve above this uncertainty (none: as calibrated on the model, else the signal's usual one)."
+        None,
+        "Retrieve above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
     )
     query: Literal["question", "keywords", "draft", "reflection"] = setting(
         "question",
@@ -224,7 +225,7 @@ class Compose(ReaderSettings):
 
     @property
     def _gate_threshold(self) -> float | None:
-        return threshold_of(self.model.thresholds, self._signal, self.gate_threshold)
+        return threshold_of(self.model.thresholds, self._signal, self.gate_threshold, self.probe)
 
     @property
     def _reading_signal(self) -> Signal:

@@ -23,12 +23,13 @@ class GatedSettings(ReaderSettings):
         None, "Ask first, and look up only where this signal says uncertain (self_report: 1 - P(Yes)); none: always look up."
     )
     gate_threshold: float | None = setting(
-        None, "Look up above this uncertainty (none: as calibrated on the model, else the signal's usual one)."
+        None,
+        "Look up above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
     )
 
     def check_gate(self, thresholds: Mapping[str, float]) -> None:
         """Raise InvalidSetting for a gate that has no threshold: none given, calibrated or usual."""
-        if self.gate is not None and threshold_of(thresholds, self.gate, self.gate_threshold) is None:
+        if self.gate is not None and threshold_of(thresholds, self.gate, self.gate_threshold, self.probe) is None:
             raise InvalidSetting(
                 f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
                 "Give one with --set gate_threshold=..., chosen from the scores of earlier runs."
@@ -36,7 +37,7 @@ class GatedSettings(ReaderSettings):
 
     async def from_memory(self, model: LanguageModel, question: Question) -> Answer | None:
         """The model's answer from memory where the gate trusts it; None where it does not, or there is no gate."""
-        threshold = threshold_of(model.thresholds, self.gate, self.gate_threshold)
+        threshold = threshold_of(model.thresholds, self.gate, self.gate_threshold, self.probe)
         if self.gate is None or threshold is None:
             return None
         prompt = self.reading(question)

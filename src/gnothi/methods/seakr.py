@@ -54,7 +54,8 @@ class SeaKR(SignalSettings):
     )
     signal: SignalName = setting("gram", "U: what measures uncertainty.")
     threshold: float | None = setting(
-        None, "δ: retrieve above it (none: the one calibrated on the model, else the signal's usual one, -6 for gram)."
+        None,
+        "δ: retrieve above it (none: the probe's, the one calibrated on the model, or the signal's usual one, -6 for gram).",
     )
     always_retrieve: bool = setting(False, "Ablation: retrieve at every step, whatever the uncertainty.")
     query: Literal["draft", "question"] = setting("draft", "Search for the certain words of the draft, or for the question.")
@@ -189,7 +190,7 @@ class SeaKR(SignalSettings):
 
     @property
     def _threshold(self) -> float | None:
-        return threshold_of(self.model.thresholds, self.signal, self.threshold)
+        return threshold_of(self.model.thresholds, self.signal, self.threshold, self.probe)
 
     @property
     def _reranker(self) -> LeastUncertain:

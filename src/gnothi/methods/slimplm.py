@@ -14,12 +14,12 @@ from typing import ClassVar
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.answers import concludes
+from gnothi.methods.gating import threshold_of
 from gnothi.methods.prompts import require_text
 from gnothi.methods.queries import least_likely_by_sentence
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals import registry as signals
 from gnothi.signals.registry import SignalName
 from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Generation, Passage, Question
@@ -93,7 +93,5 @@ class SlimPLM(ReaderSettings):
 
     @property
     def _threshold(self) -> float | None:
-        """As set, else as calibrated on the proxy, else the signal's usual one."""
-        if self.threshold is not None:
-            return self.threshold
-        return (self.proxy or self.model).thresholds.get(self.judgement, signals.find(self.judgement).default_threshold)
+        """As set, else the probe's own, else as calibrated on the proxy, else the signal's usual one."""
+        return threshold_of((self.proxy or self.model).thresholds, self.judgement, self.threshold, self.probe)

@@ -8,6 +8,7 @@ both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -34,6 +35,12 @@ class Probe(Protocol):
     @property
     def task(self) -> Task | None:
         """As what the question is put to the model to read its states; None: as the prompt has it."""
+        ...
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """By signal, ``probe`` or ``question``: where it best tells right from wrong on questions that it was not fitted on.
+        Empty where nobody found out."""
         ...
 
     def wrong_by_state(self, state: NDArray[np.floating]) -> float:

@@ -26,6 +26,7 @@ COMMAND = "gnothi train probe"
 LAB = "lab"
 LAB_FOLDER = Path(__file__).parent.parent / "lab" / "probe"
 CLASSES = ("right", "wrong")
+SIGNALS = ("probe", "question")
 _ARRAYS = ("weights", "centre", "scale")
 
 
@@ -40,6 +41,11 @@ class FittedProbe:
     regression: Logistic | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        found = self.about.get("held_out", {})
+        return {name: found[name]["threshold"] for name in SIGNALS if "threshold" in found.get(name, {})}
 
     def wrong_by_state(self, state: NDArray[np.floating]) -> float:
         size = 0 if self.regression is None else len(self.regression.weights)

@@ -28,6 +28,7 @@ from gnothi.methods.prompts import ANSWER
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import needs_of, setting
 from gnothi.protocols import LanguageModel
+from gnothi.signals.calibration import balanced_threshold
 from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
@@ -294,7 +295,11 @@ def learn(lines: Sequence[Line], settings: ProbeSettings) -> Learnt:
 
 def _figures(scores: Floats, wrong: Mask) -> dict[str, Any]:
     area, interval = auroc(scores, wrong), auroc_interval(scores, wrong)
-    return {"auroc": area and significant(area), "interval": interval and [significant(end) for end in interval]}
+    return {
+        "auroc": area and significant(area),
+        "interval": interval and [significant(end) for end in interval],
+        "threshold": significant(balanced_threshold(scores, wrong)),
+    }
 
 
 def _mean_cost(lines: Sequence[Line], key: str) -> dict[str, float]:
