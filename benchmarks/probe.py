@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._shared import Rounds, arguments, as_json, machine, publish, ratios, say, shown, table
+from benchmarks._shared import Rounds, arguments, as_json, leave_out_of_collection, machine, publish, ratios, say, shown, table
 
 PARTS = ("accuracy", "cost")
 BESIDE = ("gram", "perplexity")
@@ -149,11 +148,12 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
 
     settings, works = ReaderSettings(), contenders(probe)
     batches = given.repeats + 1
-    asked = lab.questions(lab.world(), None, given.batch * batches, seed=2)
+    world = lab.world()
+    asked = [lab.questions(world, None, given.batch, seed=2 + number) for number in range(batches)]
     models = {name: load_model("lab") for name in works}
 
     async def run(name: str, number: int) -> dict[str, float]:
-        batch = asked[number * given.batch : (number + 1) * given.batch]
+        batch = asked[number]
         before, began, cpu = dict(models[name].statistics), time.perf_counter(), time.process_time()
 
         async def one(question: Any) -> None:
@@ -178,9 +178,7 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     try:
         for number in range(batches):  # the first one warms up
             if number == 1:
-                # A pass over a quarter of a million objects of libraries, which one contender would pay for all.
-                gc.collect()
-                gc.freeze()
+                leave_out_of_collection()
             order = [*names[number % len(names) :], *names[: number % len(names)]]
             found = {name: await run(name, number) for name in order}
             if number:

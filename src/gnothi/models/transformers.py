@@ -40,7 +40,7 @@ Item = TypeVar("Item", bound=tuple[Any, ...])
 # Of what was read before, so many tokens are kept by default: a few sets of demonstrations and the questions under way.
 _PREFIX_TOKENS = 16_384
 # Tokens whose numbers between two layers stay in a processor's cache: beyond, memory sets the pace.
-_IN_CACHE = 512
+_IN_CACHE = 768
 _ONE_TOKEN = Decoding(max_tokens=1)
 
 
