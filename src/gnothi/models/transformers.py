@@ -223,7 +223,7 @@ class TransformersBackend:
             if not taps:
                 job.finish(PromptStates((), len(ids)))
         if wanting := [item for item in items if item[2]]:
-            self._halving([wanting], work, "one prompt")
+            self._halving([wanting], work, "the reading")
 
     def _halving(self, chunks: Iterable[Sequence[Item]], work: Callable[[Sequence[Item]], None], what: str) -> None:
         """Work on chunks of (job, ..., ids, ...), smaller ones where memory runs out."""

@@ -109,7 +109,7 @@ def test_running_out_of_memory_halves_what_is_read_at_once(
     Passes(monkeypatch, most=0, error=error)
     for result in build(prefix_cache_mb=0).run(LOOKS):
         assert isinstance(result, ModelUnavailable)
-        assert "out of memory: one prompt of" in str(result)
+        assert "out of memory: the reading of a prompt of" in str(result)
     # Beside a continuation of its own it needs no pass of its own.
     results = build().run([Continue(PROMPTS[0], 1, GREEDY), LOOKS[0]])
     same(results[1:], expected[:1])
