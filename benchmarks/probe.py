@@ -210,7 +210,7 @@ def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any
             for name in rounds[0]
         },
         "u_to_probe_beyond_draft": beyond,
-        "u_to_probe_beyond_draft_cpu_interval": [float(low), float(high) if np.isfinite(high) else None],
+        "u_to_probe_beyond_draft_cpu_interval": [float(one) if np.isfinite(one) else None for one in (low, high)],
         "u_to_probe_alone_cpu": ratios(of, "U", "probe"),
         "to_draft_cpu": {name: ratios(of, name, "draft") for name in of[0]},
     }
