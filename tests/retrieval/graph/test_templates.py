@@ -37,6 +37,8 @@ def test_a_relation_without_a_sentence_is_said_by_its_name(relation: str, said: 
 def test_names_with_capitals_of_their_own_stay() -> None:
     assert default("is").say("iPhone", "phone") == "iPhone is phone."
     assert default("is").say("a phone", "iPhone") == "A phone is iPhone."
+    assert default("is").say("ß", "a letter") == "ß is a letter."
+    assert Template.of("{head}{tail}").say("", "") == ""
 
 
 @given(st.text(max_size=10), st.text(max_size=10), st.text(max_size=10), st.booleans(), st.text(), st.text())

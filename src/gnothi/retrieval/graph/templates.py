@@ -48,8 +48,9 @@ class Template:
         """The sentence; its first letter is a capital."""
         first, second = (tail, head) if self.tail_first else (head, tail)
         text = f"{self.before}{first}{self.between}{second}{self.after}"
-        # A name written with capitals of its own stays as it is: "iPhone", "e.V.".
-        return text[0].upper() + text[1:] if self.before or first.islower() else text
+        # A name written with capitals of its own stays as it is: "iPhone", "e.V.". So does a letter that has no capital ("ß").
+        capital = text[:1].upper()
+        return capital + text[1:] if len(capital) == 1 and (self.before or first.islower()) else text
 
     @property
     def sentence(self) -> str:
