@@ -226,6 +226,8 @@ def targets(document: Mapping[str, Any]) -> dict[str, bool]:
         met[f"probe: AUROC within {CLOSE} of U's"] = found["signals"]["probe lab"]["ahead_of_u"] >= -CLOSE
     if found := document.get("cost"):
         beyond = found["u_to_probe_beyond_draft"]["cpu_seconds"]
+        alone = found["u_to_probe_alone_cpu"].median
+        met[f"probe: at most 1/{CHEAPER:.0f} of U's processor time"] = alone >= CHEAPER
         met[f"probe: at most 1/{CHEAPER:.0f} of U's processor time beyond the draft"] = beyond is None or beyond >= CHEAPER
     return met
 
