@@ -97,4 +97,8 @@ def test_costs_of_a_score_beyond_the_draft() -> None:
     assert found["u_to_probe_beyond_draft"]["rows"] is None
     assert found["u_to_probe_alone_cpu"].median == pytest.approx(13.0)
     met = probe.targets({"cost": found, "accuracy": {"signals": {"probe lab": {"ahead_of_u": -0.03}}}})
-    assert list(met.values()) == [False, True]
+    assert met == {
+        "probe: AUROC within 0.02 of U's": False,
+        "probe: at most 1/15 of U's processor time": False,  # 13 of it
+        "probe: at most 1/15 of U's processor time beyond the draft": True,  # 20 of it
+    }
