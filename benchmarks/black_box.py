@@ -58,7 +58,7 @@ async def measure(spec: str, n: int, seed: int) -> dict[str, Any]:
     model = load_model(spec, settings_class(spec)(cache="off"))
     try:
         bench = Bench(model, Traced(BM25Index.in_memory(lab.passages(), "lab")), n, seed)
-        asked = lab.questions(lab.world(), None, n, seed)[:n]
+        asked = lab.questions(lab.world(), None, n, seed)
         black_box = TextOnly(model)
         outcomes = {
             name: await bench.run(method, settings, asked, black_box if text_only else model)

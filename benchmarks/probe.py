@@ -149,8 +149,7 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     settings, works = ReaderSettings(), contenders(probe)
     batches = given.repeats + 1
     world = lab.world()
-    # The mix of kinds rounds small numbers down, 1 to none.
-    asked = [lab.questions(world, None, given.batch + 20, seed=2 + number)[: given.batch] for number in range(batches)]
+    asked = [lab.questions(world, None, given.batch, seed=2 + number) for number in range(batches)]
     models = {name: load_model("lab") for name in works}
 
     async def run(name: str, number: int) -> dict[str, float]:

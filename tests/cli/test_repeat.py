@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 import pytest
 
 from gnothi.cli import repeat
+from gnothi.cli.fingerprints import fingerprints
 from gnothi.config import load_toml, read_settings
 from gnothi.evaluation.run_folder import read_config
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.retrieval import fingerprint
 from gnothi.retrieval.build import build
 from gnothi.retrieval.graph.building import build_graph
+from gnothi.signals.probe_folder import LAB_FOLDER
 from tests.cli.conftest import KNOWN
 
 Run = Callable[..., tuple[int, str, str]]
@@ -124,6 +128,47 @@ def test_a_rebuilt_index_is_noticed(gnothi: Run, tmp_path: Path) -> None:
     assert code == 2
     assert f"the index {index} has changed since the run {run} was made" in err
     assert "Choose another --out" in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_probe_made_again_is_noticed(gnothi: Run, tmp_path: Path) -> None:
+    probe, run = tmp_path / "probe", str(tmp_path / "run")
+    shutil.copytree(LAB_FOLDER, probe)
+    gate = ("--method", "compose", "--set", "gate=question", "--set", f"probe={probe}")
+    command = ("eval", "lab", *gate, "--limit", "2", "--out", run)
+    assert gnothi(*command)[0] == 0
+    (probe / "probe.json").touch()  # times do not count
+    assert gnothi(*command)[0] == 0
+    header = json.loads((probe / "probe.json").read_text())
+    header["held_out"]["question"]["threshold"] = 0.9
+    (probe / "probe.json").write_text(json.dumps(header))
+    code, _, err = gnothi(*command)
+    assert code == 2
+    assert f"the probe {probe} has changed since the run {run} was made" in err
+    _, _, err = gnothi("eval", "--config", f"{run}/config.toml", "--out", str(tmp_path / "again"))
+    assert f"warning: the probe {probe} is not what it was for" in err
+
+
+def test_fingerprints_by_what_is_named(tmp_path: Path) -> None:
+    model, learnt = tmp_path / "model", tmp_path / "learnt"
+    for folder in (model, learnt):
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        (folder / "notes.md").write_text("first")
+
+    def found() -> dict[str, str]:
+        named = {"model.name": (LanguageModel, str(model)), "method.keqa.reference": (object, str(learnt))}
+        return fingerprints(named | {"index": (Retriever, None), "graph": (KnowledgeGraph, str(tmp_path / "none"))})
+
+    first = found()
+    assert first.keys() == {"fingerprints.model.name", "fingerprints.method.keqa.reference"}
+    for folder in (model, learnt):
+        (folder / "notes.md").write_text("second")
+    assert found() == first
+    for folder in (model, learnt):
+        (folder / "config.json").write_text("[]")
+    assert all(first[key] != value for key, value in found().items())
+    assert fingerprints({"model.name": (LanguageModel, "openai:some"), "index": (Retriever, "lab")}) == {}
 
 
 def test_fingerprints_follow_content(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi import lab
 from gnothi.lab.language import BY_NAME
@@ -24,6 +26,14 @@ def test_the_default_mix() -> None:
         assert sum(question.kind == kind for question in asked) == round(500 * share)
     assert {question.metadata["familiarity"] for question in asked} == {"often", "seldom", "never"}
     assert {question.metadata["coverage"] for question in asked} == {"covered", "absent", "contradicted", "ambiguous"}
+
+
+@given(st.integers(0, 60))
+def test_as_many_as_asked_for(n: int) -> None:
+    asked = questions(lab.world(), n=n)
+    assert len(asked) == n
+    for kind, share in DEFAULT_MIX.items():
+        assert abs(sum(question.kind == kind for question in asked) - n * share) < 1
 
 
 def test_gold_answers_follow_from_the_world() -> None:

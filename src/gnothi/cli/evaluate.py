@@ -18,6 +18,7 @@ from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.cli.probed import check_probes
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -257,10 +258,16 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
 
 def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
-    from gnothi.cli.resources import model_specs, recorded_settings, recorded_sources
+    from gnothi.cli.fingerprints import fingerprints, named_by
+    from gnothi.cli.resources import model_specs, recorded_settings
     from gnothi.evaluation.run_folder import EXECUTION
     from gnothi.evaluation.runner import fingerprint
 
+    sources = {
+        "model.name": (LanguageModel, job.model),
+        "index": (Retriever, job.index),
+        "graph": (KnowledgeGraph, job.graph),
+    }
     return {
         "dataset.name": job.dataset,
         "dataset.format": format,
@@ -270,9 +277,11 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
         "seed": job.seed,
         "methods": list(job.methods),
         "model.name": job.model,
-        **recorded_sources(job.index, job.graph),
+        "index": job.index,
+        "graph": job.graph,
         **recorded_settings(model_specs(job.model, job.methods, job.settings), job.settings),
         **methods,
+        **fingerprints(sources | named_by(job.methods, job.settings)),
         f"{EXECUTION}gnothi": __version__,
         f"{EXECUTION}concurrency": job.concurrency,
         f"{EXECUTION}workers": job.workers,

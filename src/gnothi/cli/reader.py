@@ -13,6 +13,7 @@ import click
 from gnothi.cli import options, terminal, training
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def reader(
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import load_questions, recorded_sources
+    from gnothi.cli.fingerprints import fingerprints, named_by
+    from gnothi.cli.resources import load_questions
     from gnothi.training.reader.material import require_usable
 
     training.refuse_test_questions(dataset)
@@ -118,10 +120,11 @@ def reader(
         )
     questions = load_questions(dataset, format, limit)
     require_usable(questions)
-    about = training.recorded(dataset, format, limit, questions, model, given) | {
-        **recorded_sources(index, graph),
+    sources = {"index": (Retriever, index), "graph": (KnowledgeGraph, graph)}
+    about = training.recorded(dataset, format, limit, questions, model, given, **sources) | {
         "methods": [method],
         **resolved,
+        **fingerprints(named_by([method], asking)),
     }
     settings = {f"training.{key}": value for key, value in _plain(chosen).items()}
     job = Job(

@@ -64,13 +64,16 @@ def take_flags(context: click.Context, _: click.Parameter, path: Path | None) ->
 
 
 def compare(path: Path | None, about: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    """``say`` where a run is repeated that had other questions or another index under the same name; ``about`` is the new run's
-    configuration."""
+    """``say`` where a run is repeated that had other questions, or another model or index, under the same name; ``about`` is
+    the new run's configuration."""
+    from gnothi.evaluation.journal import FINGERPRINTS, resource
+
     before = load_toml(path) if path is not None else {}
     if not is_run(before):
         return
-    for what, key in (("data set", "dataset.fingerprint"), ("index", "index_fingerprint"), ("graph", "graph_fingerprint")):
-        named = "dataset.name" if what == "data set" else what
-        same_place = before.get(named) == about.get(named) and before.get("dataset.limit") == (about["dataset.limit"] or "none")
-        if same_place and key in before and key in about and before[key] != about[key]:
+    same_limit = before.get("dataset.limit") == (about["dataset.limit"] or "none")
+    told = {"dataset.fingerprint": ("data set", "dataset.name")} if same_limit else {}
+    told |= {key: (resource(key), key.removeprefix(FINGERPRINTS)) for key in sorted(before) if key.startswith(FINGERPRINTS)}
+    for key, (what, named) in told.items():
+        if before.get(named) == about.get(named) and key in about and before[key] != about[key]:
             say(f"warning: the {what} {about[named]} is not what it was for {path}: its content has changed.")

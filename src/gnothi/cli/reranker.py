@@ -13,6 +13,7 @@ import click
 from gnothi.cli import options, terminal, training
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting
+from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def reranker(
 
     The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
     """
+    from gnothi.cli.fingerprints import fingerprints
     from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
     from gnothi.config import resolved
     from gnothi.models.remote.budget import spending
@@ -113,10 +115,9 @@ def reranker(
         raise InvalidSetting("facts come from a knowledge graph, and there is none: give --graph PATH.")
     questions = load_questions(dataset, format, limit or QUESTIONS)
     require_choices(questions)
-    about = training.recorded(dataset, format, limit or QUESTIONS, questions, model, settings) | {
-        "graph": spec,
-        **{f"pairs.{key}": value for key, value in resolved(chosen.pairs).items()},
-    }
+    sources = {"graph": (KnowledgeGraph, spec)}
+    about = training.recorded(dataset, format, limit or QUESTIONS, questions, model, settings, **sources)
+    about |= {f"pairs.{key}": value for key, value in resolved(chosen.pairs).items()}
     training_ = {f"training.{key}": value for key, value in resolved(chosen.training).items()}
     job = Job(
         dataset,
@@ -129,7 +130,7 @@ def reranker(
         out,
         pairs or out / PAIRS_FOLDER,
         about,
-        about | {"base": base} | training_,
+        about | {"base": base} | fingerprints({"base": (Reranker, base)}) | training_,
         concurrency,
         max_failures,
     )

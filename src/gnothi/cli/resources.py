@@ -30,6 +30,7 @@ LAB = "lab"
 LAB_MODELS = (LAB, f"vllm:{LAB}")
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
+SEARCHES = "searches."
 LAB_QUESTIONS = 500
 LAB_TRAINING = "lab-train"
 _SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
@@ -235,23 +236,7 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
     if searching := settings.section(INDEX_SECTION):
         values = config.resolved(search_settings(settings))
         # "index" itself is the index's name.
-        recorded |= {f"searches.{key}": values[key] for key in searching}
-    return recorded
-
-
-def recorded_sources(index: str | None, graph: str | None) -> dict[str, Any]:
-    """What a run records of where it looks things up: the names, and fingerprints of folders, so that one that has changed is
-    noticed when the run goes on."""
-    from gnothi.errors import IndexUnavailable
-    from gnothi.evaluation.journal import FINGERPRINT
-    from gnothi.retrieval import fingerprint
-
-    recorded: dict[str, Any] = {"index": index, **({"graph": graph} if graph else {})}
-    for name, spec in (("index", index), ("graph", graph)):
-        # One that is not there is told of when it is opened; a finished run does without.
-        with contextlib.suppress(IndexUnavailable):
-            if spec and spec != LAB and (found := fingerprint(spec)):
-                recorded[f"{name}{FINGERPRINT}"] = found
+        recorded |= {f"{SEARCHES}{key}": values[key] for key in searching}
     return recorded
 
 

@@ -15,6 +15,7 @@ import click
 from gnothi.cli import options, terminal, training
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.protocols import Retriever
 from gnothi.types import Passage, Question
 
 if TYPE_CHECKING:
@@ -165,8 +166,7 @@ def _configs(
     """What the sampled answers depend on, and what the training does."""
     from gnothi.config import resolved
 
-    answers = training.recorded(dataset, format, limit, questions, model, settings)
-    answers |= {"index.name": index} if index else {}
+    answers = training.recorded(dataset, format, limit, questions, model, settings, index=(Retriever, index))
     answers |= {f"answers.{key}": value for key, value in resolved(chosen.answers).items()}
     return answers, answers | {f"training.{key}": value for key, value in resolved(chosen.training).items()}
 

@@ -20,6 +20,7 @@ from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting
+from gnothi.protocols import Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _config(
     """What the labels depend on; the encoder is none of it."""
     from gnothi.config import resolved
 
-    about = training.recorded(dataset, format, limit, questions, model, settings) | {"index": index}
+    about = training.recorded(dataset, format, limit, questions, model, settings, index=(Retriever, index))
     return about | {f"utility.{key}": value for key, value in resolved(utility).items()}
 
 

@@ -11,9 +11,11 @@ import click
 from gnothi import __version__
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
+from gnothi.protocols import LanguageModel
 from gnothi.types import Question
 
 if TYPE_CHECKING:
+    from gnothi.cli.fingerprints import Named
     from gnothi.models import ModelSettings
     from gnothi.training.finetuning import Origin
 
@@ -75,9 +77,17 @@ def refuse_test_questions(dataset: str) -> None:
 
 
 def recorded(
-    dataset: str, format: str | None, limit: int | None, questions: Sequence[Question], model: str, settings: Settings
+    dataset: str,
+    format: str | None,
+    limit: int | None,
+    questions: Sequence[Question],
+    model: str,
+    settings: Settings,
+    **sources: Named,
 ) -> dict[str, Any]:
-    """What anything learnt depends on: the questions, and the model with its settings."""
+    """What anything learnt depends on: the questions, the model with its settings, and ``sources``, where things are looked
+    up."""
+    from gnothi.cli.fingerprints import fingerprints
     from gnothi.cli.resources import recorded_settings
     from gnothi.evaluation.journal import EXECUTION
     from gnothi.evaluation.runner import fingerprint
@@ -89,7 +99,9 @@ def recorded(
         "dataset.questions": len(questions),
         "dataset.fingerprint": fingerprint(questions),
         "model.name": model,
+        **{key: spec for key, (_, spec) in sources.items()},
         **recorded_settings([model], settings),
+        **fingerprints({"model.name": (LanguageModel, model), **sources}),
         f"{EXECUTION}gnothi": __version__,
     }
 

@@ -22,9 +22,9 @@ CONFIG = "config.toml"
 EXECUTION = "execution."
 """Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
 
-FINGERPRINT = "_fingerprint"
-"""``KEY_fingerprint`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone,
-or was made before there were fingerprints, has none."""
+FINGERPRINTS = "fingerprints."
+"""``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
+has none."""
 
 _QUESTIONS = "dataset.fingerprint"
 
@@ -160,10 +160,11 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         return
     before, now = read_config(path), flatten(tomllib.loads(text))
     # Fingerprints last: where a setting differs, that is what to tell.
-    for key in sorted(before.keys() | now.keys(), key=lambda key: (key in (_QUESTIONS, "dataset.questions"), key)):
+    last = (_QUESTIONS, "dataset.questions")
+    for key in sorted(before.keys() | now.keys(), key=lambda key: (key.startswith(FINGERPRINTS), key in last, key)):
         if key.startswith(EXECUTION) or before.get(key) == now.get(key):
             continue
-        named = key.removesuffix(FINGERPRINT)
+        named = key.removeprefix(FINGERPRINTS)
         if key == _QUESTIONS:
             raise InvalidSetting(
                 f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
@@ -176,10 +177,15 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
             )
         if key in before and key in now and before.get(named) == now.get(named):
             raise InvalidSetting(
-                f"the {named} {now.get(named)} has changed since the {what} {path} was made (fingerprint {before[key]}, now "
-                f"{now[key]}): what is finished came from what it held before. Choose another --out to ask everything again, "
-                f"or put the {named} back as it was."
+                f"the {resource(key)} {now.get(named)} has changed since the {what} {path} was made (fingerprint "
+                f"{before[key]}, now {now[key]}): what is finished came from what it held before. Choose another --out to do "
+                f"everything again, or put the {resource(key)} back as it was."
             )
+
+
+def resource(key: str) -> str:
+    """What a fingerprint is of, in a word: ``model`` for ``fingerprints.model.name``, say."""
+    return key.removesuffix(".name").rpartition(".")[2]
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -198,6 +198,16 @@ def _describe(world: World, draft: Draft) -> dict[str, Any]:
     }
 
 
+def _counts(shares: Mapping[Kind, float], n: int) -> dict[Kind, int]:
+    """n by shares: each is rounded down, and the largest remainders get what is left (Hamilton's method)."""
+    exact = {kind: n * share for kind, share in shares.items()}
+    counts = {kind: int(value + 1e-9) for kind, value in exact.items()}
+    short = n - sum(counts.values())
+    for kind in sorted(exact, key=lambda kind: counts[kind] - exact[kind])[:short]:
+        counts[kind] += 1
+    return counts
+
+
 def questions(
     world: World,
     kind: Kind | None = None,
@@ -212,11 +222,10 @@ def questions(
     (of the least familiar fact), ``coverage`` (of the worst-held fact), ``right_action`` and ``hops``, the facts needed in
     order.
     """
-    shares: Mapping[Kind, float] = {kind: 1.0} if kind else DEFAULT_MIX
     drafts: list[Draft] = []
-    for name, share in shares.items():
+    for name, count in _counts({kind: 1.0} if kind else DEFAULT_MIX, n).items():
         rng = random.Random(f"{world.seed}/questions/{seed}/{name}")
-        drafts += islice(_drafts(world, drafters[name], rng, without), round(n * share))
+        drafts += islice(_drafts(world, drafters[name], rng, without), count)
     random.Random(f"{world.seed}/order/{seed}").shuffle(drafts)
     return [
         Question(

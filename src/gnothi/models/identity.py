@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,22 +35,23 @@ def identify(spec: str) -> Identity:
     source = spec.removeprefix(VLLM)
     folder = LAB_FOLDER if source == LAB else Path(source).expanduser()
     if folder.is_dir():
-        return Identity(spec, _digest(folder))
+        return Identity(
+            spec, digest(file for file in folder.iterdir() if file.name == "config.json" or file.suffix in _WEIGHTS)
+        )
     return Identity(spec, _cached_commit(source))
 
 
-def _digest(folder: Path) -> str:
-    """Of config.json and the weights, names, sizes and content; times and places do not count."""
-    digest = hashlib.blake2b(digest_size=16)
-    files = (file for file in folder.iterdir() if file.name == "config.json" or file.suffix in _WEIGHTS)
+def digest(files: Iterable[Path]) -> str:
+    """Of names, sizes and content, of large files the content at either end; times and places do not count."""
+    found = hashlib.blake2b(digest_size=16)
     for path in sorted(files):
         size = path.stat().st_size
-        digest.update(f"{path.name}\0{size}\n".encode())
+        found.update(f"{path.name}\0{size}\n".encode())
         with path.open("rb") as file:
-            digest.update(file.read(_ENDS))
+            found.update(file.read(_ENDS))
             file.seek(max(file.tell(), size - _ENDS))
-            digest.update(file.read(_ENDS))
-    return digest.hexdigest()
+            found.update(file.read(_ENDS))
+    return found.hexdigest()
 
 
 def _cached_commit(source: str) -> str:

@@ -1,0 +1,50 @@
+"""What the folders that work reads from hold, so that a model, an index or a probe that changed under its name is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gnothi.cli.resources import LAB, SEARCHES, method_settings, named_resources, search_settings
+from gnothi.config import Settings
+from gnothi.errors import IndexUnavailable
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+
+Named = tuple[type, str | None]
+"""The protocol of what is opened, and the spec it is named by."""
+_BESIDE = (".md", ".png", ".svg", ".toml")
+"""Files that tell of what a folder holds, or how it was made."""
+
+
+def fingerprints(named: Mapping[str, Named]) -> dict[str, str]:
+    """By ``fingerprints.KEY``, for the keys under which specs are recorded. None for what nothing but the name is known of: a
+    model behind an API, one that is not on this machine, a folder that is not there (which is told of when it is opened)."""
+    from gnothi.evaluation.journal import FINGERPRINTS
+
+    found = {key: _content(protocol, spec) for key, (protocol, spec) in named.items() if spec}
+    return {f"{FINGERPRINTS}{key}": content for key, content in found.items() if content}
+
+
+def named_by(methods: Sequence[str], settings: Settings) -> dict[str, Named]:
+    """What settings of the methods and of the searches name, by the keys they are recorded under."""
+    found: dict[str, Named] = {f"{SEARCHES}reranker": (Reranker, search_settings(settings).reranker)}
+    for name, given in method_settings(methods, settings).items():
+        found |= {f"method.{name}.{key}": named for key, named in named_resources(name, given).items()}
+    return found
+
+
+def _content(protocol: type, spec: str) -> str:
+    from gnothi import retrieval
+    from gnothi.models.identity import digest, identify
+
+    if spec == LAB and protocol is not LanguageModel:
+        return ""  # comes with the package
+    with suppress(IndexUnavailable, OSError):
+        if protocol in (Retriever, KnowledgeGraph):
+            return retrieval.fingerprint(spec)
+        if protocol in (LanguageModel, Reranker):
+            return identify(spec).fingerprint
+        files = [one for one in Path(spec).iterdir() if one.is_file()]
+        return digest(one for one in files if one.suffix not in _BESIDE and not one.name.startswith("."))
+    return ""
