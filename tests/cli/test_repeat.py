@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gnothi import methods
 from gnothi.cli import repeat
 from gnothi.cli.fingerprints import fingerprints
 from gnothi.config import load_toml, read_settings
@@ -18,7 +19,8 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.retrieval import fingerprint
 from gnothi.retrieval.build import build
 from gnothi.retrieval.graph.building import build_graph
-from gnothi.signals.probe_folder import LAB_FOLDER
+from gnothi.signals.probe import Probe
+from gnothi.signals.probe_folder import HEADER, LAB_FOLDER
 from tests.cli.conftest import KNOWN
 
 Run = Callable[..., tuple[int, str, str]]
@@ -157,18 +159,26 @@ def test_fingerprints_by_what_is_named(tmp_path: Path) -> None:
         (folder / "notes.md").write_text("first")
 
     def found() -> dict[str, str]:
-        named = {"model.name": (LanguageModel, str(model)), "method.keqa.reference": (object, str(learnt))}
+        named = {"model.name": (LanguageModel, str(model)), "method.seakr.probe": (Probe, str(learnt))}
         return fingerprints(named | {"index": (Retriever, None), "graph": (KnowledgeGraph, str(tmp_path / "none"))})
 
     first = found()
-    assert first.keys() == {"fingerprints.model.name", "fingerprints.method.keqa.reference"}
+    assert first.keys() == {"fingerprints.model.name", "fingerprints.method.seakr.probe"}
     for folder in (model, learnt):
         (folder / "notes.md").write_text("second")
     assert found() == first
     for folder in (model, learnt):
         (folder / "config.json").write_text("[]")
+        (folder / HEADER).write_text("[]")
     assert all(first[key] != value for key, value in found().items())
     assert fingerprints({"model.name": (LanguageModel, "openai:some"), "index": (Retriever, "lab")}) == {}
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_whatever_a_method_can_name_has_a_fingerprint(name: str, tmp_path: Path) -> None:
+    assert fingerprints({key: (wanted, str(tmp_path)) for key, wanted in methods.optional_resources(name).items()}).keys() <= {
+        f"fingerprints.{key}" for key in methods.settings_of(name)
+    }
 
 
 def test_fingerprints_follow_content(tmp_path: Path) -> None:

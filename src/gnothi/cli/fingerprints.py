@@ -13,8 +13,6 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 
 Named = tuple[type, str | None]
 """The protocol of what is opened, and the spec it is named by."""
-_BESIDE = (".md", ".png", ".svg", ".toml")
-"""Files that tell of what a folder holds, or how it was made."""
 
 
 def fingerprints(named: Mapping[str, Named]) -> dict[str, str]:
@@ -45,6 +43,20 @@ def _content(protocol: type, spec: str) -> str:
             return retrieval.fingerprint(spec)
         if protocol in (LanguageModel, Reranker):
             return identify(spec).fingerprint
-        files = [one for one in Path(spec).iterdir() if one.is_file()]
-        return digest(one for one in files if one.suffix not in _BESIDE and not one.name.startswith("."))
+        return digest(file for name in _read(protocol) if (file := Path(spec) / name).is_file())
     return ""
+
+
+def _read(protocol: type) -> tuple[str, ...]:
+    """The files of a folder that results depend on; others may lie there, too."""
+    from gnothi.filtering import complexity, knowledge, reference
+    from gnothi.filtering.demonstrations import DemonstrationSource
+    from gnothi.signals import probe, probe_folder
+
+    files: dict[type, tuple[str, ...]] = {
+        probe.Probe: (probe_folder.HEADER, probe_folder.WEIGHTS, probe_folder.WORDS),
+        complexity.ComplexitySource: (complexity.FILE,),
+        knowledge.KnowledgeSource: (knowledge.HEADER, knowledge.QUESTIONS),
+        DemonstrationSource: (reference.HEADER, reference.LABELS),
+    }
+    return files[protocol]
