@@ -144,24 +144,32 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     from gnothi.concurrency import gather
     from gnothi.methods.reader import ReaderSettings
     from gnothi.models import load_model
+    from gnothi.retrieval.bm25 import BM25Index
     from gnothi.seeding import question_scope
 
     settings, works = ReaderSettings(), contenders(probe)
     batches = given.repeats + 1
     world = lab.world()
     asked = [lab.questions(world, None, given.batch, seed=2 + number) for number in range(batches)]
+    index = BM25Index.in_memory(lab.passages(), "lab")
+
+    async def reading(question: Any) -> Any:
+        found = await index.search(question.text, given.passages) if given.passages else []
+        return settings.reading(question, [one.passage for one in found])
+
+    prompts = [[await reading(question) for question in batch] for batch in asked]
     models = {name: load_model("lab") for name in works}
 
     async def run(name: str, number: int) -> dict[str, float]:
         batch = asked[number]
         before, began, cpu = dict(models[name].statistics), time.perf_counter(), time.process_time()
 
-        async def one(question: Any) -> None:
+        async def one(question: Any, prompt: Any) -> None:
             with question_scope(0, question.id):
-                await works[name](models[name], settings.reading(question))
+                await works[name](models[name], prompt)
 
         with events.record() as seen:
-            await gather(*(one(question) for question in batch))
+            await gather(*map(one, batch, prompts[number]))
         seconds = time.perf_counter() - began
         # What a model clears away behind its last answer is its own cost, not the next one's.
         await asyncio.sleep(SETTLED)
@@ -187,7 +195,7 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     finally:
         for model in models.values():
             await model.aclose()
-    return {"batch": given.batch, "k": settings.samples, "rounds": rounds, **shares(rounds)}
+    return {"batch": given.batch, "passages": given.passages, "k": settings.samples, "rounds": rounds, **shares(rounds)}
 
 
 def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:
@@ -249,7 +257,8 @@ def lines(document: Mapping[str, Any]) -> list[str]:
             [name, *(shown(one[what]) for what in ("read", "tokens", "rows")), str(found["to_draft_cpu"][name])]
             for name, one in found["per_question"].items()
         ]
-        out += ["", f"a question, {found['batch']} at a time; k = {found['k']}", ""]
+        before = f"after {found['passages']} passages, " if found["passages"] else ""
+        out += ["", f"a question, {before}{found['batch']} at a time; k = {found['k']}", ""]
         out += table(["", "tokens read", "tokens written", "rows", "processor time, x draft"], rows)
         beyond = found["u_to_probe_beyond_draft"]
         low, high = found["u_to_probe_beyond_draft_cpu_interval"]
@@ -274,6 +283,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--probe", action="append", default=[], metavar="NAME=FOLDER", help="a further probe (repeat)")
     parser.add_argument("--n", type=int, default=500, help="test questions [%(default)s]")
     parser.add_argument("--batch", type=int, default=80, help="questions of a round of cost [%(default)s]")
+    parser.add_argument("--passages", type=int, default=0, help="put before each question in cost, which makes prompts long")
     given = parser.parse_args(argv)
     import torch
 
