@@ -7,6 +7,7 @@ import pytest
 from gnothi import events, methods
 from gnothi.methods.gating import threshold_of
 from gnothi.models.fake import Scripted
+from gnothi.protocols import LanguageModel
 from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.signals.probe_folder import FittedProbe
 from gnothi.types import Question
@@ -52,3 +53,14 @@ async def test_every_method_asks_the_probe(method: str, settings: dict[str, obje
         assert {one.threshold for one in decided} == {threshold}
         fired[threshold] = decided[0].verdict
     assert fired[0.55] != fired[0.65]
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_what_makes_up_a_gate_are_settings_of_the_method(name: str) -> None:
+    """A method with a setting that names its gate's signal declares it: else no calibration reaches it."""
+    gating, settings = methods.gating_of(name), methods.settings_of(name)
+    if gating is None:
+        assert not {"gate", "judgement", "gate_threshold"} & settings.keys()
+    else:
+        assert {gating.signal, gating.threshold} <= settings.keys()
+        assert gating.speaker is None or methods.optional_resources(name)[gating.speaker] is LanguageModel

@@ -12,8 +12,6 @@ import click
 from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting
 
-GATES = (("signal", "threshold"), ("gate", "gate_threshold"))
-"""How methods call their gate's signal and its threshold."""
 AGREEMENT = "alpha"
 """How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
 _ASSESSED = {AGREEMENT, "assess", "tries"}
@@ -71,10 +69,23 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     known = registry.settings_of(method)
     given = config.check(method_settings([method], settings)[method], known, f"method {method}")
     values = {key: setting.default for key, setting in known.items()} | given
-    found = next(((name, key) for name, key in GATES if name in known and key in known), None)
-    if found is None:
+    gating = registry.gating_of(method)
+    if gating is None:
         return _agreement(values)
-    return Gated(values[found[0]], found[1], scores_depend_on(values))
+    return Gated(values[gating.signal], gating.threshold, scores_depend_on(values))
+
+
+def speaker_of(method: str, model: str, settings: Settings) -> str:
+    """The spec of the model that the method's gate listens to: ``model``, unless a setting names another. Raises as
+    ``gate_of``."""
+    from gnothi import methods as registry
+    from gnothi.cli.resources import method_settings, named_resources
+
+    gating = registry.gating_of(method)
+    if gating is None or gating.speaker is None:
+        return model
+    _, named = named_resources(method, method_settings([method], settings)[method]).get(gating.speaker, (None, model))
+    return named
 
 
 def _agreement(values: Mapping[str, Any]) -> Gated | None:
@@ -104,19 +115,22 @@ def with_calibration(
     if path is None:
         return settings
     from gnothi.evaluation.calibration_file import read
+    from gnothi.methods import gating_of
     from gnothi.models.identity import identify
 
     found = read(path)
-    if not anyway:
-        found.check_model(identify(model), path)
     gates = {name: gate for name in methods if (gate := gate_of(name, settings))}
     users = {name: gate for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
     if not users:
         has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "they have no gate"
+        keys = dict.fromkeys(f"--set {gating.signal}=..." for name in gates if (gating := gating_of(name)))
+        choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
         raise InvalidSetting(
             f"--calibration: got {path}, a threshold for the signal {found.signal!r}, but no method of "
-            f"{', '.join(methods)} uses it ({has}). Choose it with --set {GATES[0][0]}=..., or calibrate with --method NAME."
+            f"{', '.join(methods)} uses it ({has}). {choose} with --method NAME."
         )
+    for name in () if anyway else users:
+        found.check_model(identify(speaker_of(name, model, settings)), path)
     changed = dict(settings.given)
     for name, gate in users.items():
         for key in (gate.key, f"{name}.{gate.key}"):

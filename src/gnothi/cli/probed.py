@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gnothi.cli.calibrated import speaker_of
 from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting, OtherModel
-
-OTHER_SPEAKERS = {"slimplm": "proxy", "iekr": "reader"}
-"""The setting that names the model which a method's gate listens to, where it is not the main one."""
 
 
 def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settings: Settings) -> None:
     """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
     lets it pass (None: the command cannot). Raises InvalidInput for a folder that holds no probe."""
-    from gnothi.cli.resources import named_resources
     from gnothi.methods import settings_of
     from gnothi.models.identity import Identity, identify
     from gnothi.signals.probe_folder import COMMAND, read_header
@@ -25,9 +22,7 @@ def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settin
         about = read_header(spec)
         if anyway:
             continue
-        named = named_resources(name, given)
-        _, listened = named.get(OTHER_SPEAKERS.get(name, ""), (None, model))
-        own, got = Identity(**about["model"]), identify(listened)
+        own, got = Identity(**about["model"]), identify(speaker_of(name, model, settings))
         if not own.same(got):
             which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
             raise OtherModel(

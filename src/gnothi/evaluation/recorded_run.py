@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gnothi import methods
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.evaluation.comparison import scored
 from gnothi.evaluation.ends import ALWAYS, ByMethod, always_of, gauged, never_of
@@ -102,7 +103,8 @@ def replay_methods(
 
 def trusts_all(config: Mapping[str, Any], method: str) -> bool:
     """Whether the run's gate of that name was told never to fire."""
-    return any(config.get(f"method.{method}.{key}") == float("inf") for key in ("threshold", "gate_threshold"))
+    gating = methods.gating_of(method) if method in methods.names() else None
+    return gating is not None and config.get(f"method.{method}.{gating.threshold}") == float("inf")
 
 
 def replay_scores(rows: Sequence[Row], trusts_all: bool = False) -> dict[str, float]:
@@ -169,8 +171,8 @@ def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
     lacking = "panel, cot or direct, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
-    methods = ",".join(dict.fromkeys(["cot", ALWAYS, *by_method]))
+    asked = ",".join(dict.fromkeys(["cot", ALWAYS, *by_method]))
     return (
         f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
-        f"stands between. Run --method {methods} into another folder, or name methods of this run with --never and --always."
+        f"stands between. Run --method {asked} into another folder, or name methods of this run with --never and --always."
     )

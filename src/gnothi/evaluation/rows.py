@@ -10,15 +10,11 @@ from typing import Any
 from gnothi.errors import InvalidInput
 from gnothi.evaluation.metrics import score
 from gnothi.events import Decided, Event, Gauge, Gauged, Usage
+from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
 
 Key = tuple[str, str]
 """(method, question id)"""
-
-DIGITS = 6
-SCORE_DIGITS = 4
-"""Floating-point sums depend on what else is in a batch, in about the sixth digit (measured on random models): scores in rows
-keep fewer, so that the same question gives the same row. events.jsonl has them as they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,8 @@ class Row:
     (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
     signal means that nothing could be measured, which counts as most uncertain. ``signals``: what was measured beside the
     answer and decided nothing, by name; each has a score and what it took beyond the answer (model_calls, prompt_tokens,
-    generated_tokens). Scores keep four significant digits.
+    generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so that the same question gives
+    the same row; events.jsonl has them as they were.
     """
 
     method: str
@@ -133,12 +130,12 @@ def _decision(event: Decided) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else significant(value, SCORE_DIGITS)
+    return None if value is None or not math.isfinite(value) else decisive(value)
 
 
-def significant(value: float, digits: int = DIGITS) -> float:
-    """Rounded to that many significant digits."""
-    return float(f"{value:.{digits}g}")
+def significant(value: float) -> float:
+    """Rounded to six significant digits."""
+    return float(f"{value:.6g}")
 
 
 def jsonable(value: Any) -> Any:

@@ -17,7 +17,7 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.strips import Strips
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
-from gnothi.methods.gating import threshold_of
+from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.prompts import ANSWER, TASKS, USEFUL, ask, require_text
 from gnothi.methods.queries import keywords, query_from_draft
 from gnothi.methods.reader import ReaderSettings
@@ -26,8 +26,8 @@ from gnothi.methods.reflection import reflect, subjects
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Passage, Question
 
 Filter = Literal["none", "uncertainty", "utility", "rerank", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
@@ -93,14 +93,12 @@ class Compose(ReaderSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "compose"
+    gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self._signal is not None and self._gate_threshold is None:
-            raise InvalidSetting(
-                f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
-                "Give one with --set gate_threshold=..., chosen from the scores of earlier runs (`gnothi calibrate`)."
-            )
+        if self._signal is not None:
+            self.gating.require(self._signal, self._gate_threshold)
         if self._signal is None and self.gate_threshold is not None:
             raise InvalidSetting(f"setting 'gate_threshold': got {self.gate_threshold}, but gate={self.gate} measures nothing.")
         if self.judge is not None:

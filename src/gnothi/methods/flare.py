@@ -17,8 +17,8 @@ from gnothi.methods.prompts import REASON, ask
 from gnothi.methods.queries import certain_words, uncertain_spans
 from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.least_likely import LeastLikely
-from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Demonstration, Generation, Passage, Prompt, Question, Task
 
 ASK_FOR = Task(
@@ -74,7 +74,7 @@ class Flare(GenerationSettings):
         if self.search_first:
             held = await self._search([question.text])
             read |= {passage.id: passage for passage in held}
-        gate = Gate(LeastLikely(), 1.0 - self.theta)
+        gate = Gate(LeastLikely(), decisive(1.0 - self.theta))
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, " ".join(chain))
             verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from gnothi.errors import InvalidSetting
-from gnothi.methods.gating import threshold_of
+from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel
+from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Question
 
 
@@ -27,13 +27,12 @@ class GatedSettings(ReaderSettings):
         "Look up above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
     )
 
+    gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
+
     def check_gate(self, thresholds: Mapping[str, float]) -> None:
         """Raise InvalidSetting for a gate that has no threshold: none given, calibrated or usual."""
-        if self.gate is not None and threshold_of(thresholds, self.gate, self.gate_threshold, self.probe) is None:
-            raise InvalidSetting(
-                f"setting 'gate_threshold': got none, but signal {self.gate!r} has no usual threshold. "
-                "Give one with --set gate_threshold=..., chosen from the scores of earlier runs."
-            )
+        if self.gate is not None:
+            self.gating.require(self.gate, threshold_of(thresholds, self.gate, self.gate_threshold, self.probe))
 
     async def from_memory(self, model: LanguageModel, question: Question) -> Answer | None:
         """The model's answer from memory where the gate trusts it; None where it does not, or there is no gate."""

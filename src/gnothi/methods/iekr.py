@@ -14,6 +14,7 @@ from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.choosing import WithoutChoices
 from gnothi.methods.external import Showing, best, candidates, shown
 from gnothi.methods.gated import GatedSettings
+from gnothi.methods.gating import Gating
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reflection import Subject, about_question, query, reflect, subjects
 from gnothi.methods.revision import revise
@@ -60,6 +61,7 @@ class IEKR(GatedSettings):
     )
 
     name: ClassVar[str] = "iekr"
+    gating: ClassVar[Gating] = Gating("gate", "gate_threshold", "reader")
 
     @property
     def needs(self) -> Capabilities:

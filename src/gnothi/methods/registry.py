@@ -15,7 +15,8 @@ from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
-from gnothi.methods.settings import check_probe
+from gnothi.methods.gating import Gating
+from gnothi.methods.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe
@@ -111,6 +112,12 @@ def optional_resources(name: str) -> dict[str, type]:
     """Those of its resources that the method can do without: a judge beside the model, say. Users name them like settings."""
     required = required_resources(name)
     return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in required}
+
+
+def gating_of(name: str) -> Gating | None:
+    """What makes up the method's gate; None for one whose decisions are no signal's."""
+    gating: Gating | None = getattr(find(name), "gating", None)
+    return gating
 
 
 def settings_of(name: str) -> dict[str, config.Setting]:
@@ -216,18 +223,17 @@ def _alternative(method: Method, capabilities: Capabilities) -> str:
     possible = signals.within(capabilities)
     best = "consistency" if "consistency" in possible else possible[0] if possible else ""
     key = _replaceable(method, best, capabilities) if best else None
+    beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
+    first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
     if key is None:
-        beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
-        first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
         return f"{first} another model: {other_model}."
     others = ", ".join(signal for signal in possible if signal != best)
-    return f"Use --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    return f"{first} --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
 
 
 def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:
     """The setting that names a signal and asks for too much, where ``signal`` in its place would do."""
-    for key in ("signal", "gate"):
-        value = getattr(method, key, None)
+    for key, value in signals_of(method).items():
         if value in signals.names() and capabilities.lacking(signals.find(value).needs):
             other: Method = replace(cast("Any", method), **{key: signal})
             if not capabilities.lacking(other.needs):

@@ -11,12 +11,11 @@ from statistics import fmean
 from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.methods.answers import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.chain import Conclusion, conclude
-from gnothi.methods.gating import threshold_of
+from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.prompts import ANSWER, REASON, ask
 from gnothi.methods.queries import query_from_draft
 from gnothi.methods.settings import (
@@ -30,8 +29,8 @@ from gnothi.methods.settings import (
 )
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
 
 
@@ -73,14 +72,12 @@ class SeaKR(SignalSettings):
     reason: bool = setting(True, "Simple form: reason step by step; false: a short answer at once.")
 
     name: ClassVar[str] = "seakr"
+    gating: ClassVar[Gating] = Gating("signal", "threshold")
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self._threshold is None and not self.always_retrieve:
-            raise InvalidSetting(
-                f"setting 'threshold': got none, but signal {self.signal!r} has no usual threshold. "
-                "Give one with --set threshold=..., chosen from the scores of a run with always_retrieve=true."
-            )
+        if not self.always_retrieve:
+            self.gating.require(self.signal, self._threshold)
 
     @property
     def needs(self) -> Capabilities:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.gating import Gating
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.perplexity import Perplexity
@@ -19,8 +20,6 @@ T = TypeVar("T")
 SENTENCE_STOPS = (". ", "\n", "Question:", "Context [")
 CHAIN_STOPS = ("\n\n", "Question:", "Context [")
 SHORT_STOPS = ("\n", "Question:", "Context [")
-# How methods call the signals that they use.
-SIGNALS = ("signal", "gate", "judgement")
 # A list has lines and may have blank ones; "Question:" within a line may be part of it.
 LIST_STOPS = ("\nQuestion:", "\nContext [")
 
@@ -86,6 +85,8 @@ class SignalSettings(GenerationSettings):
 
     every_signal: ClassVar[bool] = False
     """Whether the method measures all signals that there are, and not those alone that its settings name."""
+    gating: ClassVar[Gating | None] = None
+    """What makes up the method's gate; None for a method whose decisions are no signal's."""
 
     def make_signal(self, name: str | None) -> Signal:
         """The named signal with these settings; for None perplexity, which is free (and None where log-probabilities are)."""
@@ -100,15 +101,22 @@ def needs_of(signal: str | None) -> Capabilities:
     return Capabilities() if signal is None else signals.find(signal).needs
 
 
+def signals_of(method: Any) -> dict[str, Any]:
+    """What the method's settings for signals say, by key: the gate's, and that of answers."""
+    gating: Gating | None = getattr(method, "gating", None)
+    keys = ("signal", *([gating.signal] if gating else ()))
+    return {key: getattr(method, key) for key in dict.fromkeys(keys) if hasattr(method, key)}
+
+
 def check_probe(method: Any) -> None:
     """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
     probe = getattr(method, "probe", None)
-    named = {key: getattr(method, key, None) for key in SIGNALS}
+    named = signals_of(method)
     reading = {key: name for key, name in named.items() if name in signals.names() and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
     if probe is not None and not reading and not method.every_signal:
-        keys = " or ".join(f"{key}=probe" for key in SIGNALS if hasattr(method, key))
+        keys = " or ".join(f"{key}=probe" for key in named)
         raise InvalidSetting(
             f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
             "question). Beside other methods, give it to one alone with --set NAME.probe=FOLDER."

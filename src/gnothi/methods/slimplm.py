@@ -12,16 +12,16 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import MissingCapability
 from gnothi.methods.answers import concludes
-from gnothi.methods.gating import threshold_of
+from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.prompts import require_text
 from gnothi.methods.queries import least_likely_by_sentence
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.signals.threshold import Gate
 from gnothi.types import Answer, Capabilities, Generation, Passage, Question
 
 
@@ -46,14 +46,11 @@ class SlimPLM(ReaderSettings):
     k: int = setting(5, "Passages to read, of all queries together.", at_least=1)
 
     name: ClassVar[str] = "slimplm"
+    gating: ClassVar[Gating] = Gating("judgement", "threshold", "proxy")
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self._threshold is None:
-            raise InvalidSetting(
-                f"setting 'threshold': got none, but signal {self.judgement!r} has no usual threshold. "
-                "Give one with --set threshold=..., chosen from the scores of earlier runs."
-            )
+        self.gating.require(self.judgement, self._threshold)
         if self.proxy is not None and (lacking := self.proxy.capabilities.lacking(needs_of(self.judgement))):
             raise MissingCapability(
                 self.name,

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi import events
+from gnothi.evaluation.rows import answered
 from gnothi.models.fake import Reply, Scripted
+from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
-from gnothi.signals.threshold import Gate
-from gnothi.types import Decoding, Prompt, Task
+from gnothi.signals.base import Measured
+from gnothi.signals.gate import Gate, decisive
+from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question, Task
 from tests.signals.probes import probe_saying
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
@@ -43,6 +52,33 @@ async def test_exactly_the_threshold_is_trusted() -> None:
     model = Scripted(lambda _: SURE)
     value = (await registry.create("perplexity").measure(model, PROMPT, Decoding())).uncertainty
     assert not (await Gate(registry.create("perplexity"), value)(model, PROMPT, Decoding())).fired
+
+
+@dataclass(frozen=True)
+class Always:
+    uncertainty: float
+    name: ClassVar[str] = "always"
+    needs: ClassVar[Capabilities] = Capabilities()
+    default_threshold: ClassVar[float | None] = None
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        return Measured(await model.generate(prompt, decoding), self.uncertainty)
+
+
+def recorded_score(uncertainty: float) -> float:
+    decided = events.Decided("retrieve", "always", uncertainty, None, "retrieve")
+    return float(answered("seakr", Question("q", "?"), Answer(""), [decided], 0.0).decisions[0]["score"])
+
+
+@given(tried=st.integers(1, 20), differing=st.integers(0, 20), at=st.floats(0, 1))
+def test_what_is_recorded_is_what_decided(tried: int, differing: int, at: float) -> None:
+    """1 - 7/10 is more than 0.3, and a threshold chosen from recorded scores is one of them."""
+    uncertainty = 1.0 - min(differing, tried) / tried
+    recorded = recorded_score(uncertainty)
+    for threshold in (recorded, decisive(at)):
+        assert asyncio.run(Gate(Always(uncertainty), threshold)(Scripted(lambda _: SURE), PROMPT, Decoding())).fired is (
+            recorded > threshold
+        )
 
 
 @pytest.mark.parametrize(("chance", "threshold", "fires"), [(0.8, 0.5, True), (0.8, None, True), (0.2, 0.5, False)])
