@@ -78,6 +78,16 @@ async def test_the_text_is_cut_before_the_token_and_goes_on_from_what_is_found()
     assert cut == "The painter is Mira. Mira was born in"
 
 
+async def test_checked_text_stays_where_nothing_follows_it() -> None:
+    class Silent(Looking):
+        def _reply(self, prompt: Prompt) -> Reply:
+            return Reply("") if prompt.passages and not prompt.answer_so_far.endswith("is") else super()._reply(prompt)
+
+    answer, _, _ = await run(Silent({"Vesk": 3.0}))
+    assert answer.rationale == "The painter is Mira. Mira was born in So the answer is Kestrel."
+    assert answer.text == "Kestrel"
+
+
 async def test_the_query_is_what_the_token_looks_at_most_in_order() -> None:
     assert (await run(Looking({"Vesk": 3.0}), top_n=1))[1] == ["Tide"]
     _, (query,), _ = await run(Looking({"Vesk": 3.0}))

@@ -72,7 +72,7 @@ class Dragin(GenerationSettings):
             # As published, what follows a retrieval stands unchecked up to the end of its sentence.
             continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
             longer = f"{kept} {sentence(continued.text)}".strip()
-            if not continued.text.strip() or longer == text:
+            if longer == text:
                 break
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
