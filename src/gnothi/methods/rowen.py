@@ -139,7 +139,7 @@ class Rowen(ReaderSettings):
         reply = await self.model.generate(Prompt(rephrase(self.ways), question.text), decoding)
         wordings = listed(reply.text)[: self.ways]
         if not wordings:
-            events.emit(events.Decided("rephrase", "", None, None, "resample", "as is, in no other language: none was given"))
+            events.emit(events.Decided("rephrase", "", None, None, "resample", "the question as it is: no wording was given"))
         return wordings
 
     async def _agreement(self, question: Question, first: str, wordings: Sequence[str]) -> list[float]:
