@@ -71,6 +71,14 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     assert said in err
 
 
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
+    rest = ("--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
+    made = gnothi_json("calibrate", str(own), "--never", "closed", "--always", "open", *rest)
+    assert made["gate"]["threshold"] == gnothi_json("calibrate", recorded, *rest)["gate"]["threshold"]
+
+
 @pytest.mark.usefixtures("scripted")
 def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path) -> None:
     out = str(tmp_path / "made.toml")
