@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from gnothi.errors import PromptTooLong, UsageError  # noqa: E402
-from gnothi.models import ModelSettings  # noqa: E402
-from gnothi.models.batched import Batched  # noqa: E402
+from gnothi.errors import ModelUnavailable, PromptTooLong, UsageError  # noqa: E402
+from gnothi.models import ModelSettings, transformers  # noqa: E402
+from gnothi.models.batched import Attend, Batched, Score  # noqa: E402
 from gnothi.models.fake import Scripted  # noqa: E402
+from gnothi.models.local.attending import attend  # noqa: E402
 from gnothi.models.rendering import Tagged  # noqa: E402
 from gnothi.models.transformers import TransformersBackend  # noqa: E402
 from gnothi.models.wrappers import Traced, Wrapper  # noqa: E402
 from gnothi.protocols import Attentive  # noqa: E402
-from gnothi.types import Capabilities, Decoding, Prompt, Task  # noqa: E402
+from gnothi.types import Attended, Capabilities, Decoding, Prompt, Task  # noqa: E402
 from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
@@ -62,6 +65,42 @@ async def test_what_is_refused() -> None:
     with pytest.raises(UsageError, match="'tiny' was asked for attentions"):
         await model.attend(PROMPT, DRAFT)
     await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+)
+def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says what to do where that does not help; requests beside it are answered."""
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    asked = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
+    (expected, scored) = backend.run(asked)
+    assert isinstance(expected, Attended)
+    forgotten: list[int] = []
+    monkeypatch.setattr(backend._engine.path, "forget", lambda: forgotten.append(1))
+    passes = 0
+
+    def attend_if_emptied(*arguments: Any) -> Attended:
+        nonlocal passes
+        passes += 1
+        if len(forgotten) < enough:
+            raise error
+        return attend(*arguments)
+
+    monkeypatch.setattr(transformers, "attend", attend_if_emptied)
+    enough = 1
+    (attended, beside) = backend.run(asked)
+    assert isinstance(attended, Attended)
+    assert (attended.tokens, passes, beside) == (expected.tokens, 2, scored)
+    forgotten.clear()
+    enough = 99
+    (refused, beside) = backend.run(asked)
+    assert isinstance(refused, ModelUnavailable)
+    assert "out of memory: the attention of a prompt of" in str(refused)
+    assert (passes, beside) == (4, scored)
+    # Any other mistake is passed on as it is.
+    error = RuntimeError("size mismatch")
+    assert backend.run(asked) == [error, scored]
 
 
 async def test_a_wrapped_model_that_cannot() -> None:
