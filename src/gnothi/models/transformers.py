@@ -173,6 +173,8 @@ class TransformersBackend:
 
     def _attend(self, job: Job[Request, Result], request: Attend) -> None:
         """A pass of its own, beside the engine."""
+        if not self.capabilities.attentions:
+            raise UsageError(f"attentions: {self.name} offers none; use a causal language model.")
         text = self._renderer.render(request.prompt)
         (ids,) = self._encoder.encode([text])
         (continuation,) = self._encoder.continuations(text, ids, [request.continuation])

@@ -8,16 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gnothi.errors import ModelUnavailable, PromptTooLong, UsageError  # noqa: E402
+from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
 from gnothi.models import ModelSettings, transformers  # noqa: E402
-from gnothi.models.batched import Attend, Batched, Score  # noqa: E402
-from gnothi.models.fake import Scripted  # noqa: E402
+from gnothi.models.batched import Attend, Batched, Request, Score  # noqa: E402
 from gnothi.models.local.attending import attend  # noqa: E402
 from gnothi.models.rendering import Tagged  # noqa: E402
 from gnothi.models.transformers import TransformersBackend  # noqa: E402
-from gnothi.models.wrappers import Traced, Wrapper  # noqa: E402
-from gnothi.protocols import Attentive  # noqa: E402
-from gnothi.types import Attended, Capabilities, Decoding, Prompt, Task  # noqa: E402
+from gnothi.models.wrappers import Traced  # noqa: E402
+from gnothi.types import Attended, Decoding, Prompt, Task  # noqa: E402
 from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
@@ -29,7 +27,6 @@ async def test_against_the_library(architecture: str) -> None:
     tokenizer = build_tokenizer()
     backend = TransformersBackend(build_model(architecture), tokenizer, Tagged(), name="tiny", settings=ModelSettings())
     model = Traced(Batched(backend))
-    assert isinstance(model, Attentive)
     try:
         decoding = Decoding(max_tokens=6)
         before = await model.generate(PROMPT, decoding)
@@ -61,9 +58,6 @@ async def test_what_is_refused() -> None:
     model = Batched(backend)
     with pytest.raises(PromptTooLong):
         await model.attend(PROMPT, "w1 " * 300)
-    backend.capabilities = Capabilities()
-    with pytest.raises(UsageError, match="'tiny' was asked for attentions"):
-        await model.attend(PROMPT, DRAFT)
     await model.aclose()
 
 
@@ -73,7 +67,7 @@ async def test_what_is_refused() -> None:
 def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says what to do where that does not help; requests beside it are answered."""
     backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
-    asked = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
+    asked: list[Request] = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
     (expected, scored) = backend.run(asked)
     assert isinstance(expected, Attended)
     forgotten: list[int] = []
@@ -101,14 +95,3 @@ def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exceptio
     # Any other mistake is passed on as it is.
     error = RuntimeError("size mismatch")
     assert backend.run(asked) == [error, scored]
-
-
-async def test_a_wrapped_model_that_cannot() -> None:
-    class Blind:
-        name = "blind"
-
-    with pytest.raises(UsageError, match="'blind' was asked for attentions"):
-        await Wrapper(Blind()).attend(PROMPT, DRAFT)  # type: ignore[arg-type]
-    assert (await Wrapper(Scripted({PROMPT.question: DRAFT})).attend(PROMPT, DRAFT)).entropies.tolist() == pytest.approx(
-        [0.1] * 7
-    )
