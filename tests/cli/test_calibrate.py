@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from gnothi import lab
+from gnothi.cli.ask import probability_wrong
 from gnothi.cli.calibrated import gate_of
 from gnothi.config import read_settings
+from gnothi.evaluation.calibration_file import Calibration, read, write
 from gnothi.evaluation.run_folder import read_config
+from gnothi.events import Decided
 from gnothi.models.fake import Reply, Scripted
+from gnothi.models.identity import Identity
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
 
@@ -71,6 +76,14 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     assert said in err
 
 
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
+    rest = ("--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
+    made = gnothi_json("calibrate", str(own), "--never", "closed", "--always", "open", *rest)
+    assert made["gate"]["threshold"] == gnothi_json("calibrate", recorded, *rest)["gate"]["threshold"]
+
+
 @pytest.mark.usefixtures("scripted")
 def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path) -> None:
     out = str(tmp_path / "made.toml")
@@ -124,6 +137,49 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     assert f"{made['gate']['threshold']:.2f}" in shown
 
 
+def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = _teach(scripted)
+    unknown = next(one.text for one in lab.questions(lab.world(), "one_hop", 60) if one.text not in known)
+    out = tmp_path / "made.toml"
+    gnothi_json("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    settings = ("--set", "form=simple", "--set", "samples=4")
+    given = (*settings, "--calibration", str(out))
+    found = json.loads(gnothi("ask", known[0], *given, "--json")[1])
+    (decision,) = found["decisions"]
+    expected = read(out).probability_wrong(decision["score"])
+    assert expected is not None
+    assert found["probability_wrong"] == pytest.approx(expected)
+    assert found["probability_wrong"] < 0.1
+    assert f"P(wrong) {expected:.2f} for an answer from memory" in gnothi("ask", known[0], *given)[1]
+    assert "probability_wrong" not in gnothi_json("ask", known[0], *settings)
+    looked_up = json.loads(gnothi("ask", unknown, *given, "--json")[1])
+    assert (looked_up["retrievals"] > 0, looked_up["probability_wrong"]) == (True, None)
+    assert "P(wrong)" not in gnothi("ask", unknown, *given)[1]
+
+
+@pytest.mark.parametrize(
+    ("seen", "schedule", "told"),
+    [
+        ([0.2, 0.9], "at_once", True),
+        ([0.2, 0.9], "waves", False),
+        ([], "at_once", False),
+        ([0.2, None], "at_once", False),
+    ],
+)
+def test_where_the_curve_says_nothing(tmp_path: Path, seen: list[float | None], schedule: str, told: bool) -> None:
+    curves = {"scores": "as recorded", "platt": {"slope": 2.0, "intercept": 0.5}}
+    made = Calibration(
+        "keqa", "consistency", 0.5, Identity("m"), "d", 100, "em", "2026-11-22", details={"probabilities": curves}
+    )
+    write(made, tmp_path / "made.toml")
+    decided = [Decided("retrieve", "consistency", score, 0.5, "trust") for score in seen]
+    settings = read_settings(overrides=[f"schedule={schedule}"])
+    found = probability_wrong(tmp_path / "made.toml", "keqa", settings, decided)
+    assert found == (made.probability_wrong(0.9) if told else None)
+
+
 def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     _teach(scripted)
     out = tmp_path / "made.toml"
@@ -138,8 +194,6 @@ def test_keqa_by_the_agreement_of_its_tries(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Its alpha is what the threshold of its disagreement leaves of 1."""
-    from gnothi import lab
-
     questions = lab.questions(lab.world(), "one_hop", 500)[:60]
     truth = {question.text: question.answers[0] for question in questions}
     known = {question.text for question in questions[::2]}
@@ -203,8 +257,6 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
 
 def _teach(scripted: Scripted) -> list[str]:
     """Every other question of the data set is known, and all are with a passage. Returns the texts of the known ones."""
-    from gnothi import lab
-
     questions = lab.questions(lab.world(), "one_hop", 500)[:60]
     truth = {question.text: question.answers[0] for question in questions}
     answers = {question.text: question.answers[0] for question in questions[::2]}

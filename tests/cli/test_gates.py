@@ -98,8 +98,25 @@ def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
     for name in ("questions.jsonl", ""):
         code, _, err = gnothi("gates", str(tmp_path / name))
         assert code == 2
-        assert "holds no recorded outcomes" in err or "is not a run" in err
+        assert "line 1: got answers = None" in err or "is not a run" in err
     assert gnothi("gates", str(tmp_path / "absent"))[0] == 2
+
+
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str) -> None:
+    path = Path(recorded)
+    text = path.read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open")
+    (before,) = gnothi_json("gates", recorded)
+    path.write_text(text)
+    (found,) = gnothi_json("gates", recorded, "--never", "closed", "--always", "open")
+    assert found["names"] == {"never": "closed", "always": "open"}
+    assert found["signals"] == before["signals"]
+
+
+def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
+    path = Path(recorded)
+    path.write_text("{question\n" + path.read_text())
+    code, _, err = gnothi("gates", recorded)
+    assert (code, "line 1: got '{question', which is not JSON" in err) == (2, True)
 
 
 @pytest.mark.usefixtures("scripted")

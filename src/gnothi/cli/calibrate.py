@@ -201,7 +201,7 @@ def _replay(dataset: str, metric: str | None, never: str | None, always: str | N
     from gnothi.evaluation.recorded import is_recorded
 
     path = Path(dataset)
-    if path.is_dir() or (path.is_file() and is_recorded(path)):
+    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
         return read(path, metric, never, always)
     if never or always:
         raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")

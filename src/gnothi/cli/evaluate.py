@@ -15,7 +15,7 @@ import click
 from gnothi import __version__
 from gnothi.cli import options, repeat
 from gnothi.cli.calibrated import calibration, with_calibration
-from gnothi.cli.probed import check_probes
+from gnothi.cli.probed import check_probes, learnt_from
 from gnothi.config import Settings
 from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
@@ -148,6 +148,11 @@ def evaluate(
     job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
     about = run_config(job, resolved, format, limit)
     repeat.compare(config, about, say)
+    for spec in learnt_from(dataset, names, settings, about["dataset.fingerprint"]):
+        say(
+            f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others. "
+            "Evaluate on questions that it has not seen."
+        )
     with RunFolder(out, about) as folder:
         try:
             with spending(budget):

@@ -159,6 +159,7 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     """
     from gnothi.training.knowledge_reference import build
 
+    training.refuse_test_run(run)
     counts = build(run, out, memory, retrieval, encoder)
     if as_json:
         terminal.print_json(counts._asdict())

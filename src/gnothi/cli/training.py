@@ -76,6 +76,16 @@ def refuse_test_questions(dataset: str) -> None:
         )
 
 
+def refuse_test_run(run: Path) -> None:
+    """Raise InvalidSetting for a run over the laboratory's test questions, InvalidInput for a folder that is no run."""
+    from gnothi.evaluation.journal import read_config
+
+    try:
+        refuse_test_questions(str(read_config(run).get("dataset.name", "")))
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{run}: {error}") from None
+
+
 def recorded(
     dataset: str,
     format: str | None,

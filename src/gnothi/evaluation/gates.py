@@ -11,7 +11,7 @@ import numpy as np
 from gnothi.errors import InvalidInput
 from gnothi.evaluation.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
 from gnothi.evaluation.gate import DEGENERATE, advice
-from gnothi.evaluation.recorded import NO, ONE, is_recorded, read_recorded
+from gnothi.evaluation.recorded import NO, ONE, read_recorded
 from gnothi.evaluation.recorded_run import read_run
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 from gnothi.evaluation.rows import significant
@@ -32,11 +32,6 @@ def read(
     """A run folder, or a file of recorded outcomes. Raises InvalidInput or UnknownName."""
     if path.is_dir():
         return read_run(path, metric or "em", never, always)
-    if not is_recorded(path):
-        raise InvalidInput(
-            f"{path} holds no recorded outcomes, expected JSON Lines with question, answers, {NO} and {ONE}, or a run folder. "
-            "A data set is asked first: gnothi eval, with methods that never and always retrieve."
-        )
     return read_recorded(path, metric or "contained", never or NO, always or ONE, surer)
 
 
