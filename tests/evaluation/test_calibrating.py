@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, PromiseRefused
-from gnothi.evaluation.calibrating import Sample, choose, crossfit
-from gnothi.evaluation.frontier import Floats, Mask, at, frontier
+from gnothi.evaluation.calibrating import Sample, choose
+from gnothi.evaluation.frontier import at, frontier
 
 
 def drawn(n: int = 400, seed: int = 0) -> Sample:
@@ -77,24 +75,6 @@ def test_no_probabilities_where_almost_all_are_right() -> None:
     never = np.ones(100)
     never[:3] = 0
     assert choose(Sample(random.random(100), never, never)).probabilities is None
-
-
-def test_a_question_has_no_part_in_its_own_probability() -> None:
-    sample = drawn(60)
-    told: list[float] = []
-
-    def fit(seen: Floats, labels: Mask) -> Callable[[Floats], Floats]:
-        assert labels.tolist() == [bool(sample.wrong[sample.scores == score][0]) for score in seen]
-
-        def curve(scores: Floats) -> Floats:
-            assert not set(scores.tolist()) & set(seen.tolist())
-            told.extend(scores.tolist())
-            return scores
-
-        return curve
-
-    assert crossfit(fit, sample.scores, sample.wrong) == pytest.approx(sample.scores)
-    assert sorted(told) == sorted(sample.scores.tolist())  # each once
 
 
 def test_too_few_questions() -> None:

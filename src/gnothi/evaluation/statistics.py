@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
+from scipy import stats
+
+from gnothi.signals.calibration import fit_isotonic
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Fit = Callable[[Floats, Mask], Callable[[Floats], Floats]]
+"""From scores and what happened, shape (n,), to a curve from scores to probabilities."""
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
 PERMUTATIONS = 10_000
 BINS = 10
+FOLDS = 5
 _CHUNK = 1 << 22  # random numbers held at once
 
 
@@ -205,7 +211,7 @@ def auroc_difference(
     return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "delong")
 
 
-def _placements(x: Floats, y: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _placements(x: Floats, y: Mask) -> tuple[Floats, Floats]:
     """Of each positive the share of negatives below it, of each negative the share of positives above it; ties count half."""
     above, below = x[y], x[~y]
     joint = stats.rankdata(np.concatenate([above, below]))
@@ -254,7 +260,7 @@ def aurc_interval(
     return Interval(float(low), float(high))
 
 
-def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, Mask]:
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
     if x.shape != y.shape or x.ndim != 1:
         raise ValueError(f"got shapes {x.shape} and {y.shape}, expected two equal one-dimensional ones")
@@ -307,29 +313,37 @@ def ece_interval(
     return Interval(max(0.0, float(2 * estimate - high)), max(0.0, float(2 * estimate - low)))
 
 
-def crossfit_probabilities(scores: ArrayLike, happened: ArrayLike, folds: int = 5, seed: int = 0) -> Floats | None:
-    """Each score as a probability that it happens, by isotonic regression fitted on the other folds (Zadrozny & Elkan 2002).
+def folds_of(labels: Mask, folds: int = FOLDS, seed: int = 0) -> NDArray[np.int_]:
+    """The fold of each example; every fold has its share of both classes."""
+    random = np.random.default_rng(seed)
+    found = np.empty(len(labels), dtype=np.int_)
+    for one in (False, True):
+        places = np.flatnonzero(labels == one)
+        found[places] = random.permutation(len(places)) % folds
+    return found
 
-    A score of any scale becomes comparable to a share without being judged on what it was fitted on. None where fewer than
-    ``2 * folds`` scores or one class only.
-    """
-    x, y = _ranked(scores, happened)
-    if len(x) < 2 * folds or y.all() or not y.any():
-        return None
-    fold = np.random.default_rng(seed).permutation(len(x)) % folds
-    predicted = np.empty(len(x))
-    for held_out in range(folds):
-        train = fold != held_out
-        knots, heights = _isotonic(x[train], y[train])
-        # The step function's last knot at or below each score; scores below every knot take the first.
-        predicted[~train] = heights[np.maximum(np.searchsorted(knots, x[~train], side="right") - 1, 0)]
+
+def crossfit(fit: Fit, scores: Floats, happened: Mask) -> Floats:
+    """Each score as a probability, by a curve that ``fit`` finds for the scores and outcomes of the other folds."""
+    fold = folds_of(happened)
+    predicted = np.empty(len(scores))
+    for held_out in range(FOLDS):
+        test = fold == held_out
+        predicted[test] = fit(scores[~test], happened[~test])(scores[test])
     return predicted
 
 
-def _isotonic(x: Floats, y: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    knots, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    shares = np.bincount(inverse, weights=y) / counts
-    return knots, np.asarray(optimize.isotonic_regression(shares, weights=counts).x)
+def crossfit_probabilities(scores: ArrayLike, happened: ArrayLike) -> Floats | None:
+    """Each score as a probability that it happens, by isotonic regression fitted on the other folds (Zadrozny & Elkan 2002).
+
+    A score of any scale becomes comparable to a share without being judged on what it was fitted on. Infinite scores are fine.
+    None for fewer than ten scores, or fewer than two of either class: then there is nothing to learn for one of the folds.
+    """
+    x, y = _ranked(scores, happened)
+    if len(x) < 2 * FOLDS or min(y.sum(), (~y).sum()) < 2:
+        return None
+    order = np.unique(x, return_inverse=True)[1]  # all that the regression looks at, and finite
+    return crossfit(fit_isotonic, order.astype(np.float64), y)
 
 
 def mean(values: Iterable[float]) -> float | None:
