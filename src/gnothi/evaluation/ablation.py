@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.config import as_text
-from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.comparison import paired, scored
 from gnothi.evaluation.metrics import METRICS
-from gnothi.evaluation.rows import Row, significant
-from gnothi.evaluation.statistics import holm, mean, mean_interval, paired_test
+from gnothi.evaluation.rows import Row, rounded, significant
+from gnothi.evaluation.statistics import mean, mean_interval
 from gnothi.evaluation.study import Study, Variant
 
 MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")
@@ -83,24 +83,11 @@ def _variant(
 
 def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Any]]:
     """By label and metric; empty of what no two runs have in common."""
-    tables = {label: scored(own) for label, own in rows.items()}
     found: dict[str, dict[str, Any]] = {label: {} for label in rows if label != full}
-    for label, by_metric in found.items():
-        common = [question for question in tables[full] if question in tables[label]]
-        for metric in METRICS if common else ():
-            own, whole = ([tables[name][question].metrics[metric] for question in common] for name in (label, full))
-            test = paired_test(own, whole)
-            by_metric[metric] = {
-                "n": test.n,
-                "difference": _rounded(test.difference),
-                "interval": test.interval and [_rounded(bound) for bound in test.interval],
-                "p": _rounded(test.p),
-                "test": test.test,
-            }
-    for metric in METRICS:
-        family = [by_metric[metric] for by_metric in found.values() if metric in by_metric]
-        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
-            entry["p_holm"] = _rounded(corrected)
+    tables = {label: scored(own) for label, own in rows.items()}
+    for test in paired(tables, [(label, full) for label in found]):
+        kept = {key: value for key, value in test.items() if key not in ("first", "second", "metric")}
+        found[test["first"]][test["metric"]] = rounded(kept)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -78,7 +78,12 @@ def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[di
     if len(by_method) > _ALL_PAIRS:
         references = {never_of(by_method, trusting), always_of(by_method)} & set(by_method) or {next(iter(by_method))}
         pairs = [pair for pair in pairs if references & set(pair)]
-    tables = {name: scored(rows) for name, rows in by_method.items()}
+    return paired({name: scored(rows) for name, rows in by_method.items()}, pairs)
+
+
+def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """First less second of each of the ``pairs`` of names, in every metric, of rows by name and question id. Pairs that share no
+    question are left out, and ``p_holm`` is corrected for the number of those that do."""
     found: list[dict[str, Any]] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]

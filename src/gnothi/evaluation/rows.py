@@ -155,6 +155,15 @@ def jsonable(value: Any) -> Any:
     return str(value)
 
 
+def rounded(value: Any) -> Any:
+    """Six significant digits everywhere; mappings are kept, sequences become lists."""
+    if isinstance(value, float):
+        return significant(value)
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def from_dict(data: Mapping[str, Any], place: str) -> Row:
     """The row that ``as_dict`` wrote; keys of later versions are left aside. Raises InvalidInput naming ``place``."""
     known = {item.name for item in fields(Row)}
