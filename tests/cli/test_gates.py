@@ -61,6 +61,13 @@ def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
         assert said in " ".join(out.split())
 
 
+def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
+    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=inf", "--json")
+    assert code == 0, err
+    assert json.loads(out)[0]["signals"]["perplexity"]["replayed"]["threshold"] is None
+    assert "perplexity: the threshold inf (almost) never retrieves" in err
+
+
 def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
     code, _, err = gnothi("gates", recorded, "--threshold", "perplexity=0.5", "--json")
     assert code == 0

@@ -73,6 +73,7 @@ def gates(
     """
     from gnothi.cli import terminal
     from gnothi.evaluation.gates import document, read
+    from gnothi.evaluation.rows import jsonable
 
     wanted = _thresholds(thresholds)
     replays = [read(path, metric, never, always, surer) for path in files]
@@ -96,7 +97,7 @@ def gates(
 
         written.append(f"tables: {len(write_csv(replays, documents, folder))} files in {folder}")
     if as_json:
-        terminal.print_json(documents)
+        terminal.print_json(jsonable(documents))  # a threshold may be infinite
     else:
         screen = terminal.console()
         for number, found in enumerate(documents):

@@ -82,23 +82,16 @@ def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[di
 
 
 def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """First less second of each of the ``pairs`` of names, in every metric, of rows by name and question id. Pairs that share no
-    question are left out, and ``p_holm`` is corrected for the number of those that do."""
+    """First less second of each of the ``pairs`` of names, in every metric, of rows by name and question id.
+
+    Pairs that share no question are left out, and ``p_holm`` is corrected for the number of those that do."""
     found: list[dict[str, Any]] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]
         for metric in METRICS if common else ():
             one, other = ([tables[name][question].metrics[metric] for question in common] for name in (first, second))
             test = paired_test(one, other)
-            found.append(
-                {
-                    "first": first,
-                    "second": second,
-                    "metric": metric,
-                    **test._asdict(),
-                    "interval": test.interval and list(test.interval),
-                }
-            )
+            found.append({"first": first, "second": second, "metric": metric, **test._asdict()})
     for metric in METRICS:
         family = [entry for entry in found if entry["metric"] == metric]
         for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):

@@ -105,11 +105,11 @@ def costs(rows: Sequence[Row], prices: Prices | None, metric: str = "em") -> dic
         return found
     paid = [prices.parts(row.cost) for row in rows if row.cost]
     each = [1000 * sum(prices.parts(row.cost).values()) for row in answered]
-    total, interval = sum(sum(parts.values()) for parts in paid), mean_interval(each)
+    total = sum(sum(parts.values()) for parts in paid)
     found["money"] = {
         "total": total,
         "per_thousand": mean(each),
-        "interval": interval and list(interval),
+        "interval": mean_interval(each),
         "per_right": total / right if right else None,
         "parts": {name: sum(parts[name] for parts in paid) for name in ("prompt", "generated", "call", "retrieval")},
     }

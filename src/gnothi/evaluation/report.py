@@ -81,7 +81,7 @@ def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, roo
         "numbers": found,
         "known": known,
         "runs": [
-            {"path": path.name, "settings": [(key, as_text(_tuple(value))) for key, value in config.items()]}
+            {"path": path.name, "settings": [(key, as_text(value)) for key, value in config.items()]}
             for path, config in zip(section.runs, section.configs, strict=True)
         ],
         "pictures": {
@@ -97,10 +97,6 @@ def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, roo
 
 def _drawn(*pictures: Picture | None) -> list[Picture]:
     return [picture for picture in pictures if picture is not None]
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _p(value: float) -> str:

@@ -26,16 +26,15 @@ def selective(rows: Sequence[Row], metric: str = "em") -> dict[str, Any] | None:
     uncertainty = np.array([row.uncertainty for row in usable], dtype=np.float64)
     wrong = np.array([row.metrics[metric] < 1 for row in usable])
     coverage, risk = risk_coverage(uncertainty, wrong)
-    interval, ranking = aurc_interval(uncertainty, wrong), auroc_interval(uncertainty, wrong)
     return {
         "n": len(usable),
         "metric": metric,
         "risk": float(wrong.mean()),
         "aurc": aurc(uncertainty, wrong),
-        "aurc_interval": interval and list(interval),
+        "aurc_interval": aurc_interval(uncertainty, wrong),
         "best_aurc": aurc(wrong, wrong),
         "auroc": auroc(uncertainty, wrong),
-        "auroc_interval": ranking and list(ranking),
+        "auroc_interval": auroc_interval(uncertainty, wrong),
         "at": [_at(limit, coverage.tolist(), risk.tolist()) for limit in COVERAGES],
         "curve": [
             {"coverage": accepted, "risk": missed, "uncertainty": limit}
