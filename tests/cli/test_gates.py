@@ -51,6 +51,7 @@ def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -
     assert perplexity["chosen"]["gap_closed"] > 0.8
     assert set(perplexity["frontier"][0]) == {"threshold", "accuracy", "retrieval_rate"}
     assert 1.5 < perplexity["chosen"]["threshold"] < 2.5
+    assert perplexity["method"] == ""  # a file does not tell; a run does
 
 
 def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
@@ -115,7 +116,7 @@ def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> 
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", "--limit", "24", "--out", run)[0] == 0
     (found,) = gnothi_json("gates", run)
     assert (found["n"], found["metric"], found["names"]) == (24, "em", {"never": "direct", "always": "rag"})
-    assert list(found["signals"]) == ["gram"]
+    assert {name: signal["method"] for name, signal in found["signals"].items()} == {"gram": "seakr"}
     assert list(found["others"]) == ["seakr"]
     (swapped,) = gnothi_json("gates", run, "--never", "rag", "--always", "direct")
     assert swapped["never"] == found["always"]

@@ -72,9 +72,6 @@ def _gates(
     except InvalidInput as error:
         return None, str(error)
     found = gates.document(replay)
-    methods = {signal.name: signal.method for signal in replay.signals}
-    for name, signal in found["signals"].items():
-        signal["method"] = methods[name]
     kept = {key: value for key, value in found.items() if key not in ("file", "dataset", "warnings")}
     return kept | {"points": _points(replay, by_method)}, None
 

@@ -25,6 +25,10 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
+
+
 def interval(value: Sequence[float] | None) -> str:
     return "" if value is None else f"[{value[0]:.3f}, {value[1]:.3f}]"
 

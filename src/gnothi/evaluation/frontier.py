@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gnothi.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
+from gnothi.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -160,8 +160,7 @@ def gap_closed(
     n = columns.shape[1]
     counts = random.multinomial(n, np.full(n, 1 / n), size=resamples)  # (resamples, n)
     drawn = _share(columns @ counts.T / n)
-    low, high = np.quantile(drawn[np.isfinite(drawn)], [(1 - confidence) / 2, (1 + confidence) / 2])
-    return GapClosed(share, Interval(float(low), float(high)))
+    return GapClosed(share, percentiles(drawn[np.isfinite(drawn)], confidence))
 
 
 def _share(means: Floats) -> Floats:

@@ -94,6 +94,7 @@ def _signal(signal: Scores, replay: Replay, price: float, threshold: float | Non
     line = frontier(signal.values, replay.never, replay.always)
     hindsight = line.best(price)
     return {
+        "method": signal.method,
         "auroc": auroc(scores, wrong),
         "interval": auroc_interval(scores, wrong),
         "truth": signal.truth,

@@ -77,7 +77,12 @@ def mean_interval(
             for start in range(0, resamples, per_chunk)
         ]
     )
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return percentiles(means, confidence)
+
+
+def percentiles(drawn: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Between which that share of what was ``drawn`` lies, as much of the rest on either side."""
+    low, high = np.quantile(np.asarray(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
 
 
@@ -255,9 +260,8 @@ def aurc_interval(
     if len(u) < 2:
         return None
     random = np.random.default_rng(seed)
-    drawn = [aurc(u[chosen], w[chosen]) for chosen in (random.integers(0, len(u), len(u)) for _ in range(resamples))]
-    low, high = np.quantile(np.array(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(low), float(high))
+    drawn = (aurc(u[chosen], w[chosen]) for chosen in (random.integers(0, len(u), len(u)) for _ in range(resamples)))
+    return percentiles([area for area in drawn if area is not None], confidence)
 
 
 def _ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, Mask]:
@@ -309,8 +313,8 @@ def ece_interval(
     drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
     in_bin = np.minimum((p * BINS).astype(int), BINS - 1)[:, None] == np.arange(BINS)
     errors = np.abs(drawn @ (in_bin * (p - y)[:, None])).sum(axis=1) / n
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(max(0.0, float(2 * estimate - high)), max(0.0, float(2 * estimate - low)))
+    low, high = percentiles(errors, confidence)
+    return Interval(max(0.0, 2 * estimate - high), max(0.0, 2 * estimate - low))
 
 
 def folds_of(labels: Mask, folds: int = FOLDS, seed: int = 0) -> NDArray[np.int_]:

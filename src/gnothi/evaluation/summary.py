@@ -8,6 +8,7 @@ from typing import Any
 
 from gnothi.evaluation.breakdown import by_kind, lab
 from gnothi.evaluation.comparison import beside, paired_tests, search_errors
+from gnothi.evaluation.costs import COUNTS
 from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_scores, truth
 from gnothi.evaluation.metrics import METRICS, chosen
 from gnothi.evaluation.refusal import refusal
@@ -15,8 +16,6 @@ from gnothi.evaluation.rows import Row, rounded
 from gnothi.evaluation.side_by_side import side_by_side
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
 from gnothi.evaluation.truthfulness import truthfulness
-
-COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
 def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def _method(
     columns: dict[str, list[float]] = {
         **{metric: [row.metrics[metric] for row in answered if metric in row.metrics] for metric in METRICS},
         "retrieval_rate": [float(row.retrieved) for row in answered],
-        **{cost: [row.cost[cost] for row in answered] for cost in COSTS},
+        **{cost: [row.cost[cost] for row in answered] for cost in COUNTS},
     }
     gate = gate_summary(rows, known)
     warning = degenerate(gate, name)
