@@ -47,23 +47,23 @@ def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> di
     return result
 
 
-def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = (), metric: str = "em") -> dict[str, Any] | None:
+def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> dict[str, Any] | None:
     """``over_search``: retrieved although the closed-book answer was right; ``under_search``: did not although it was wrong.
 
-    Each with its number, its share of all questions, and its rate among the questions where it could happen. None without
-    closed-book rows and for those themselves.
+    Right is by exact match. Each with its number, its share of all questions, and its rate among the questions where it could
+    happen. None without closed-book rows and for those themselves.
     """
     never = never_of(by_method, trusting)
     if never is None or name == never:
         return None
     closed, own = scored(by_method[never]), [row for row in by_method[name] if not row.failed]
-    known = [(row.retrieved, closed[row.question_id].metrics[metric] >= 1) for row in own if row.question_id in closed]
+    known = [(row.retrieved, closed[row.question_id].metrics["em"] >= 1) for row in own if row.question_id in closed]
     over = [retrieved for retrieved, right in known if right]
     under = [not retrieved for retrieved, right in known if not right]
     return {
         "n": len(known),
         "closed_book": never,
-        "metric": metric,
+        "metric": "em",
         **{
             label: {"count": sum(cases), "share": sum(cases) / len(known) if known else None, "rate": mean(cases)}
             for label, cases in (("over_search", over), ("under_search", under))

@@ -95,7 +95,7 @@ def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> I
 # --- paired tests --------------------------------------------------------------------------------------------------
 
 
-def paired_test(first: ArrayLike, second: ArrayLike, seed: int = 0) -> PairedTest:
+def paired_test(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """Do two methods differ in mean over the same questions? Two-sided sign-flip permutation test (Fisher 1935; Noreen 1989).
 
     Where all differences that are not zero have the same size (exact match, accuracy) the test has a closed form, McNemar's
@@ -106,18 +106,18 @@ def paired_test(first: ArrayLike, second: ArrayLike, seed: int = 0) -> PairedTes
         raise ValueError(f"got shapes {a.shape} and {b.shape}, expected two equal one-dimensional ones with at least one value")
     differences = a - b
     moved = differences[differences != 0]
-    mean, interval = float(differences.mean()), mean_interval(differences, seed=seed)
+    mean, interval = float(differences.mean()), mean_interval(differences)
     if not len(moved):
         # A tie in every question: the interval of a constant zero, not that of a share.
         return PairedTest(len(a), 0.0, None, 1.0, "mcnemar exact")
     if np.ptp(np.abs(moved)) == 0:
         p = float(stats.binomtest(int((moved > 0).sum()), len(moved)).pvalue)
         return PairedTest(len(a), mean, interval, p, "mcnemar exact")
-    return PairedTest(len(a), mean, interval, _sign_flip(moved, seed), "paired permutation")
+    return PairedTest(len(a), mean, interval, _sign_flip(moved), "paired permutation")
 
 
-def _sign_flip(differences: Floats, seed: int) -> float:
-    random = np.random.default_rng(seed)
+def _sign_flip(differences: Floats) -> float:
+    random = np.random.default_rng(0)
     total, n = differences.sum(), len(differences)
     # Sums of the same numbers in another order differ in the last bits; they must count as equally extreme.
     observed = abs(total) - 1e-12 * np.abs(differences).sum()
@@ -253,13 +253,13 @@ def aurc(uncertainty: ArrayLike, wrong: ArrayLike) -> float | None:
 
 
 def aurc_interval(
-    uncertainty: ArrayLike, wrong: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+    uncertainty: ArrayLike, wrong: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> Interval | None:
     """Percentile bootstrap interval over answers. None for fewer than two."""
     u, w = np.asarray(uncertainty, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
     if len(u) < 2:
         return None
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     drawn = (aurc(u[chosen], w[chosen]) for chosen in (random.integers(0, len(u), len(u)) for _ in range(resamples)))
     return percentiles([area for area in drawn if area is not None], confidence)
 
@@ -289,18 +289,18 @@ def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> 
     )
 
 
-def ece(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> float | None:
+def ece(predicted: ArrayLike, happened: ArrayLike) -> float | None:
     """Expected calibration error: mean |predicted - observed| over the bins, weighted by their size (Naeini et al. 2015).
 
     None without predictions.
     """
-    found = reliability(predicted, happened, bins)
+    found = reliability(predicted, happened)
     total = sum(bin.n for bin in found)
     return sum(bin.n * abs(bin.predicted - bin.observed) for bin in found) / total if total else None
 
 
 def ece_interval(
-    predicted: ArrayLike, happened: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+    predicted: ArrayLike, happened: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> Interval | None:
     """Basic bootstrap interval of the expected calibration error (Davison & Hinkley 1997, section 5.2).
 
@@ -310,7 +310,7 @@ def ece_interval(
     estimate, n = ece(p, y), len(p)
     if estimate is None or n < 2:
         return None
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
     in_bin = np.minimum((p * BINS).astype(int), BINS - 1)[:, None] == np.arange(BINS)
     errors = np.abs(drawn @ (in_bin * (p - y)[:, None])).sum(axis=1) / n
     low, high = percentiles(errors, confidence)
