@@ -190,6 +190,40 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
     assert all(row["cost"]["retrievals"] == 1 for row in rows)
 
 
+def test_questions_that_fail_are_told_counted_and_tried_again(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = _teach(scripted)
+    works = scripted._script
+
+    def breaks(prompt: Prompt) -> Any:
+        if prompt.question in known[:5]:
+            raise ValueError("no answer to this one.")
+        return works(prompt) if callable(works) else None
+
+    scripted._script = breaks
+    out, run = tmp_path / "made.toml", tmp_path / "run"
+    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    code, _, err = gnothi(*command, "--max-failures", "2")
+    assert (code, out.exists()) == (1, False)
+    assert "stopped: 3 questions failed" in err
+    code, printed, err = gnothi(*command, "--json")
+    assert code == 1
+    assert "warning: 5 questions of lab:one_hop failed and are left out (the first with ValueError: no answer" in err
+    assert "come from the other 55" in err
+    made = json.loads(printed)
+    assert (made["data"]["questions"], made["data"]["failures"]) == (55, 5)
+    assert read(out).failures == 5
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", str(run))[0] == 1
+    code, shown, err = gnothi("calibrate", str(run), "--price", "0.1", "--out", str(tmp_path / "other.toml"))
+    assert (code, "5 questions of lab:one_hop failed" in err, "of 55 questions" in shown) == (1, True, True)
+
+    scripted._script = works
+    assert gnothi_json(*command)["data"] | {"fingerprint": ""} == {
+        "name": "lab:one_hop", "fingerprint": "", "questions": 60, "failures": 0, "metric": "em",
+    }  # fmt: skip
+
+
 def test_keqa_by_the_agreement_of_its_tries(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
+from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from gnothi.evaluation.calibrating import Chosen, Sample
     from gnothi.evaluation.calibration_file import Calibration
     from gnothi.evaluation.replay import Replay
+    from gnothi.evaluation.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is calibrated on, and what it is the calibration of."""
+    """What is calibrated on, and what it is the calibration of. ``failed`` are rows of questions left out of the sample."""
 
     sample: Sample
     method: str | None
@@ -33,6 +35,11 @@ class Source:
     sign: int = 1
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    failed: Sequence[Row] = ()
+
+    @property
+    def failures(self) -> int:
+        return len({row.question_id for row in self.failed})
 
 
 @click.command()
@@ -81,6 +88,9 @@ class Source:
     "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
 )
 @click.option(
+    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+)
+@click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the reliability diagram (PNG, SVG)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the file's content as one JSON document.")
@@ -108,9 +118,10 @@ def calibrate(
     seed: int,
     format: str | None,
     workers: int,
+    max_failures: int | None,
     plot: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Choose the threshold of a gate for one model, on questions with known answers.
 
     \b
@@ -120,7 +131,8 @@ def calibrate(
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
     A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
-    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
+    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model. Exit code 1: some
+    questions failed, and the threshold and its guarantee come from the others.
     """
     from gnothi.cli import calibration_table, terminal
     from gnothi.cli.probed import check_probes, learnt_from
@@ -140,7 +152,7 @@ def calibrate(
         source = _from_replay(replayed, given_method, signal, given_model or "")
     else:
         weigh = price is not None or target_error is None
-        live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
+        live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em", max_failures)
         check_probes(None, model, [method], settings)
         for spec in learnt_from(dataset, [method], settings):
             click.echo(
@@ -154,6 +166,8 @@ def calibrate(
             source = live.ask(out.with_name(out.name + ".runs"), weigh)
         if any(map(is_remote, models)):
             click.echo(f"charged: {budget.describe()}", err=True)
+    if source.failed:
+        click.echo(_left_out(source), err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
     made = _calibration(source, chosen)
     calibration_file.write(made, out)
@@ -167,9 +181,20 @@ def calibrate(
         save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
     if as_json:
         terminal.print_json(calibration_file.as_dict(made))
-        return
-    calibration_table.show(terminal.console(), made, chosen)
-    click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
+    else:
+        calibration_table.show(terminal.console(), made, chosen)
+        click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
+    return SOME_FAILED if source.failed else 0
+
+
+def _left_out(source: Source) -> str:
+    error = source.failed[0].error or {}
+    return (
+        f"warning: {source.failures} questions of {source.dataset} failed and are left out (the first with "
+        f"{error.get('type')}: {error.get('message')}). The threshold and any guarantee come from the other "
+        f"{len(source.sample.scores)} and hold for questions like these; of questions like those that failed they say nothing. "
+        "Remove the cause and try them again."
+    )
 
 
 def _calibration(source: Source, chosen: Chosen) -> Calibration:
@@ -183,6 +208,7 @@ def _calibration(source: Source, chosen: Chosen) -> Calibration:
         model=identify(source.model) if source.model else Identity(""),
         dataset=source.dataset,
         questions=chosen.n,
+        failures=source.failures,
         metric=source.metric,
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         fires="above" if source.sign > 0 else "below",
@@ -247,7 +273,17 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
         settings=scores_depend_on(recorded | dict(scores.settings)),
+        failed=_failed_of(replay),
     )
+
+
+def _failed_of(replay: Replay) -> list[Row]:
+    """Rows of the run for whose sake questions are missing from the replay."""
+    from gnothi.evaluation.run_folder import read_rows
+
+    path = Path(replay.source)
+    rows = read_rows(path) if path.is_dir() else []
+    return [row for row in rows if row.failed and row.question_id not in replay.questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +300,7 @@ class _Live:
     limit: int | None
     format: str | None
     metric: str
+    max_failures: int | None
 
     def ask(self, folder: Path, weigh: bool) -> Source:
         """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
@@ -300,6 +337,7 @@ class _Live:
             model=self.model,
             fingerprint=fingerprint(questions),
             settings=gate.settings,
+            failed=[row for row in [*shut, *(open_ or ())] if row.failed],
         )
 
     def _run(self, folder: Path, questions: Any, key: str, changed: Mapping[str, Any]) -> Any:
@@ -318,7 +356,7 @@ class _Live:
             self.seed,
             256,
             self.workers,
-            None,
+            self.max_failures,
         )
         return run_one(job, folder, self.format, self.limit)
 
