@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.cli.spending import spending
+from gnothi.errors import InvalidSetting, RunStopped
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -119,12 +120,10 @@ def ablate(
     some questions failed.
     """
     from gnothi.cli import ablation_table, terminal
-    from gnothi.cli.evaluate import INTERRUPTED, SOME_FAILED, check_workers
+    from gnothi.cli.evaluate import SOME_FAILED, check_workers
     from gnothi.cli.resources import load_questions, model_specs
     from gnothi.cli.variants import plan
     from gnothi.evaluation import study as studies
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
 
     if study is None or listed:
         chosen = [studies.read(study)] if study else [studies.read(name) for name in studies.names()]
@@ -147,33 +146,26 @@ def ablate(
     execution = Execution(seed, concurrency, workers, max_failures)
     with contextlib.ExitStack() as stack:
         runs = _claim(stack, found, planned, dataset, questions, execution, out, format, limit)
+        stack.enter_context(spending(budget, models, out, partial(_done, runs), err=as_json))
         try:
-            with spending(budget):
-                rows = _complete(found, runs, execution)
-        except KeyboardInterrupt:
-            click.echo(f"gnothi: interrupted. {_kept(runs, out)}; the same command goes on from there.", err=True)
-            return INTERRUPTED
-        except RunStopped as stopped:
+            rows = _complete(found, runs, execution)
+        except RunStopped:
             for run in runs:
                 if run.folder.rows:
                     _summarise(run, list(run.folder.rows.values()))
-            if isinstance(stopped, BudgetSpent):
-                raise BudgetSpent(f"{stopped} {_kept(runs, out)}; the same command goes on from there.") from None
             raise
         document = _document(found, runs, rows, planned)
-    _save(document, csv_file, markdown_file, plot)
-    if as_json:
-        terminal.print_json(document)
-        for warning in document["warnings"]:
-            click.echo(f"warning: {warning}", err=True)
-    else:
-        ablation_table.show(terminal.console(), document)
-        click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")
-        for file in (csv_file, markdown_file, plot):
-            if file is not None:
-                click.echo(f"written: {file}")
-    if any(map(is_remote, models)):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+        _save(document, csv_file, markdown_file, plot)
+        if as_json:
+            terminal.print_json(document)
+            for warning in document["warnings"]:
+                click.echo(f"warning: {warning}", err=True)
+        else:
+            ablation_table.show(terminal.console(), document)
+            click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")
+            for file in (csv_file, markdown_file, plot):
+                if file is not None:
+                    click.echo(f"written: {file}")
     return SOME_FAILED if any(variant["failures"] for variant in document["variants"]) else 0
 
 
@@ -235,9 +227,9 @@ def _claim(
     return runs
 
 
-def _kept(runs: Sequence[Run], out: Path) -> str:
+def _done(runs: Sequence[Run]) -> str:
     wanted = sum(len(run.job.keys) for run in runs)
-    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are kept in {out}"
+    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are"
 
 
 def _complete(study: Study, runs: Sequence[Run], execution: Execution) -> dict[str, list[Row]]:

@@ -12,6 +12,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
+from gnothi.cli.spending import spending
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
@@ -139,8 +140,6 @@ def calibrate(
     from gnothi.cli.resources import model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
 
     settings = options.read(config, overrides, cache)
     given_model, given_method = (
@@ -162,10 +161,9 @@ def calibrate(
             )
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
-        with spending(budget):
-            source = live.ask(out.with_name(out.name + ".runs"), weigh)
-        if any(map(is_remote, models)):
-            click.echo(f"charged: {budget.describe()}", err=True)
+        folder = out.with_name(out.name + ".runs")
+        with spending(budget, models, folder, err=True):
+            source = live.ask(folder, weigh)
     if source.failed:
         click.echo(_left_out(source), err=True)
     chosen = choose(source.sample, target_error, price, epsilon)

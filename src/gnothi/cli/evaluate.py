@@ -16,8 +16,9 @@ from gnothi import __version__
 from gnothi.cli import options, repeat
 from gnothi.cli.calibrated import calibration, with_calibration
 from gnothi.cli.probed import check_probes, learnt_from
+from gnothi.cli.spending import spending
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.errors import InvalidSetting, RunStopped
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.types import Question
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.runner import Answer
 
-INTERRUPTED = 130
 SOME_FAILED = 1
 
 
@@ -131,8 +131,6 @@ def evaluate(
     from gnothi.evaluation.recorded_run import trusts_all
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.summary import summarise
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
 
     names = _names(methods)
     settings = options.read(config, overrides, cache)
@@ -153,29 +151,21 @@ def evaluate(
             f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others. "
             "Evaluate on questions that it has not seen."
         )
-    with RunFolder(out, about) as folder:
+    with RunFolder(out, about) as folder, spending(budget, models, out, partial(_done, job, folder), err=as_json):
         try:
-            with spending(budget):
-                rows = _complete(job, folder)
-        except KeyboardInterrupt:
-            click.echo(f"gnothi: interrupted. {_kept(job, folder)}; the same command goes on from there.", err=True)
-            return INTERRUPTED
-        except RunStopped as stopped:
+            rows = _complete(job, folder)
+        except RunStopped:
             folder.write_summary(summarise(list(folder.rows.values()), dataset, trusting))
-            if isinstance(stopped, BudgetSpent):
-                raise BudgetSpent(f"{stopped} {_kept(job, folder)}; the same command goes on from there.") from None
             raise
         summary = summarise(rows, dataset, trusting)
         folder.write_summary(summary)
-    if as_json:
-        terminal.print_json(summary["methods"])
-        for warning in summary["warnings"]:
-            click.echo(f"warning: {warning}", err=True)
-    else:
-        summary_table.show(terminal.console(), summary)
-        click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
-    if any(map(is_remote, models)):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+        if as_json:
+            terminal.print_json(summary["methods"])
+            for warning in summary["warnings"]:
+                click.echo(f"warning: {warning}", err=True)
+        else:
+            summary_table.show(terminal.console(), summary)
+            click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
 
 
@@ -190,9 +180,9 @@ def check_workers(workers: int, models: Sequence[str]) -> None:
         )
 
 
-def _kept(job: Job, folder: RunFolder) -> str:
+def _done(job: Job, folder: RunFolder) -> str:
     done = sum(key in folder.rows and not folder.rows[key].failed for key in job.keys)
-    return f"{done} of {len(job.keys)} answers are kept in {folder.path}"
+    return f"{done} of {len(job.keys)} answers are"
 
 
 def _complete(job: Job, folder: RunFolder) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from gnothi.models import ModelSettings
     from gnothi.training.finetuning import Origin
 
-INTERRUPTED = 130
 SOME_FAILED = 1
 
 own_model = click.option(
@@ -55,12 +55,6 @@ def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
         metavar="PATH",
         help=f"Folder of the {what}; an unfinished one goes on.",
     )
-
-
-def interrupted(out: Path) -> int:
-    """Says that nothing is lost; the exit code."""
-    click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-    return INTERRUPTED
 
 
 def refuse_test_questions(dataset: str) -> None:
@@ -135,6 +129,11 @@ def origin(model: str, settings: ModelSettings) -> Origin:
     from gnothi.training.finetuning import Origin
 
     return Origin(model, str(LAB_FOLDER) if model == LAB else model, settings)
+
+
+def cost(spent: Counter[str]) -> str:
+    """What answering took, beside the progress."""
+    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
 
 
 def number(figures: dict[str, Any] | None, key: str) -> str:
