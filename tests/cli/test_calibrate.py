@@ -190,6 +190,24 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
     assert all(row["cost"]["retrievals"] == 1 for row in rows)
 
 
+def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:
+    _teach(scripted)
+    iekr = ("--method", "iekr", "--set", "gate=perplexity", "--set", "choose=text", "--set", "source=graph")
+    command = ("calibrate", "lab:one_hop", *iekr, "--limit", "20", "--model", "some/model", "--out")
+    code, _, err = gnothi(*command, str(tmp_path / "none.toml"))
+    assert (code, "--graph" in err) == (2, True)
+    code, _, err = gnothi(*command, str(tmp_path / "made.toml"), "--graph", "lab", "--concurrency", "3")
+    assert (code, err) == (0, "")
+    written = read_config(tmp_path / "made.toml.runs" / "open")
+    assert (written["graph"], written["execution.concurrency"]) == ("lab", 3)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Path) -> None:
+    code, _, err = gnothi("calibrate", "lab", "--model", "openai:x", "--workers", "2", "--out", str(tmp_path / "made.toml"))
+    assert (code, "--workers: got 2 with a model behind an API" in err) == (2, True)
+
+
 def test_questions_that_fail_are_told_counted_and_tried_again(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.cli.evaluate import SOME_FAILED
+from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
 from gnothi.cli.spending import spending
-from gnothi.config import Given, Settings
+from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
@@ -80,17 +80,10 @@ class Source:
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
 @options.model
 @options.index
+@options.graph
 @options.settings
 @options.spending
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
-@click.option("--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-)
+@options.asking
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the reliability diagram (PNG, SVG)."
 )
@@ -110,6 +103,7 @@ def calibrate(
     always: str | None,
     model: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
@@ -118,6 +112,7 @@ def calibrate(
     limit: int | None,
     seed: int,
     format: str | None,
+    concurrency: int,
     workers: int,
     max_failures: int | None,
     plot: Path | None,
@@ -137,7 +132,7 @@ def calibrate(
     """
     from gnothi.cli import calibration_table, terminal
     from gnothi.cli.probed import check_probes, learnt_from
-    from gnothi.cli.resources import model_specs
+    from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
 
@@ -151,7 +146,6 @@ def calibrate(
         source = _from_replay(replayed, given_method, signal, given_model or "")
     else:
         weigh = price is not None or target_error is None
-        live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em", max_failures)
         check_probes(None, model, [method], settings)
         for spec in learnt_from(dataset, [method], settings):
             click.echo(
@@ -161,9 +155,25 @@ def calibrate(
             )
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
+        check_workers(workers, models)
+        job = Job(
+            dataset=dataset,
+            questions=load_questions(dataset, format, limit),
+            methods=[method],
+            model=model,
+            index=index,
+            graph=graph,
+            settings=settings,
+            limit=limit,
+            format=format,
+            seed=seed,
+            concurrency=concurrency,
+            workers=workers,
+            max_failures=max_failures,
+        )
         folder = out.with_name(out.name + ".runs")
         with spending(budget, models, folder, err=True):
-            source = live.ask(folder, weigh)
+            source = _ask(job, metric or "em", folder, weigh)
     if source.failed:
         click.echo(_left_out(source), err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
@@ -284,82 +294,55 @@ def _failed_of(replay: Replay) -> list[Row]:
     return [row for row in rows if row.failed and row.question_id not in replay.questions]
 
 
-@dataclass(frozen=True, slots=True)
-class _Live:
-    """A data set that is asked for the purpose."""
+def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
+    """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
+    ``weigh`` retrievals, with the gate open, too."""
+    import numpy as np
 
-    dataset: str
-    method: str
-    model: str
-    index: str | None
-    settings: Settings
-    seed: int
-    workers: int
-    limit: int | None
-    format: str | None
-    metric: str
-    max_failures: int | None
+    from gnothi.cli.calibrated import gate_of
+    from gnothi.evaluation.calibrating import Sample
+    from gnothi.evaluation.metrics import METRICS
+    from gnothi.evaluation.runner import fingerprint
 
-    def ask(self, folder: Path, weigh: bool) -> Source:
-        """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
-        ``weigh`` retrievals, with the gate open, too."""
-        from gnothi.cli.calibrated import gate_of
-        from gnothi.cli.resources import load_questions
-        from gnothi.evaluation.calibrating import Sample
-        from gnothi.evaluation.metrics import METRICS
-        from gnothi.evaluation.runner import fingerprint
-
-        if self.metric not in METRICS:
-            raise UnknownName("metric", self.metric, METRICS)
-        gate = gate_of(self.method, self.settings)
-        if gate is None or gate.signal is None:
-            what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
-            if gate is None and self.method == "keqa":
-                what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
-            raise InvalidSetting(
-                f"--method: got {self.method!r}, which {what}; expected one that has, as seakr, or the folder of a run in "
-                "place of the data set."
-            )
-        questions = load_questions(self.dataset, self.format, self.limit)
-        shut = self._run(folder / "shut", questions, gate.key, gate.at(float("inf")) | gate.measured())
-        open_ = self._run(folder / "open", questions, gate.key, gate.at(float("-inf"))) if weigh else None
-        scores, never, always = _paired(shut, open_, self.metric)
-        import numpy as np
-
-        return Source(
-            sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
-            method=self.method,
-            signal=gate.signal,
-            dataset=self.dataset,
-            metric=self.metric,
-            model=self.model,
-            fingerprint=fingerprint(questions),
-            settings=gate.settings,
-            failed=[row for row in [*shut, *(open_ or ())] if row.failed],
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    (method,) = job.methods
+    gate = gate_of(method, job.settings)
+    if gate is None or gate.signal is None:
+        what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
+        if gate is None and method == "keqa":
+            what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
+        raise InvalidSetting(
+            f"--method: got {method!r}, which {what}; expected one that has, as seakr, or the folder of a run in place of the "
+            "data set."
         )
-
-    def _run(self, folder: Path, questions: Any, key: str, changed: Mapping[str, Any]) -> Any:
-        from gnothi.cli.evaluate import Job, run_one
-
-        given = dict(self.settings.given)
-        given.pop(key, None)
-        given |= {f"{self.method}.{name}": Given(value, "gnothi calibrate") for name, value in changed.items()}
-        job = Job(
-            self.dataset,
-            questions,
-            [self.method],
-            self.model,
-            self.index,
-            replace(self.settings, given=given),
-            self.seed,
-            256,
-            self.workers,
-            self.max_failures,
-        )
-        return run_one(job, folder, self.format, self.limit)
+    shut = _run(job, folder / "shut", gate.key, gate.at(float("inf")) | gate.measured())
+    open_ = _run(job, folder / "open", gate.key, gate.at(float("-inf"))) if weigh else None
+    scores, never, always = _paired(shut, open_, metric)
+    return Source(
+        sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
+        method=method,
+        signal=gate.signal,
+        dataset=job.dataset,
+        metric=metric,
+        model=job.model,
+        fingerprint=fingerprint(job.questions),
+        settings=gate.settings,
+        failed=[row for row in [*shut, *(open_ or ())] if row.failed],
+    )
 
 
-def _paired(shut: Any, open_: Any, metric: str) -> tuple[list[float], list[float], list[float] | None]:
+def _run(job: Job, folder: Path, key: str, changed: Mapping[str, Any]) -> list[Row]:
+    """The rows of the job with its gate's threshold, called ``key``, replaced by what is ``changed``."""
+    (method,) = job.methods
+    given = {name: one for name, one in job.settings.given.items() if name != key}
+    given |= {f"{method}.{name}": Given(value, "gnothi calibrate") for name, value in changed.items()}
+    return run_one(replace(job, settings=replace(job.settings, given=given)), folder)
+
+
+def _paired(
+    shut: Sequence[Row], open_: Sequence[Row] | None, metric: str
+) -> tuple[list[float], list[float], list[float] | None]:
     """Scores, quality with the gate shut and open, of the questions that have all of them."""
     from gnothi.evaluation.comparison import scored
     from gnothi.evaluation.recorded_run import replay_scores

@@ -32,19 +32,21 @@ SOME_FAILED = 1
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one command is to compute."""
+    """What one command is to compute: ``limit`` and ``format`` say how ``questions`` were read."""
 
     dataset: str
     questions: Sequence[Question]
     methods: Sequence[str]
     model: str
     index: str | None
+    graph: str | None
     settings: Settings
+    limit: int | None
+    format: str | None
     seed: int
     concurrency: int
     workers: int
     max_failures: int | None
-    graph: str | None = None
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -66,8 +68,7 @@ class Job:
 @options.settings
 @options.spending
 @calibration
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@options.asking
 @click.option(
     "--out",
     "out",
@@ -75,22 +76,6 @@ class Job:
     type=click.Path(path_type=Path),
     metavar="RUN",
     help="Folder of the run; an unfinished one goes on.",
-)
-@click.option(
-    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
 def evaluate(
@@ -143,8 +128,22 @@ def evaluate(
     resolved = resolved_settings(names, settings)
     trusting = [name for name in names if trusts_all(resolved, name)]
     questions = load_questions(dataset, format, limit)
-    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
-    about = run_config(job, resolved, format, limit)
+    job = Job(
+        dataset=dataset,
+        questions=questions,
+        methods=names,
+        model=model,
+        index=index,
+        graph=graph,
+        settings=settings,
+        limit=limit,
+        format=format,
+        seed=seed,
+        concurrency=concurrency,
+        workers=workers,
+        max_failures=max_failures,
+    )
+    about = run_config(job, resolved)
     repeat.compare(config, about, say)
     for spec in learnt_from(dataset, names, settings, about["dataset.fingerprint"]):
         say(
@@ -251,7 +250,7 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
     return resolved
 
 
-def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
+def run_config(job: Job, methods: Mapping[str, Any]) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
     from gnothi.cli.fingerprints import fingerprints, named_by
     from gnothi.cli.resources import model_specs, recorded_settings
@@ -265,8 +264,8 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
     }
     return {
         "dataset.name": job.dataset,
-        "dataset.format": format,
-        "dataset.limit": limit,
+        "dataset.format": job.format,
+        "dataset.limit": job.limit,
         "dataset.questions": len(job.questions),
         "dataset.fingerprint": fingerprint(job.questions),
         "seed": job.seed,
@@ -284,10 +283,9 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
     }
 
 
-def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[Row]:
+def run_one(job: Job, out: Path) -> list[Row]:
     """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
     from gnothi.evaluation.run_folder import RunFolder
 
-    resolved = resolved_settings(job.methods, job.settings)
-    with RunFolder(out, run_config(job, resolved, format, limit)) as folder:
+    with RunFolder(out, run_config(job, resolved_settings(job.methods, job.settings))) as folder:
         return _complete(job, folder)

@@ -40,7 +40,7 @@ class Job:
 @options.settings
 @options.spending
 @training.out("probe")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what probe.json says.")
 def probe(
     dataset: str,

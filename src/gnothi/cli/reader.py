@@ -68,7 +68,7 @@ class Job:
     help="Folder of the prompts, to share them between trainings. [default: prompts in --out]",
 )
 @click.option("--prompts-only", is_flag=True, help="Make the prompts and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def reader(
     dataset: str,

@@ -66,7 +66,7 @@ class Job:
     help="Folder of the training pairs, to share them between trainings. [default: pairs in --out]",
 )
 @click.option("--pairs-only", is_flag=True, help="Make the pairs and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def reranker(
     dataset: str,

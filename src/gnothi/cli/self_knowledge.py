@@ -62,7 +62,7 @@ class Job:
     help="Folder of the sampled answers, to share them between trainings. [default: answers in --out]",
 )
 @click.option("--answers-only", is_flag=True, help="Sample answers and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def self_knowledge(
     dataset: str,

@@ -69,7 +69,7 @@ class Job:
     help="What the reference is searched with: words, or a sentence-transformers model.",
 )
 @training.out("reference")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the header of the reference.")
 def utility_reference(
     dataset: str,

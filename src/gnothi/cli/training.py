@@ -31,21 +31,6 @@ own_model = click.option(
 )
 
 
-def collecting(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
-    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-    add_format = click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-    )
-    add_concurrency = click.option(
-        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-    )
-    add_failures = click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-    )
-    return add_limit(add_format(add_concurrency(add_failures(command))))
-
-
 def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
     """Adds ``--out``; ``what`` the folder is of."""
     return click.option(
