@@ -238,7 +238,7 @@ def test_questions_that_fail_are_told_counted_and_tried_again(
 
     scripted._script = works
     assert gnothi_json(*command)["data"] | {"fingerprint": ""} == {
-        "name": "lab:one_hop", "fingerprint": "", "questions": 60, "failures": 0, "metric": "em",
+        "name": "lab:one_hop", "fingerprint": "", "questions": 60, "failures": 0, "answers_of": "seakr", "metric": "em",
     }  # fmt: skip
 
 
@@ -303,6 +303,13 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
     assert made["gate"]["threshold"] in made["guarantee"]["accepted"]
     assert made["worth"]["price"] == 0.1
+    assert made["data"]["answers_of"] == "cot"
+    code, shown, _ = gnothi("calibrate", run, "--target-error", "0.2", "--out", str(out))
+    assert "all of this is about the answers of cot, and of seakr only as far" in " ".join(shown.split())
+    shut = str(tmp_path / "made.toml.runs")
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "rag", "--set", "seakr.threshold=inf", "--out", shut)[0] == 0
+    code, shown, _ = gnothi("calibrate", shut, "--target-error", "0.2", "--out", str(out))
+    assert (code, "all of this" in shown, read(out).answers_of) == (0, False, "seakr")
     code, _, err = gnothi("calibrate", run, "--method", "keqa", "--out", str(out))
     assert (code, "method with a gate" in err) == (2, True)
 

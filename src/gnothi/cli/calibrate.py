@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is calibrated on, and what it is the calibration of. ``failed`` are rows of questions left out of the sample."""
+    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
+    ``failed`` are rows of questions left out of the sample."""
 
     sample: Sample
     method: str | None
     signal: str
+    answers_of: str
     dataset: str
     metric: str
     model: str
@@ -217,6 +219,7 @@ def _calibration(source: Source, chosen: Chosen) -> Calibration:
         dataset=source.dataset,
         questions=chosen.n,
         failures=source.failures,
+        answers_of=source.answers_of,
         metric=source.metric,
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         fires="above" if source.sign > 0 else "below",
@@ -275,6 +278,7 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
         signal=scores.signal or scores.name,
+        answers_of=replay.names[0],
         dataset=replay.dataset,
         metric=replay.metric,
         model=model or str(replay.settings.get("model.name", "")),
@@ -323,6 +327,7 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
         sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
         method=method,
         signal=gate.signal,
+        answers_of=method,
         dataset=job.dataset,
         metric=metric,
         model=job.model,
