@@ -52,6 +52,17 @@ def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path)
     assert tomllib.loads(out.read_text(encoding="utf-8"))["gate"]["fires"] == "below"
 
 
+def test_to_retrieve_always_is_no_number(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    always = [
+        json.loads(line) | {"no_retrieval": "Rome", "one_retrieval": "Paris"}
+        for line in Path(recorded).read_text("utf-8").splitlines()
+    ]
+    Path(recorded).write_text("\n".join(map(json.dumps, always)), encoding="utf-8")
+    found = gnothi_json("calibrate", recorded, "--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
+    assert found["gate"]["threshold"] is None
+    assert read(tmp_path / "made.toml").threshold == float("-inf")
+
+
 def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     out = tmp_path / "made.toml"
     code, shown, err = gnothi("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.01", "--out", str(out))
@@ -206,6 +217,29 @@ def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, g
 def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Path) -> None:
     code, _, err = gnothi("calibrate", "lab", "--model", "openai:x", "--workers", "2", "--out", str(tmp_path / "made.toml"))
     assert (code, "--workers: got 2 with a model behind an API" in err) == (2, True)
+
+
+def test_it_is_of_the_model_that_the_gate_listens_to(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    _teach(scripted)
+    out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
+    method = (
+        "--method",
+        "slimplm",
+        "--limit",
+        "30",
+        "--set",
+        "slimplm.judgement=perplexity",
+        "--set",
+        "slimplm.proxy=some/proxy",
+    )
+    made = gnothi_json("calibrate", "lab:one_hop", *method, "--price", "0.1", "--out", out)
+    assert made["model"]["name"] == "some/proxy"
+    code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
+    assert (code, "slimplm: threshold" in err) == (0, True)
+    assert gnothi_json("calibrate", run, "--out", out)["model"]["name"] == "some/proxy"
+    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "lab"
 
 
 def test_questions_that_fail_are_told_counted_and_tried_again(

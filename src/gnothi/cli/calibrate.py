@@ -137,6 +137,7 @@ def calibrate(
     from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
+    from gnothi.evaluation.rows import jsonable
 
     settings = options.read(config, overrides, cache)
     given_model, given_method = (
@@ -190,7 +191,7 @@ def calibrate(
 
         save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
     if as_json:
-        terminal.print_json(calibration_file.as_dict(made))
+        terminal.print_json(jsonable(calibration_file.as_dict(made)))
     else:
         calibration_table.show(terminal.console(), made, chosen)
         click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
@@ -281,12 +282,21 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         answers_of=replay.names[0],
         dataset=replay.dataset,
         metric=replay.metric,
-        model=model or str(replay.settings.get("model.name", "")),
+        model=model or _speaker_of(replay, scores.method),
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
         settings=scores_depend_on(recorded | dict(scores.settings)),
         failed=_failed_of(replay),
     )
+
+
+def _speaker_of(replay: Replay, method: str) -> str:
+    """The model that the method's gate listened to; empty where that is not known."""
+    from gnothi import methods
+
+    gating = methods.gating_of(method) if method in methods.names() else None
+    named = replay.settings.get(f"method.{method}.{gating.speaker}", "none") if gating else "none"
+    return str(replay.settings.get("model.name", "") if named == "none" else named)
 
 
 def _failed_of(replay: Replay) -> list[Row]:
@@ -303,7 +313,7 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
     ``weigh`` retrievals, with the gate open, too."""
     import numpy as np
 
-    from gnothi.cli.calibrated import gate_of
+    from gnothi.cli.calibrated import gate_of, speaker_of
     from gnothi.evaluation.calibrating import Sample
     from gnothi.evaluation.metrics import METRICS
     from gnothi.evaluation.runner import fingerprint
@@ -330,7 +340,7 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
         answers_of=method,
         dataset=job.dataset,
         metric=metric,
-        model=job.model,
+        model=speaker_of(method, job.model, job.settings),
         fingerprint=fingerprint(job.questions),
         settings=gate.settings,
         failed=[row for row in [*shut, *(open_ or ())] if row.failed],
