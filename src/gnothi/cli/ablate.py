@@ -31,11 +31,13 @@ _file = partial(click.Path, path_type=Path, dir_okay=False)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A variant with its questions and the folder that its answers go to."""
+    """A variant with its questions and the folder that its answers go to; ``trusting`` holds its method if the gate was told
+    never to fire."""
 
     planned: Planned
     job: Job
     folder: RunFolder
+    trusting: Sequence[str]
 
     @property
     def label(self) -> str:
@@ -181,6 +183,7 @@ def _claim(stack: contextlib.ExitStack, study: Study, plan: Plan, shared: Callab
     """The folders of all variants, open for writing: what does not fit is refused before the first question. ``shared`` makes
     a variant's job of what is its own."""
     from gnothi.cli.evaluate import resolved_settings, run_config
+    from gnothi.evaluation.recorded_run import trusts_all
     from gnothi.evaluation.run_folder import EXECUTION, RunFolder
 
     runs = []
@@ -191,7 +194,8 @@ def _claim(stack: contextlib.ExitStack, study: Study, plan: Plan, shared: Callab
         told = {"study": study.name, "label": variant.label, "place": places[variant.label]}
         resolved = resolved_settings(job.methods, job.settings)
         described = run_config(job, resolved) | {f"{EXECUTION}{key}": value for key, value in told.items()}
-        runs.append(Run(one, job, stack.enter_context(RunFolder(out / variant.folder, described))))
+        folder = stack.enter_context(RunFolder(out / variant.folder, described))
+        runs.append(Run(one, job, folder, [name for name in job.methods if trusts_all(resolved, name)]))
     return runs
 
 
@@ -266,7 +270,7 @@ async def _answering(group: Sequence[Run]) -> AsyncIterator[Answer]:
 def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
     from gnothi.evaluation.summary import summarise
 
-    summary = summarise(rows, run.job.dataset)
+    summary = summarise(rows, run.job.dataset, run.trusting)
     run.folder.write_summary(summary)
     return summary
 
