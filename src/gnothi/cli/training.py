@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from gnothi.models import ModelSettings
     from gnothi.training.finetuning import Origin
 
-INTERRUPTED = 130
 SOME_FAILED = 1
 
 own_model = click.option(
@@ -31,21 +31,6 @@ own_model = click.option(
 )
 
 
-def collecting(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
-    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-    add_format = click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-    )
-    add_concurrency = click.option(
-        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-    )
-    add_failures = click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-    )
-    return add_limit(add_format(add_concurrency(add_failures(command))))
-
-
 def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
     """Adds ``--out``; ``what`` the folder is of."""
     return click.option(
@@ -55,12 +40,6 @@ def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
         metavar="PATH",
         help=f"Folder of the {what}; an unfinished one goes on.",
     )
-
-
-def interrupted(out: Path) -> int:
-    """Says that nothing is lost; the exit code."""
-    click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-    return INTERRUPTED
 
 
 def refuse_test_questions(dataset: str) -> None:
@@ -135,6 +114,11 @@ def origin(model: str, settings: ModelSettings) -> Origin:
     from gnothi.training.finetuning import Origin
 
     return Origin(model, str(LAB_FOLDER) if model == LAB else model, settings)
+
+
+def cost(spent: Counter[str]) -> str:
+    """What answering took, beside the progress."""
+    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
 
 
 def number(figures: dict[str, Any] | None, key: str) -> str:
