@@ -138,6 +138,7 @@ def calibrate(
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
     from gnothi.evaluation.rows import jsonable
+    from gnothi.evaluation.runner import fingerprint
 
     settings = options.read(config, overrides, cache)
     given_model, given_method = (
@@ -150,7 +151,8 @@ def calibrate(
     else:
         weigh = price is not None or target_error is None
         check_probes(None, model, [method], settings)
-        for spec in learnt_from(dataset, [method], settings):
+        questions = load_questions(dataset, format, limit)
+        for spec in learnt_from(dataset, [method], settings, fingerprint(questions)):
             click.echo(
                 f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, "
                 "and no guarantee holds. Calibrate on questions that it has not seen.",
@@ -161,7 +163,7 @@ def calibrate(
         check_workers(workers, models)
         job = Job(
             dataset=dataset,
-            questions=load_questions(dataset, format, limit),
+            questions=questions,
             methods=[method],
             model=model,
             index=index,
