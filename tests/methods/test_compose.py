@@ -47,6 +47,7 @@ SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"form": "simple", "signal": "perplexity"},
         {**SIMPLE, "gate": "perplexity", "signal": "perplexity", "answer": "surer"},
     ),
+    ("slimplm", {}, {"gate": "least_likely", "query": "claims"}),
     ("slimplm", {"judgement": "perplexity"}, {"gate": "perplexity", "query": "claims"}),
     ("slimplm", {"judgement": "self_report", "certainty": 0.99}, {"gate": "self_report", "query": "claims", "certainty": 0.99}),
     ("slimplm", {"judgement": "least_likely", "claims": False, "k": 3}, {"gate": "least_likely", "k": 3}),
@@ -82,7 +83,7 @@ async def test_parts_give_the_methods_they_come_from(name: str, settings: dict[s
     await both(name, settings, parts, Scripted(reader), WordRetriever(), QUESTIONS)
 
 
-@pytest.mark.parametrize(("name", "settings", "parts"), [SAME[0], SAME[4], SAME[7]])
+@pytest.mark.parametrize(("name", "settings", "parts"), [SAME[0], SAME[4], SAME[7], SAME[13]])
 async def test_on_the_laboratory(name: str, settings: dict[str, Any], parts: dict[str, Any]) -> None:
     pytest.importorskip("torch")
     async with open_resources("lab", None, Settings(), ["rag"]) as opened:

@@ -43,7 +43,7 @@ class AdaptiveRAG(ReaderSettings):
         chances = await self.classifier.complexity(question.text)
         strategy = chances.strategy
         verdict = "trust" if strategy == "none" else "retrieve"
-        events.emit(events.Decided("retrieve", TakesRetrieval.name, chances.lead, 0.0, verdict))
+        events.emit(events.Decided("retrieve", TakesRetrieval.name, chances.lead, None, verdict))
         events.emit(events.Decided("strategy", "", None, None, strategy))
         if strategy == "none":
             return await self.read(self.model, question)
