@@ -58,7 +58,9 @@ async def outcomes(method: Any, questions: Sequence[Question]) -> list[tuple[obj
     async def one(question: Question) -> tuple[object, ...]:
         with question_scope(0, question.id), events.record() as recorded:
             answer = await method(question)
-        queries = tuple(event.query for event in recorded if isinstance(event, events.Searched))
+        queries = tuple(
+            sorted(event.query for event in recorded if isinstance(event, events.Searched))
+        )  # some at the same time
         score = None if answer.uncertainty is None else f"{answer.uncertainty:.4g}"  # batches differ in the last digits
         return answer.text, answer.rationale, answer.evidence, score, queries
 
