@@ -6,16 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gnothi.errors import InvalidInput
-from gnothi.protocols import Attentive, LanguageModel
-from gnothi.types import Attended, Prompt
-
-
-async def attend(model: LanguageModel, prompt: Prompt, continuation: str) -> Attended:
-    """Raises InvalidInput for a model that is not ``Attentive``."""
-    if not isinstance(model, Attentive):
-        raise InvalidInput(f"model {model.name!r} cannot say where it looks, expected one with the capability attentions.")
-    return await model.attend(prompt, continuation)
+from gnothi.types import Attended
 
 
 def needs_for_information(attended: Attended, counts: Callable[[str], bool], relative: bool = True) -> list[float]:
