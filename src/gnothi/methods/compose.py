@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import ClassVar, Literal, cast
 
 from gnothi.concurrency import gather
@@ -30,6 +29,7 @@ from gnothi.methods.queries import certain_words, keywords, query_from_draft, un
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.reflection import query as expanded
 from gnothi.methods.reflection import reflect, subjects
+from gnothi.methods.searching import in_turns
 from gnothi.methods.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals import registry as signals
@@ -141,7 +141,7 @@ class Compose(ReaderSettings):
             memory = verdict.measured
             if not verdict.fired:
                 return await self.answer_from(self.model, prompt, memory)
-        found = await self._search(await self._queries(question, memory))
+        found = await in_turns(self.retriever, await self._queries(question, memory), self.k)
         if self.answer == "read":
             return await self._from_passages(question, found)
         return await self._surer(question, memory, found)
@@ -165,19 +165,14 @@ class Compose(ReaderSettings):
             return [certain_words(draft, certainty) or question.text]
         if self.query == "claims":
             return [question.text, *uncertain_claims(draft, certainty)]
-        return await self._asking_for(draft, uncertain_spans(draft, certainty)) or [sentence(draft.text) or question.text]
+        return await self._asking_for(question, draft, certainty) or [sentence(draft.text) or question.text]
 
-    async def _asking_for(self, draft: Generation, spans: Sequence[str]) -> list[str]:
-        """For each span of the draft a question that it answers; none where the model has none."""
-        prompts = [Prompt(ASK_FOR, f'{sentence(draft.text)} "{span}"') for span in spans]
+    async def _asking_for(self, question: Question, draft: Generation, certainty: float) -> list[str]:
+        """For each run of improbable words of the draft a question that it answers; none where the model has none."""
+        passage = f"{question.text} {sentence(draft.text)}"
+        prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, certainty)]
         replies = await gather(*(self.model.generate(prompt, self.decoding(SHORT_STOPS)) for prompt in prompts))
         return [text for reply in replies if (text := reply.text.strip())]
-
-    async def _search(self, queries: Sequence[str]) -> list[Passage]:
-        """What the queries find, taken in turns, each passage once."""
-        rankings = await gather(*(self.retriever.search(query, self.k) for query in dict.fromkeys(queries)))
-        merged = {one.passage.id: one.passage for places in zip_longest(*rankings) for one in places if one is not None}
-        return list(merged.values())[: self.k]
 
     async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
         if self.filter == "uncertainty" and found:
