@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.errors import MissingCapability
-from gnothi.methods.answers import concludes
 from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.prompts import require_text
-from gnothi.methods.queries import least_likely_by_sentence
+from gnothi.methods.queries import uncertain_claims
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.searching import in_turns
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
@@ -30,7 +29,7 @@ class SlimPLM(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     proxy: LanguageModel | None = resource("Small model that tries first.")
-    judgement: SignalName = setting("self_report", "What tells whether the proxy knows.")
+    judgement: SignalName = setting("least_likely", "What tells, of its heuristic answer, whether the proxy knows.")
     threshold: float | None = setting(
         None, "Retrieve above this uncertainty (none: as calibrated on the proxy, else the signal's usual one)."
     )
@@ -75,10 +74,7 @@ class SlimPLM(ReaderSettings):
 
     def _queries(self, heuristic: Generation) -> list[str]:
         """The claims of the heuristic answer that the proxy was not sure of."""
-        if not self.claims or not self.reason:
-            return []
-        claims = least_likely_by_sentence(heuristic)
-        return [claim for claim, certainty in claims if certainty < self.certainty and not concludes(claim)]
+        return uncertain_claims(heuristic, self.certainty) if self.claims and self.reason else []
 
     @property
     def _threshold(self) -> float | None:
