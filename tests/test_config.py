@@ -60,6 +60,11 @@ def test_text_round_trip(typed: tuple[Any, Any]) -> None:
     assert config.convert(config.as_text(value), annotation, "key") == value
 
 
+@given(st.lists(st.text() | st.integers()))
+def test_a_list_reads_as_a_tuple_does(values: list[Any]) -> None:
+    assert config.as_text(values) == config.as_text(tuple(values))
+
+
 @given(st.lists(typed_values, min_size=1, max_size=5))
 def test_toml_round_trip(typed: list[tuple[Any, Any]]) -> None:
     keys = [f"section{i % 2}.key{i}" if i % 3 else f"key{i}" for i in range(len(typed))]

@@ -203,7 +203,7 @@ def as_text(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         items = [as_text(item) for item in value]
         ambiguous = any("," in item or item != item.strip() or not item or item.startswith("[") for item in items)
         return tomli_w.dumps({"items": items}).removeprefix("items = ").strip() if ambiguous else ", ".join(items)

@@ -60,17 +60,12 @@ class LanguageModel(Protocol):
         """Log-probabilities of each given continuation after the prompt, in order."""
         ...
 
-    async def aclose(self) -> None:
-        """Release what the model holds. Idempotent."""
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        """Where a given continuation, read after the prompt, looks, and how unsure each of its tokens was."""
         ...
 
-
-@runtime_checkable
-class Attentive(Protocol):
-    """A language model that can say where it looked; its capabilities say ``attentions``."""
-
-    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        """Reads the continuation after the prompt."""
+    async def aclose(self) -> None:
+        """Release what the model holds. Idempotent."""
         ...
 
 

@@ -17,8 +17,8 @@ import pytest
 from gnothi.cli import resources
 from gnothi.evaluation import study as studies
 from gnothi.evaluation.run_folder import read_config, read_rows
-from gnothi.models.fake import Scripted
-from gnothi.types import Capabilities
+from gnothi.models.fake import Reply, Scripted
+from gnothi.types import Capabilities, Prompt
 from tests.cli.conftest import script, stand_in
 
 ROOT = Path(__file__).parents[2]
@@ -315,6 +315,29 @@ def test_out_is_needed_to_run(gnothi: Run, mine: str) -> None:
     code, _, err = gnothi("ablate", mine)
     assert code == 2
     assert "--out is missing" in err
+
+
+def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
+    scripted: Scripted, gnothi_json: Json, mine: str, tmp_path: Path
+) -> None:
+    from gnothi import lab
+
+    known = {one.text: one.answers[0] for one in lab.questions(lab.world(), "one_hop", 500)[:12:2]}
+
+    def answers(prompt: Prompt) -> Reply:
+        said = f"So the answer is {known.get(prompt.question, 'nobody')}."
+        return Reply(said, doubt=5.0 if prompt.question not in known else 0.0)
+
+    scripted._script = answers
+    edited(mine, "settings = { rerank = false }", "settings = { threshold = inf }")
+    run = tmp_path / "runs" / "re-ranking"
+    found = gnothi_json("ablate", mine, "--limit", "12", "--only", "− re-ranking", "--out", str(tmp_path / "runs"))
+    (variant,) = [variant for variant in found["variants"] if variant["label"] == "− re-ranking"]
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    assert summary["methods"][0]["gate"]["truth"] == "seakr"
+    assert variant["gate_auroc"] == summary["methods"][0]["gate_auroc"] == 1.0
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "threshold=inf", "--out", str(run))
+    assert gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same) == summary["methods"]
 
 
 # --- interrupted -----------------------------------------------------------------------------------------------------

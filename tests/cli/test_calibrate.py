@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from gnothi import lab
+from gnothi.cli.ask import probability_wrong
 from gnothi.cli.calibrated import gate_of
 from gnothi.config import read_settings
+from gnothi.evaluation.calibration_file import Calibration, read, write
 from gnothi.evaluation.run_folder import read_config
+from gnothi.events import Decided
 from gnothi.models.fake import Reply, Scripted
+from gnothi.models.identity import Identity
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
 
@@ -47,6 +52,17 @@ def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path)
     assert tomllib.loads(out.read_text(encoding="utf-8"))["gate"]["fires"] == "below"
 
 
+def test_to_retrieve_always_is_no_number(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    always = [
+        json.loads(line) | {"no_retrieval": "Rome", "one_retrieval": "Paris"}
+        for line in Path(recorded).read_text("utf-8").splitlines()
+    ]
+    Path(recorded).write_text("\n".join(map(json.dumps, always)), encoding="utf-8")
+    found = gnothi_json("calibrate", recorded, "--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
+    assert found["gate"]["threshold"] is None
+    assert read(tmp_path / "made.toml").threshold == float("-inf")
+
+
 def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     out = tmp_path / "made.toml"
     code, shown, err = gnothi("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.01", "--out", str(out))
@@ -69,6 +85,14 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     code, _, err = gnothi("calibrate", recorded, *arguments, "--out", str(tmp_path / "made.toml"))
     assert code == 2
     assert said in err
+
+
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
+    rest = ("--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
+    made = gnothi_json("calibrate", str(own), "--never", "closed", "--always", "open", *rest)
+    assert made["gate"]["threshold"] == gnothi_json("calibrate", recorded, *rest)["gate"]["threshold"]
 
 
 @pytest.mark.usefixtures("scripted")
@@ -124,6 +148,49 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     assert f"{made['gate']['threshold']:.2f}" in shown
 
 
+def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = _teach(scripted)
+    unknown = next(one.text for one in lab.questions(lab.world(), "one_hop", 60) if one.text not in known)
+    out = tmp_path / "made.toml"
+    gnothi_json("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    settings = ("--set", "form=simple", "--set", "samples=4")
+    given = (*settings, "--calibration", str(out))
+    found = json.loads(gnothi("ask", known[0], *given, "--json")[1])
+    (decision,) = found["decisions"]
+    expected = read(out).probability_wrong(decision["score"])
+    assert expected is not None
+    assert found["probability_wrong"] == pytest.approx(expected)
+    assert found["probability_wrong"] < 0.1
+    assert f"P(wrong) {expected:.2f} for an answer from memory" in gnothi("ask", known[0], *given)[1]
+    assert "probability_wrong" not in gnothi_json("ask", known[0], *settings)
+    looked_up = json.loads(gnothi("ask", unknown, *given, "--json")[1])
+    assert (looked_up["retrievals"] > 0, looked_up["probability_wrong"]) == (True, None)
+    assert "P(wrong)" not in gnothi("ask", unknown, *given)[1]
+
+
+@pytest.mark.parametrize(
+    ("seen", "schedule", "told"),
+    [
+        ([0.2, 0.9], "at_once", True),
+        ([0.2, 0.9], "waves", False),
+        ([], "at_once", False),
+        ([0.2, None], "at_once", False),
+    ],
+)
+def test_where_the_curve_says_nothing(tmp_path: Path, seen: list[float | None], schedule: str, told: bool) -> None:
+    curves = {"scores": "as recorded", "platt": {"slope": 2.0, "intercept": 0.5}}
+    made = Calibration(
+        "keqa", "consistency", 0.5, Identity("m"), "d", 100, "em", "2026-11-22", details={"probabilities": curves}
+    )
+    write(made, tmp_path / "made.toml")
+    decided = [Decided("retrieve", "consistency", score, 0.5, "trust") for score in seen]
+    settings = read_settings(overrides=[f"schedule={schedule}"])
+    found = probability_wrong(tmp_path / "made.toml", "keqa", settings, decided)
+    assert found == (made.probability_wrong(0.9) if told else None)
+
+
 def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     _teach(scripted)
     out = tmp_path / "made.toml"
@@ -134,12 +201,85 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
     assert all(row["cost"]["retrievals"] == 1 for row in rows)
 
 
+def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:
+    _teach(scripted)
+    iekr = ("--method", "iekr", "--set", "gate=perplexity", "--set", "choose=text", "--set", "source=graph")
+    command = ("calibrate", "lab:one_hop", *iekr, "--limit", "20", "--model", "some/model", "--out")
+    code, _, err = gnothi(*command, str(tmp_path / "none.toml"))
+    assert (code, "--graph" in err) == (2, True)
+    code, _, err = gnothi(*command, str(tmp_path / "made.toml"), "--graph", "lab", "--concurrency", "3")
+    assert (code, err) == (0, "")
+    written = read_config(tmp_path / "made.toml.runs" / "open")
+    assert (written["graph"], written["execution.concurrency"]) == ("lab", 3)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Path) -> None:
+    code, _, err = gnothi("calibrate", "lab", "--model", "openai:x", "--workers", "2", "--out", str(tmp_path / "made.toml"))
+    assert (code, "--workers: got 2 with a model behind an API" in err) == (2, True)
+
+
+def test_it_is_of_the_model_that_the_gate_listens_to(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    _teach(scripted)
+    out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
+    method = (
+        "--method",
+        "slimplm",
+        "--limit",
+        "30",
+        "--set",
+        "slimplm.judgement=perplexity",
+        "--set",
+        "slimplm.proxy=some/proxy",
+    )
+    made = gnothi_json("calibrate", "lab:one_hop", *method, "--price", "0.1", "--out", out)
+    assert made["model"]["name"] == "some/proxy"
+    code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
+    assert (code, "slimplm: threshold" in err) == (0, True)
+    assert gnothi_json("calibrate", run, "--out", out)["model"]["name"] == "some/proxy"
+    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "lab"
+
+
+def test_questions_that_fail_are_told_counted_and_tried_again(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = _teach(scripted)
+    works = scripted._script
+
+    def breaks(prompt: Prompt) -> Any:
+        if prompt.question in known[:5]:
+            raise ValueError("no answer to this one.")
+        return works(prompt) if callable(works) else None
+
+    scripted._script = breaks
+    out, run = tmp_path / "made.toml", tmp_path / "run"
+    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    code, _, err = gnothi(*command, "--max-failures", "2")
+    assert (code, out.exists()) == (1, False)
+    assert "stopped: 3 questions failed" in err
+    code, printed, err = gnothi(*command, "--json")
+    assert code == 1
+    assert "warning: 5 questions of lab:one_hop failed and are left out (the first with ValueError: no answer" in err
+    assert "come from the other 55" in err
+    made = json.loads(printed)
+    assert (made["data"]["questions"], made["data"]["failures"]) == (55, 5)
+    assert read(out).failures == 5
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", str(run))[0] == 1
+    code, shown, err = gnothi("calibrate", str(run), "--price", "0.1", "--out", str(tmp_path / "other.toml"))
+    assert (code, "5 questions of lab:one_hop failed" in err, "of 55 questions" in shown) == (1, True, True)
+
+    scripted._script = works
+    assert gnothi_json(*command)["data"] | {"fingerprint": ""} == {
+        "name": "lab:one_hop", "fingerprint": "", "questions": 60, "failures": 0, "answers_of": "seakr", "metric": "em",
+    }  # fmt: skip
+
+
 def test_keqa_by_the_agreement_of_its_tries(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Its alpha is what the threshold of its disagreement leaves of 1."""
-    from gnothi import lab
-
     questions = lab.questions(lab.world(), "one_hop", 500)[:60]
     truth = {question.text: question.answers[0] for question in questions}
     known = {question.text for question in questions[::2]}
@@ -197,14 +337,19 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
     assert made["gate"]["threshold"] in made["guarantee"]["accepted"]
     assert made["worth"]["price"] == 0.1
+    assert made["data"]["answers_of"] == "cot"
+    code, shown, _ = gnothi("calibrate", run, "--target-error", "0.2", "--out", str(out))
+    assert "all of this is about the answers of cot, and of seakr only as far" in " ".join(shown.split())
+    shut = str(tmp_path / "made.toml.runs")
+    assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "rag", "--set", "seakr.threshold=inf", "--out", shut)[0] == 0
+    code, shown, _ = gnothi("calibrate", shut, "--target-error", "0.2", "--out", str(out))
+    assert (code, "all of this" in shown, read(out).answers_of) == (0, False, "seakr")
     code, _, err = gnothi("calibrate", run, "--method", "keqa", "--out", str(out))
     assert (code, "method with a gate" in err) == (2, True)
 
 
 def _teach(scripted: Scripted) -> list[str]:
     """Every other question of the data set is known, and all are with a passage. Returns the texts of the known ones."""
-    from gnothi import lab
-
     questions = lab.questions(lab.world(), "one_hop", 500)[:60]
     truth = {question.text: question.answers[0] for question in questions}
     answers = {question.text: question.answers[0] for question in questions[::2]}

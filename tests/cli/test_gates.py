@@ -51,6 +51,7 @@ def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -
     assert perplexity["chosen"]["gap_closed"] > 0.8
     assert set(perplexity["frontier"][0]) == {"threshold", "accuracy", "retrieval_rate"}
     assert 1.5 < perplexity["chosen"]["threshold"] < 2.5
+    assert perplexity["method"] == ""  # a file does not tell; a run does
 
 
 def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
@@ -59,6 +60,13 @@ def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
     assert max(map(len, out.splitlines())) <= 80
     for said in ("never", "oracle", "perplexity at 2: accuracy", "all: helps", "less 0.1 a retrieval", "<2"):
         assert said in " ".join(out.split())
+
+
+def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
+    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=inf", "--json")
+    assert code == 0, err
+    assert json.loads(out)[0]["signals"]["perplexity"]["replayed"]["threshold"] is None
+    assert "perplexity: the threshold inf (almost) never retrieves" in err
 
 
 def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
@@ -98,8 +106,25 @@ def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
     for name in ("questions.jsonl", ""):
         code, _, err = gnothi("gates", str(tmp_path / name))
         assert code == 2
-        assert "holds no recorded outcomes" in err or "is not a run" in err
+        assert "line 1: got answers = None" in err or "is not a run" in err
     assert gnothi("gates", str(tmp_path / "absent"))[0] == 2
+
+
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str) -> None:
+    path = Path(recorded)
+    text = path.read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open")
+    (before,) = gnothi_json("gates", recorded)
+    path.write_text(text)
+    (found,) = gnothi_json("gates", recorded, "--never", "closed", "--always", "open")
+    assert found["names"] == {"never": "closed", "always": "open"}
+    assert found["signals"] == before["signals"]
+
+
+def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
+    path = Path(recorded)
+    path.write_text("{question\n" + path.read_text())
+    code, _, err = gnothi("gates", recorded)
+    assert (code, "line 1: got '{question', which is not JSON" in err) == (2, True)
 
 
 @pytest.mark.usefixtures("scripted")
@@ -108,7 +133,7 @@ def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> 
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", "--limit", "24", "--out", run)[0] == 0
     (found,) = gnothi_json("gates", run)
     assert (found["n"], found["metric"], found["names"]) == (24, "em", {"never": "direct", "always": "rag"})
-    assert list(found["signals"]) == ["gram"]
+    assert {name: signal["method"] for name, signal in found["signals"].items()} == {"gram": "seakr"}
     assert list(found["others"]) == ["seakr"]
     (swapped,) = gnothi_json("gates", run, "--never", "rag", "--always", "direct")
     assert swapped["never"] == found["always"]

@@ -294,3 +294,26 @@ def test_execution_settings_may_change_when_a_run_goes_on(serve: Any, gnothi: Ru
     assert calls
     assert {call["model"] for call in calls} == {"openai:lab"}
     assert server.posts
+
+
+def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Run, tmp_path: Path) -> None:
+    server = serve(Offer(chat=False))
+    out = tmp_path / "made.toml"
+    signal = ("--set", "signal=consistency", "--set", "samples=2", "--set", "model.renderer=tagged")
+    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
+    code, said, err = gnothi(*arguments, "--max-tokens", "1500")
+    assert (code, said, out.exists()) == (1, "", False)
+    assert f"What is finished is kept in {out}.runs; the same command goes on" in err
+    requests = len(server.requests)
+    code, _, err = gnothi(*arguments)
+    assert (code, "charged: " in err) == (0, True)
+    assert len(server.requests) > requests
+
+
+def test_a_reranker_says_what_its_pairs_cost(serve: Any, gnothi: Run, tmp_path: Path) -> None:
+    serve(Offer(chat=False))
+    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--pairs-only", "--graph", "lab")
+    remote = ("--model", "openai:lab", "--set", "model.renderer=tagged", "--out", str(tmp_path / "out"))
+    code, said, err = gnothi(*arguments, *remote)
+    assert (code, err) == (0, "")
+    assert said.splitlines()[-1].startswith("charged: ")

@@ -170,3 +170,15 @@ def test_a_complexity_classifier_is_made_of_a_run_and_used(
     assert "strategy once" in said
     assert true in said
     assert "holds no complexity classifier" in gnothi("ask", asked, "--method", "adaptive_rag", "--set", f"classifier={run}")[2]
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize("made", ["complexity", "knowledge-reference"])
+def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, made: str) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    assert gnothi("eval", "lab:one_hop", "--method", "direct,rag", "--limit", "2", "--out", str(run))[0] == 0
+    code, said, err = gnothi("train", made, str(run), "--out", str(out))
+    assert (code, said) == (2, "")
+    assert f"{run}: got the data set 'lab:one_hop'" in err
+    assert "'lab-train:one_hop'" in err
+    assert not out.exists()

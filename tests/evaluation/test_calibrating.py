@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, PromiseRefused
-from gnothi.evaluation.calibrating import Sample, choose, crossfit
+from gnothi.evaluation.calibrating import Sample, choose
 from gnothi.evaluation.frontier import at, frontier
-from gnothi.signals.calibration import fit_isotonic, fit_platt
 
 
 def drawn(n: int = 400, seed: int = 0) -> Sample:
@@ -76,21 +75,6 @@ def test_no_probabilities_where_almost_all_are_right() -> None:
     never = np.ones(100)
     never[:3] = 0
     assert choose(Sample(random.random(100), never, never)).probabilities is None
-
-
-@pytest.mark.parametrize("fit", [fit_platt, fit_isotonic])
-def test_a_question_has_no_part_in_its_own_probability(fit: object) -> None:
-    sample = drawn(60)
-    wrong = sample.wrong
-    before = crossfit(fit, sample.scores, wrong)  # type: ignore[arg-type]
-    swapped = wrong.copy()
-    right, missed = int(np.flatnonzero(~wrong)[0]), int(np.flatnonzero(wrong)[0])
-    folds = crossfit(lambda _x, _y: lambda x: x, sample.scores, wrong)  # the folds do not depend on the fit
-    assert folds == pytest.approx(sample.scores)
-    swapped[[right, missed]] = swapped[[missed, right]]
-    assert before.shape == crossfit(fit, sample.scores, swapped).shape  # type: ignore[arg-type]
-    assert (before >= 0).all()
-    assert (before <= 1).all()
 
 
 def test_too_few_questions() -> None:

@@ -30,6 +30,8 @@ def calibration(found: Chosen, sign: int = 1) -> Calibration:
         date="2026-11-22T09:00:00+00:00",
         fires="above" if sign > 0 else "below",
         settings={"samples": 20, "layer": None},
+        failures=2,
+        answers_of="cot",
         details=details_of(found, sign),
     )
 
@@ -41,7 +43,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     again = read(tmp_path / "deep" / "file.toml")
     assert again.threshold == found.threshold  # to the last bit
     assert as_dict(again) == as_dict(made)
-    assert again.settings["samples"] == 20
+    assert (again.settings["samples"], again.failures, again.answers_of) == (20, 2, "cot")
     assert found.probabilities is not None
     assert again.probability_wrong(0.3) == pytest.approx(found.probabilities.platt([0.3])[0])
     assert found.guarantee is not None
@@ -69,6 +71,16 @@ def test_always_is_an_infinite_threshold(tmp_path: Path) -> None:
     write(calibration(found), tmp_path / "file.toml")
     assert read(tmp_path / "file.toml").threshold == -math.inf
     assert read(tmp_path / "file.toml").probability_wrong(3.0) is None
+
+
+def test_files_from_before_failures_and_answers_were_kept(tmp_path: Path) -> None:
+    write(calibration(chosen()), tmp_path / "file.toml")
+    text = (tmp_path / "file.toml").read_text(encoding="utf-8")
+    kept = 'failures = 2\nanswers_of = "cot"\n'
+    assert kept in text
+    (tmp_path / "file.toml").write_text(text.replace(kept, ""), encoding="utf-8")
+    again = read(tmp_path / "file.toml")
+    assert (again.failures, again.answers_of) == (0, "")
 
 
 def test_another_model_is_an_error(tmp_path: Path) -> None:

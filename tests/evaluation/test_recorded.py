@@ -53,6 +53,14 @@ def test_other_answers_can_stand_for_never_and_always(tmp_path: Path) -> None:
     assert found.signals == ()
 
 
+def test_a_file_may_name_its_answers_as_it_likes(tmp_path: Path) -> None:
+    path = written(tmp_path, {"question": "?", "answers": ["Paris"], "closed": "Rome", "open": "Paris"})
+    found = read_recorded(path, never="closed", always="open")
+    assert (found.names, found.never.tolist(), found.always.tolist()) == (("closed", "open"), [0], [1])
+    with pytest.raises(InvalidInput, match=r"expected no_retrieval, a text: .* or what --never and --always name"):
+        read_recorded(path)
+
+
 def test_a_signal_that_rises_with_certainty_can_be_named(tmp_path: Path) -> None:
     path = written(tmp_path, line(direct={"sureness": 0.25}), line(direct={"sureness": 0.75}))
     (found,) = read_recorded(path, surer=["sureness"]).signals
@@ -77,6 +85,7 @@ def test_what_was_not_measured_counts_as_least_certain(tmp_path: Path) -> None:
         ([{"question": "?", "answers": ["a"]}], "line 1: got the keys question, answers, expected no_retrieval"),
         ([line(), line() | {"no_retrieval": 3}], "line 2: got no_retrieval = 3"),
         ([line() | {"answers": []}], r"line 1: got answers = \[\], expected a list of gold answers"),
+        ([{"question": "?", "answer": "a"}], "line 1: got answers = None, .* A data set is asked first: gnothi eval"),
         ([line(direct=[1])], r"line 1: got direct = \[1\]"),
     ],
 )

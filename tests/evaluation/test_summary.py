@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gnothi.evaluation.comparison import paired, scored
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.summary import summarise
 from tests.evaluation.rows import row
@@ -198,6 +199,17 @@ def test_many_methods_are_tested_against_the_references() -> None:
     assert {(c["first"], c["second"]) for c in comparisons} == {("direct", "rag")} | {
         (reference, name) for reference in ("direct", "rag") for name in "abcde"
     }
+
+
+def test_a_pair_without_common_questions_is_no_test_to_correct_for() -> None:
+    tables = {"one": scored([row("one", n, right=True) for n in range(6)])}
+    tables["two"] = scored([row("two", n, right=False) for n in range(6)])
+    tables["other"] = scored([row("other", n, right=True) for n in range(6, 9)])
+    tests = paired(tables, [("one", "two"), ("one", "other"), ("two", "one")])
+    assert [(test["first"], test["second"]) for test in tests if test["metric"] == "em"] == [("one", "two"), ("two", "one")]
+    for test in tests:
+        assert test["p_holm"] == pytest.approx(min(1, 2 * test["p"]))
+        assert abs(test["difference"]) == 1
 
 
 def test_nothing_but_failures_and_nothing_at_all() -> None:

@@ -128,5 +128,6 @@ async def test_who_never_sees_choices_never_sees_them() -> None:
     await model.sample(prompt, 2, Decoding(temperature=1.0))
     await model.states(prompt, [StateSpec(None, "residual", "predicting")])
     await model.score(prompt, QUESTION.choices)
+    await model.attend(prompt, QUESTION.choices[0])
     assert prompt.choices == QUESTION.choices
-    assert [asked.choices for asked in inner.prompts] == [()] * 4
+    assert [asked.choices for asked in inner.prompts] == [()] * 5

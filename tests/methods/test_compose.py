@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -13,8 +14,12 @@ from gnothi import events, lab, methods
 from gnothi.cli.resources import open_resources
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.filtering.complexity import Probabilities
+from gnothi.filtering.knowledge import Neighbours
 from gnothi.methods.compose import Compose
+from gnothi.methods.parts import CERTAINTY
 from gnothi.models.fake import Reply, Scripted
+from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
 from gnothi.seeding import question_scope
@@ -42,6 +47,10 @@ SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"form": "simple", "signal": "perplexity"},
         {**SIMPLE, "gate": "perplexity", "signal": "perplexity", "answer": "surer"},
     ),
+    ("slimplm", {}, {"gate": "least_likely", "query": "claims"}),
+    ("slimplm", {"judgement": "perplexity"}, {"gate": "perplexity", "query": "claims"}),
+    ("slimplm", {"judgement": "self_report", "certainty": 0.99}, {"gate": "self_report", "query": "claims", "certainty": 0.99}),
+    ("slimplm", {"judgement": "least_likely", "claims": False, "k": 3}, {"gate": "least_likely", "k": 3}),
 ]
 
 
@@ -49,7 +58,9 @@ async def outcomes(method: Any, questions: Sequence[Question]) -> list[tuple[obj
     async def one(question: Question) -> tuple[object, ...]:
         with question_scope(0, question.id), events.record() as recorded:
             answer = await method(question)
-        queries = tuple(event.query for event in recorded if isinstance(event, events.Searched))
+        queries = tuple(
+            sorted(event.query for event in recorded if isinstance(event, events.Searched))
+        )  # some at the same time
         score = None if answer.uncertainty is None else f"{answer.uncertainty:.4g}"  # batches differ in the last digits
         return answer.text, answer.rationale, answer.evidence, score, queries
 
@@ -74,7 +85,7 @@ async def test_parts_give_the_methods_they_come_from(name: str, settings: dict[s
     await both(name, settings, parts, Scripted(reader), WordRetriever(), QUESTIONS)
 
 
-@pytest.mark.parametrize(("name", "settings", "parts"), [SAME[0], SAME[4], SAME[7]])
+@pytest.mark.parametrize(("name", "settings", "parts"), [SAME[0], SAME[4], SAME[7], SAME[13]])
 async def test_on_the_laboratory(name: str, settings: dict[str, Any], parts: dict[str, Any]) -> None:
     pytest.importorskip("torch")
     async with open_resources("lab", None, Settings(), ["rag"]) as opened:
@@ -88,6 +99,45 @@ async def test_on_many_questions_of_the_laboratory(name: str, settings: dict[str
     async with open_resources("lab", None, Settings(), ["rag"]) as opened:
         assert opened.retriever is not None
         await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=60))
+
+
+class Learnt:
+    """Training questions that say the same of every question of the tests with an even number."""
+
+    def __init__(self, even: float, odd: float) -> None:
+        self.chances = even, odd
+
+    def _chance(self, question: str) -> float:
+        return self.chances[int(re.findall(r"\d", f"0{question}")[-1]) % 2]
+
+    async def neighbours(self, question: str, n: int) -> Neighbours:
+        unknown = round(n * self._chance(question))
+        return Neighbours(n - unknown, unknown, 0.7)
+
+    async def complexity(self, question: str) -> Probabilities:
+        retrieve = self._chance(question)
+        return Probabilities(1 - retrieve, retrieve, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "resource", "parts"),
+    [
+        ("skr", {"reference": "knowledge"}, {"gate": "neighbours", "neighbours": 5, "k": 3}),
+        ("adaptive_rag", {"classifier": "classifier"}, {"gate": "complexity", "k": 3}),
+    ],
+)
+async def test_gates_learnt_from_questions_are_those_of_their_methods(
+    name: str, resource: dict[str, str], parts: dict[str, object]
+) -> None:
+    ((theirs, ours),) = resource.items()
+    model = Scripted(lambda prompt: f"So the answer is {'Kestrel' if prompt.passages else 'Vesk'}.")
+    resources = {"model": model, "retriever": WordRetriever()}
+    settings = {"neighbours": 5} if name == "skr" else {}
+    known = Learnt(0.2, 0.8)
+    expected = await outcomes(methods.create(name, {**resources, theirs: known}, settings), QUESTIONS)
+    assert {text for text, *_ in expected} == {"Kestrel", "Vesk"}
+    found = await outcomes(methods.create("compose", {**resources, ours: known}, parts), QUESTIONS)
+    assert [one[:3] for one in found] == [one[:3] for one in expected]  # beside, the uncertainty is the gate's where it trusts
 
 
 # --- what only the combination has -----------------------------------------------------------------------------------
@@ -113,12 +163,84 @@ async def ask(retriever: ScriptedRetriever | None = None, **settings: object) ->
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [("question", QUESTION.text), ("keywords", "painter Mira born"), ("draft", "Nowhere")],
+    [
+        ("question", QUESTION.text),
+        ("keywords", "painter Mira born"),
+        ("draft", "Nowhere"),
+        ("masked", "So the answer is Nowhere."),
+        ("questions", "So the answer is Nowhere."),
+    ],
 )
 async def test_queries(query: str, expected: str) -> None:
     retriever = ScriptedRetriever([A, B])
     await ask(retriever, query=query)
     assert retriever.queries == [expected]
+
+
+def unsure(prompt: Prompt) -> Reply:
+    """It has improbable words in two of three sentences."""
+    if prompt.task.name == "ask_for":
+        span = prompt.question.split('"')[1]
+        return Reply(f"What of {span}?")
+    numbers = [-3.0 if word in ("Mira", "1902", "Vesk") else -0.5 if word == "old." else -0.01 for word in UNSURE.split()]
+    return Reply(UNSURE, tuple(numbers))
+
+
+UNSURE = "It was Mira who painted. She is old. In 1902 came Vesk . So the answer is Vesk"
+
+
+@pytest.mark.parametrize("gate", ["always", "perplexity", "complexity"])
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"query": "masked"}, ["It was who painted. She is old. In came . So the answer is"]),
+        ({"query": "masked", "certainty": 0.9}, ["It was who painted. She is In came . So the answer is"]),
+        ({"query": "masked", "certainty": 1.0}, [QUESTION.text]),
+        ({"query": "masked", "certainty": 0.0}, [UNSURE]),
+        ({"query": "questions"}, ["What of Mira?", "What of 1902?", "What of Vesk?"]),
+        ({"query": "questions", "certainty": 0.0}, [UNSURE + "."]),
+        ({"query": "claims"}, [QUESTION.text, "It was Mira who painted.", "She is old.", "In 1902 came Vesk ."]),
+        ({"query": "claims", "certainty": 0.2}, [QUESTION.text, "It was Mira who painted.", "In 1902 came Vesk ."]),
+    ],
+)
+async def test_queries_of_an_unsure_answer_from_memory(gate: str, settings: dict[str, object], expected: list[str]) -> None:
+    retriever, model = ScriptedRetriever([A, B]), Scripted(unsure)
+    resources = {"model": model, "retriever": retriever}
+    if gate == "complexity":
+        resources["classifier"] = Learnt(0.9, 0.9)
+    threshold = {"gate_threshold": 1.1} if gate == "perplexity" else {}
+    await methods.create("compose", resources, {"gate": gate, **threshold, **settings})(QUESTION)
+    assert retriever.queries == expected
+    assert sum(prompt.task.name == "reason" and not prompt.passages for prompt in model.prompts) == 1
+
+
+async def test_a_blank_answer_from_memory_searches_for_the_question() -> None:
+    for query in CERTAINTY:
+        retriever = ScriptedRetriever([A, B])
+        model = Scripted(lambda prompt: "So the answer is Corda." if prompt.passages else "")
+        await methods.create("compose", {"model": model, "retriever": retriever}, {"query": query})(QUESTION)
+        assert retriever.queries == [QUESTION.text]
+
+
+async def test_several_queries_share_the_places_in_turns() -> None:
+    C, D = Passage("c", "Vesk."), Passage("d", "Old.")
+    places = {QUESTION.text: [A, B], "It was Mira who painted.": [C, A], "In 1902 came Vesk .": [C, D]}
+    retriever = ScriptedRetriever(places)
+    settings = {"query": "claims", "certainty": 0.2, "k": 3}
+    answer = await methods.create("compose", {"model": Scripted(unsure), "retriever": retriever}, settings)(QUESTION)
+    assert answer.evidence == (A, C, B)
+
+
+async def test_the_weakest_word_decides() -> None:
+    async def searched(**settings: object) -> bool:
+        retriever = ScriptedRetriever([A, B])
+        resources = {"model": Scripted(unsure), "retriever": retriever}
+        await methods.create("compose", resources, {"gate": "least_likely", **settings})(QUESTION)
+        return bool(retriever.queries)
+
+    assert await searched()
+    assert await searched(gate_threshold=0.9)
+    assert not await searched(gate_threshold=0.96)  # 1 - exp(-3)
 
 
 @pytest.mark.parametrize(
@@ -188,36 +310,71 @@ async def test_a_judge_beside_the_model_judges() -> None:
 
 def test_every_part_goes_with_every_other() -> None:
     """Made before the first question, each of them, for a model that can do everything."""
-    hints = get_type_hints(Compose)
-    slots = {name: get_args(hints[name]) for name in ("gate", "query", "filter", "answer")}
-    assert {name: len(values) for name, values in slots.items()} == {
-        "gate": len(signals.names()) + 2,
-        "query": 4,
+    assert {name: len(values) for name, values in SLOTS.items()} == {
+        "gate": len(signals.names()) + 4,
+        "query": 7,
         "filter": 10,
         "answer": 2,
     }
-    for gate, query, filter, answer in product(*slots.values()):
-        threshold = {"gate_threshold": -9.0} if gate == "energy" else {}
-        settings = {"gate": gate, "query": query, "filter": filter, "answer": answer, **threshold}
-        learnt = {"probe": probe_saying(0.9)} if gate in ("probe", "question") else {}
-        methods.create("compose", {"model": Scripted(script), "retriever": ScriptedRetriever([]), **learnt}, settings)
+    for parts in product(*SLOTS.values()):
+        settings: dict[str, Any] = {**dict(zip(SLOTS, parts, strict=True)), **beside(parts[0])}
+        if parts[0] != "never" or parts[1:] == ("question", "none", "read"):
+            Compose(Scripted(script), ScriptedRetriever([]), **settings)
+        else:
+            with pytest.raises(InvalidSetting, match="gate=never retrieves nothing"):
+                Compose(Scripted(script), ScriptedRetriever([]), **settings)
 
 
-@pytest.mark.parametrize("gate", ["probe", "question"])
+async def test_every_part_works_with_every_other() -> None:
+    """Each two of them, to an answer from what was found or from memory."""
+    usual = {"gate": "always", "query": "question", "filter": "none", "answer": "read"}
+    pairs = [
+        usual | {one: part, other: another}
+        for one, other in combinations(SLOTS, 2)
+        for part, another in product(SLOTS[one], SLOTS[other])
+    ]
+    for parts in pairs:
+        if parts["gate"] != "never" or parts == usual | {"gate": "never"}:
+            needed = beside(parts["gate"])
+            resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), **needed}
+            settings = {key: value for key, value in needed.items() if key == "gate_threshold"}
+            answer = await methods.create("compose", resources, {**parts, **settings, "samples": 4})(QUESTION)
+            assert answer.text in ("Corda", "Nowhere"), parts
+            assert parts["answer"] == "surer" or answer.text == "Corda" or not answer.evidence, parts
+
+
+SLOTS = {name: get_args(get_type_hints(Compose)[name]) for name in ("gate", "query", "filter", "answer")}
+
+
+def beside(gate: str) -> dict[str, Any]:
+    """What a gate needs beside its name."""
+    needed: dict[str, dict[str, Any]] = {
+        "energy": {"gate_threshold": -9.0},
+        "probe": {"probe": probe_saying(0.9)},
+        "question": {"probe": probe_saying(0.9)},
+        "neighbours": {"knowledge": Learnt(0.9, 0.9)},
+        "complexity": {"classifier": Learnt(0.9, 0.9)},
+    }
+    return needed.get(gate, {})
+
+
+@pytest.mark.parametrize("gate", ["probe", "question", "neighbours", "complexity"])
 async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) -> None:
     async def asked(chance: float, **settings: object) -> int:
-        resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), "probe": probe_saying(chance)}
-        model = resources["model"]
+        model, learnt = Scripted(script), Learnt(chance, chance)
+        beside = {"neighbours": {"knowledge": learnt}, "complexity": {"classifier": learnt}}
+        resources = {"model": model, "retriever": ScriptedRetriever([A, B])}
+        resources |= beside.get(gate, {"probe": probe_saying(chance)})
         with events.record() as recorded:
             await methods.create("compose", resources, {"gate": gate, "reason": False, **settings})(QUESTION)
         assert [event.verdict for event in recorded if isinstance(event, events.Decided)] == [
             "retrieve" if chance > 0.5 else "trust"
         ]
-        assert isinstance(model, Scripted)
         return sum(not prompt.passages for prompt in model.prompts) - (gate == "probe")
 
     assert await asked(0.9) == 0
     assert await asked(0.9, query="draft") == 1
+    assert await asked(0.9, answer="surer") == 1  # with the signal that the other answer is compared by
     assert await asked(0.1) == 1
 
 
@@ -229,11 +386,31 @@ async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) 
     [
         ({"filter": "bert"}, r"filter.*'bert'.*one of none, uncertainty, utility, rerank, relevance, pmi, log_odds, strinc"),
         ({"gate": "none"}, r"gate.*'none'.*one of never, always, gram"),
-        ({"query": "flare"}, r"query.*one of question, keywords, draft, reflection"),
+        ({"query": "flare"}, r"query.*one of question, keywords, draft, masked, questions, claims, reflection"),
         ({"gate": "energy"}, "energy.*no usual threshold"),
         ({"gate_threshold": 1.0}, "gate=always measures nothing"),
-        ({"filter": "utility", "keep": 3}, "has no use for it; expected one of rerank, relevance, pmi"),
-        ({"judge": Scripted(script), "filter": "strinc"}, "filter=strinc asks none; expected one of utility"),
+        ({"gate": "never", "gate_threshold": 1.0}, "gate=never measures nothing"),
+        ({"gate": "never", "query": "draft"}, r"'query': got draft, but gate=never retrieves nothing.*expected another gate"),
+        ({"gate": "never", "filter": "pmi"}, r"'filter': got pmi, but gate=never retrieves nothing"),
+        ({"gate": "never", "answer": "surer"}, r"'answer': got surer, but gate=never retrieves nothing"),
+        ({"gate": "never", "k": 3}, r"'k': got 3, but gate=never retrieves nothing"),
+        ({"certainty": 0.5}, "'certainty': got 0.5, but query=question has no use for it; expected query=draft or masked"),
+        ({"language": "de"}, "'language': got de, but filter=none has no use for it; expected filter=relevance or pmi"),
+        ({"neighbours": 3}, "'neighbours': got 3, but gate=always has no use for it; expected gate=neighbours"),
+        ({"query": "claims", "reason": False}, "a short answer makes none; expected reason=true"),
+        (
+            {"gate": "neighbours"},
+            "no knowledge. Give one with --set knowledge=FOLDER, made by `gnothi train knowledge-reference`",
+        ),
+        ({"gate": "complexity"}, "no classifier. Give one with --set classifier=FOLDER, made by `gnothi train complexity`"),
+        (
+            {"filter": "utility", "keep": 3},
+            r"'keep': got 3, but filter=utility has no use for it; expected filter=rerank or relevance or pmi",
+        ),
+        (
+            {"judge": Scripted(script), "filter": "strinc"},
+            "'judge': got one, but filter=strinc has no use for it; expected filter=utility",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(settings: dict[str, object], said: str) -> None:
@@ -241,6 +418,20 @@ def test_what_does_not_fit_is_refused(settings: dict[str, object], said: str) ->
     plain = {key: value for key, value in settings.items() if key != "judge"}
     with pytest.raises(InvalidSetting, match=said):
         methods.create("compose", resources, plain)
+
+
+def test_what_a_gate_has_no_use_for_is_refused_with_the_gate_that_has() -> None:
+    resources = {"model": Scripted(script), "retriever": ScriptedRetriever([]), "classifier": Learnt(0.1, 0.9)}
+    with pytest.raises(
+        InvalidSetting, match="'classifier': got one, but gate=gram has no use for it; expected gate=complexity"
+    ):
+        methods.create("compose", resources, {"gate": "gram"})
+
+
+def test_questions_need_a_model_that_follows_an_instruction() -> None:
+    taught = Calibrated(Scripted(script), {}, frozenset({"reason", "answer"}))
+    with pytest.raises(MissingCapability, match=r"task 'ask_for'.*--set query=masked"):
+        methods.create("compose", {"model": taught, "retriever": ScriptedRetriever([])}, {"query": "questions"})
 
 
 def test_unknown_settings_list_the_valid_ones() -> None:
@@ -255,6 +446,8 @@ def test_unknown_settings_list_the_valid_ones() -> None:
         ({"filter": "cxmi"}, "needs scoring", "another model"),
         ({"gate": "gram"}, "needs hidden_states", "--set gate=consistency"),
         ({"answer": "surer"}, "needs logprobs", "another model"),
+        ({"query": "masked"}, "needs logprobs", "another model"),
+        ({"gate": "least_likely"}, "needs logprobs", "--set gate=consistency"),
         ({"signal": "gram"}, "needs hidden_states", "--set signal=consistency"),
     ],
 )

@@ -76,7 +76,10 @@ async def test_the_place_that_is_set_has_the_plain_name() -> None:
     ("capabilities", "names"),
     [
         (Capabilities(), {"consistency", "prompt"}),
-        (Capabilities(logprobs=True), {"consistency", "prompt", "perplexity", "multi_perplexity", "ln_entropy"}),
+        (
+            Capabilities(logprobs=True),
+            {"consistency", "prompt", "perplexity", "least_likely", "multi_perplexity", "ln_entropy"},
+        ),
         (Capabilities(scoring=True), {"consistency", "prompt", "self_report"}),
     ],
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events, methods
-from gnothi.methods.refeed import merged
 from gnothi.models.fake import Reply, Scripted
 from gnothi.retrieval.fake import ScriptedRetriever
-from gnothi.types import Passage, Prompt, Question, ScoredPassage
+from gnothi.types import Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira Tolven born?")
 RIGHT, OTHER = Passage("p", "Mira Tolven was born in Kestrel."), Passage("o", "Vesk is a town.")
@@ -54,10 +53,3 @@ async def test_one_answer_is_the_greedy_one() -> None:
     answer = await method(QUESTION)  # type: ignore[operator]
     assert retriever.queries == [f"{QUESTION.text} Vesk"]
     assert answer.evidence == (OTHER,)
-
-
-def test_merged_by_rank() -> None:
-    passages = [Passage(name, name) for name in "abcd"]
-    a, b, c, d = (ScoredPassage(passage, 1.0) for passage in passages)
-    assert [one.id for one in merged([(a, b, c), (), (b, d)])] == ["a", "b", "d", "c"]
-    assert merged([]) == []

@@ -123,7 +123,7 @@ def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
     methods.check("skr", {})
     for name, settings, said in (
         ("keqa", {"references": "random"}, "no utility reference"),
-        ("compose", {"judge": "lab", "filter": "strinc"}, "asks none"),
+        ("compose", {"judge": "lab", "filter": "strinc"}, "filter=strinc has no use for it"),
         ("crag", {"lower": 0.9}, "lower <= upper"),
         ("seakr", {"samples": 0}, "at least 1"),
     ):

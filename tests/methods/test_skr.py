@@ -46,7 +46,7 @@ async def test_neighbours_decide(known: int, unknown: int, share: float, retriev
     assert reference.asked == [(QUESTION.text, 10)]
     (decided,) = (event for event in recorded if isinstance(event, events.Decided))
     assert (decided.kind, decided.verdict) == ("retrieve", "retrieve" if retrieves else "trust")
-    assert (decided.score, decided.threshold) == pytest.approx((unknown / 10, 1 - share))
+    assert (decided.score, decided.threshold) == pytest.approx((unknown / 10 - (1 - share), 0.0))
 
 
 def test_without_a_reference_it_is_not_made_yet_described() -> None:

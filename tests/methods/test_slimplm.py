@@ -16,11 +16,10 @@ from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Ques
 QUESTION = Question("q", "Where was the painter of The Tide born?")
 SURE, UNSURE = "Mira painted The Tide.", "Mira was born in Vesk."
 BORN, TIDE, OTHER = Passage("born", "Mira was born in Kestrel."), Passage("tide", "Mira painted it."), Passage("o", "Other.")
-LOW = math.log(0.2)
 
 
 def proxy(knows: float) -> Scripted:
-    numbers = (-0.01,) * 8 + (LOW, LOW, -0.01)
+    numbers = (-0.01,) * 8 + (math.log(knows), math.log(knows), -0.01)
     return Scripted(
         lambda _: Reply(f"{SURE} {UNSURE} So the answer is Vesk.", numbers),
         name="slim",
@@ -67,12 +66,22 @@ async def test_without_a_proxy_the_model_is_its_own_and_answers_once() -> None:
     model = proxy(0.9)
     answer, queries = await run(model, None)
     assert (answer.text, queries) == ("Vesk", [])
+    assert [prompt.task.name for prompt in model.prompts] == ["reason"]
+
+
+async def test_the_judgement_sees_the_heuristic_answer_unless_it_is_told_to_ask() -> None:
+    """The same question: its answer decides, or what the proxy says of itself."""
+    assert (await run(large(), proxy(0.9)))[1] == []
+    assert (await run(large(), proxy(0.7)))[1] == [QUESTION.text, UNSURE]
+    assert (await run(large(), proxy(0.7), judgement="self_report"))[1] == []
+    model = proxy(0.9)
+    await run(model, None, judgement="self_report")
     assert [prompt.task.name for prompt in model.prompts] == ["reason", "know"]
 
 
 def test_what_is_refused() -> None:
     resources = {"model": proxy(0.5), "retriever": ScriptedRetriever([]), "proxy": large()}
-    with pytest.raises(MissingCapability, match=r"needs scoring, which model 'large'.*--set proxy=MODEL"):
+    with pytest.raises(MissingCapability, match=r"needs logprobs, which model 'large'.*--set proxy=MODEL"):
         methods.create("slimplm", resources, {})
     with pytest.raises(MissingCapability, match=r"Give a model that does as --set proxy=MODEL"):
         methods.create("slimplm", resources | {"model": large(), "proxy": None}, {})

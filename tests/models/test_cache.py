@@ -12,7 +12,7 @@ import pytest
 
 from gnothi.events import ModelCall, Usage, record
 from gnothi.models import ModelSettings, load_model
-from gnothi.models.cache import Cached, fingerprint
+from gnothi.models.cache import Cached
 from gnothi.models.fake import Reply, Scripted
 from gnothi.models.settings import UseCache
 from gnothi.models.store import Store
@@ -138,14 +138,6 @@ async def test_events_tell_kept_replies_from_new_ones(model: Scripted, store: St
     with record() as events, question_scope(1, "q"):
         await traced.sample(PROMPT, 3, replace(WARM, seed=None))
     assert Usage.of(events).cached_calls == 0
-
-
-def test_a_folder_that_changes_is_another_model(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    before = fingerprint(tmp_path)
-    assert fingerprint(tmp_path) == before
-    (tmp_path / "config.json").write_text("{ }")
-    assert fingerprint(tmp_path) != before
 
 
 async def test_a_model_in_this_process_keeps_its_calls_only_when_told(

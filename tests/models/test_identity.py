@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gnothi.models.identity import Identity, identify
+from gnothi.models.identity import Identity, content, identify
 
 
 def folder(path: Path, weights: bytes = b"weights") -> Path:
@@ -25,6 +25,9 @@ def test_a_folder_is_known_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> 
     copied = identify(str(tmp_path / "copy"))
     assert one.fingerprint == copied.fingerprint
     assert one.same(copied)
+    assert content(str(tmp_path / "one")) != content(str(tmp_path / "copy"))
+    (tmp_path / "copy" / "chat_template.jinja").write_text("{{ messages }}")
+    assert not one.same(identify(str(tmp_path / "copy")))
     trained = identify(str(folder(tmp_path / "trained", b"Weights")))
     assert not one.same(trained)
 
@@ -46,5 +49,6 @@ def test_the_lab_model_under_any_backend() -> None:
 def test_where_only_the_name_is_known_it_decides(spec: str) -> None:
     found = identify(spec)
     assert found == Identity(spec)
+    assert not content(spec)
     assert found.same(Identity(spec))
     assert not found.same(Identity("other"))

@@ -64,18 +64,21 @@ async def test_every_call_leaves_an_event() -> None:
         await model.sample(PROMPT, 3, WARM)
         await model.score(PROMPT, ["Yes", "No"])
         looked = await model.states(PROMPT, [StateSpec(None, "residual", "predicting")])
+        attended = await model.attend(PROMPT, "Jane Austen")
     calls = [event for event in events if isinstance(event, ModelCall)]
     assert [(call.operation, call.task, call.model) for call in calls] == [
         ("generate", "answer", "spy"),
         ("sample", "answer", "spy"),
         ("score", "answer", "spy"),
         ("states", "answer", "spy"),
+        ("attend", "answer", "spy"),
     ]
     assert calls[0].texts == ("Jane Austen",)
     assert (calls[0].prompt_tokens, calls[0].generated_tokens) == (4, 3)
     assert (calls[1].prompt_tokens, calls[1].generated_tokens) == (4, 9)
     assert calls[2].texts == ("Yes", "No")
     assert (calls[3].prompt_tokens, calls[3].generated_tokens) == (looked.prompt_tokens, 0) == (4, 0)
+    assert (calls[4].prompt_tokens, calls[4].texts) == (len(attended.tokens), ("Jane Austen",))
     assert all(call.seconds >= 0 for call in calls)
 
 

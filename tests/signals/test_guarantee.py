@@ -9,6 +9,8 @@ from scipy import stats
 from gnothi.errors import InvalidInput, InvalidSetting, PromiseRefused
 from gnothi.signals.guarantee import (
     EPSILON,
+    SPLIT,
+    Guarantee,
     fewest,
     guaranteed_threshold,
     most_wrong,
@@ -78,12 +80,31 @@ def test_the_promise_holds_where_the_truth_is_known() -> None:
     assert made.count(None) < 20
 
 
-def test_labels_of_tested_questions_have_no_part_in_the_sequence() -> None:
+def test_the_sequence_rises_through_the_scores() -> None:
     scores, wrong = drawn(100)
     steps = sequence(scores, wrong, 300, 0.3)
     assert (np.diff(steps) > 0).all()
     assert set(steps.tolist()) <= set(scores.tolist())
     assert steps[-1] == scores.max()
+
+
+@given(st.integers(0, 50), st.floats(0, 1))
+def test_labels_of_tested_questions_have_no_part_in_the_sequence(seed: int, share: float) -> None:
+    """They only say where it ends: of two drawings of them, one accepts the first thresholds of what the other does."""
+    scores, wrong = drawn(300, seed)
+    aside = np.random.default_rng(seed).permutation(300)[: round(SPLIT * 300)]
+    others = np.random.default_rng(seed + 1).random(300) < share * scores
+    others[aside] = wrong[aside]
+    one, other = (_accepted(promised(scores, labels, 0.3, seed=seed)) for labels in (wrong, others))
+    common = min(len(one), len(other))
+    assert one[:common] == other[:common]
+    all_right = np.where(np.isin(np.arange(300), aside), wrong, False)
+    steps = sequence(scores[aside], wrong[aside], 300 - len(aside), 0.3).tolist()
+    assert _accepted(promised(scores, all_right, 0.3, seed=seed)) == tuple(steps)
+
+
+def _accepted(found: Guarantee | None) -> tuple[float, ...]:
+    return () if found is None else found.accepted
 
 
 def test_what_could_not_be_measured_is_never_trusted() -> None:

@@ -15,10 +15,11 @@ from gnothi.signals.base import Sampling
 from gnothi.signals.consistency import disagreement
 from gnothi.signals.energy import mean_energy
 from gnothi.signals.entropy import length_normalized_entropy, mean_perplexity
+from gnothi.signals.least_likely import least_likely
 from gnothi.signals.perplexity import generation_perplexity, perplexity
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import probability_of_yes, reply_says_yes
-from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task
+from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task, Token
 
 INF = float("inf")
 PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?", (Passage("p", "Some text"),), answer_so_far="She was")
@@ -39,6 +40,19 @@ def test_perplexity_of_nothing_and_of_the_impossible() -> None:
     assert perplexity([-INF]) == INF
     assert generation_perplexity(Generation("text without tokens")) == INF
     assert generation_perplexity(Generation("  ")) == INF
+
+
+@given(logprobs)
+def test_the_weakest_token_counts_alone(values: list[float]) -> None:
+    reply = Generation("text", tuple(Token("t", value) for value in values))
+    weakest = max(1 - math.exp(value) for value in values)
+    assert least_likely(reply) == pytest.approx(weakest)
+    assert 0 <= least_likely(reply) <= 1
+
+
+def test_no_token_is_as_weak_as_can_be() -> None:
+    assert least_likely(Generation("text without tokens")) == INF
+    assert least_likely(Generation(" ", (Token(" ", 0.0),))) == INF
 
 
 @given(st.lists(logprobs, min_size=1, max_size=20))

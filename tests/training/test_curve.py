@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from gnothi.training.curve import Curve
 from gnothi.training.finetuning import CHECKPOINTS, METRICS
@@ -50,6 +53,26 @@ def test_from_the_start_and_from_a_checkpoint(tmp_path: Path) -> None:
     done = Trainer()
     Curve(tmp_path, "score", 9).draw(done, 4)
     assert done.asked == []
+
+
+def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    drawn: list[int] = []
+    curve = Curve(tmp_path, "score", 2)
+    listener = curve.listener({"loss"}, {"score", "share"}, lambda: drawn.append(len(curve.lines)))
+    control = SimpleNamespace(should_training_stop=False)
+    for step, score in enumerate((1.0, 3.0, 2.0, 2.0)):
+        state = SimpleNamespace(global_step=step)
+        listener.on_log(None, state, control, logs={"loss": 0.5, "epoch": 1.0})
+        listener.on_log(
+            None, state, control, logs={"eval_score": score, "eval_share": 1, "eval_loss": 9.0, "eval_runtime": 9.0}
+        )
+        listener.on_log(None, state, control, logs={"train_loss": 9.0, "train_runtime": 9.0})
+        assert not control.should_training_stop
+        listener.on_evaluate(None, state, control, metrics={})
+    assert curve.lines[:2] == [{"step": 0, "loss": 0.5}, {"step": 0, "score": 1.0, "share": 1}]
+    assert drawn == [2, 4, 6, 8]
+    assert control.should_training_stop
 
 
 def test_patience(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from gnothi.training.probe_fit import (
     best_split,
     fit_states,
     fit_wording,
-    folds_of,
     held_out,
     log_loss,
     require_both,
@@ -51,13 +50,6 @@ def test_the_best_split_leaves_the_least_variance_within(values: list[float]) ->
 def test_what_could_not_be_measured_is_uncertain() -> None:
     assert best_split(np.array([0.0, 1.0, np.inf])) == 0.5
     assert best_split(np.array([1.0, 1.0, np.inf])) == 1.0
-
-
-def test_every_fold_has_both_classes() -> None:
-    labels = np.array([True] * 10 + [False] * 30)
-    fold = folds_of(labels, 5)
-    assert [int(labels[fold == held].sum()) for held in range(5)] == [2] * 5
-    assert [int((~labels[fold == held]).sum()) for held in range(5)] == [6] * 5
 
 
 def test_the_view_that_tells_is_chosen() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.cli.spending import spending
+from gnothi.errors import InvalidSetting, RunStopped
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ _file = partial(click.Path, path_type=Path, dir_okay=False)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A variant with its questions and the folder that its answers go to."""
+    """A variant with its questions and the folder that its answers go to; ``trusting`` holds its method if the gate was told
+    never to fire."""
 
     planned: Planned
     job: Job
     folder: RunFolder
+    trusting: Sequence[str]
 
     @property
     def label(self) -> str:
@@ -64,20 +67,7 @@ class Run:
 @options.graph
 @options.settings
 @options.spending
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
-@click.option("--format", "format", metavar="FORMAT", help="Format of the file of questions, where it cannot be recognised.")
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
-)
-@click.option(
-    "--max-failures",
-    type=click.IntRange(min=0),
-    help="Stop when more questions of a variant than this have failed. [default: never]",
-)
+@options.asking
 @click.option("--csv", "csv_file", type=_file(), metavar="FILE", help="Write the table as CSV, with all numbers.")
 @click.option("--markdown", "markdown_file", type=_file(), metavar="FILE", help="Write the table as Markdown.")
 @click.option("--plot", type=_file(), metavar="FILE", help="Draw the differences with their intervals (PNG, SVG, PDF).")
@@ -119,12 +109,10 @@ def ablate(
     some questions failed.
     """
     from gnothi.cli import ablation_table, terminal
-    from gnothi.cli.evaluate import INTERRUPTED, SOME_FAILED, check_workers
+    from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers
     from gnothi.cli.resources import load_questions, model_specs
     from gnothi.cli.variants import plan
     from gnothi.evaluation import study as studies
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
 
     if study is None or listed:
         chosen = [studies.read(study)] if study else [studies.read(name) for name in studies.names()]
@@ -144,45 +132,40 @@ def ablate(
     check_workers(workers, models)
     dataset = dataset or found.dataset
     questions = load_questions(dataset, format, limit)
-    execution = Execution(seed, concurrency, workers, max_failures)
+    job = partial(
+        Job,
+        dataset=dataset,
+        questions=questions,
+        limit=limit,
+        format=format,
+        seed=seed,
+        concurrency=concurrency,
+        workers=workers,
+        max_failures=max_failures,
+    )
     with contextlib.ExitStack() as stack:
-        runs = _claim(stack, found, planned, dataset, questions, execution, out, format, limit)
+        runs = _claim(stack, found, planned, job, out)
+        stack.enter_context(spending(budget, models, out, partial(_done, runs), err=as_json))
         try:
-            with spending(budget):
-                rows = _complete(found, runs, execution)
-        except KeyboardInterrupt:
-            click.echo(f"gnothi: interrupted. {_kept(runs, out)}; the same command goes on from there.", err=True)
-            return INTERRUPTED
-        except RunStopped as stopped:
+            rows = _complete(found, runs)
+        except RunStopped:
             for run in runs:
                 if run.folder.rows:
                     _summarise(run, list(run.folder.rows.values()))
-            if isinstance(stopped, BudgetSpent):
-                raise BudgetSpent(f"{stopped} {_kept(runs, out)}; the same command goes on from there.") from None
             raise
         document = _document(found, runs, rows, planned)
-    _save(document, csv_file, markdown_file, plot)
-    if as_json:
-        terminal.print_json(document)
-        for warning in document["warnings"]:
-            click.echo(f"warning: {warning}", err=True)
-    else:
-        ablation_table.show(terminal.console(), document)
-        click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")
-        for file in (csv_file, markdown_file, plot):
-            if file is not None:
-                click.echo(f"written: {file}")
-    if any(map(is_remote, models)):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+        _save(document, csv_file, markdown_file, plot)
+        if as_json:
+            terminal.print_json(document)
+            for warning in document["warnings"]:
+                click.echo(f"warning: {warning}", err=True)
+        else:
+            ablation_table.show(terminal.console(), document)
+            click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")
+            for file in (csv_file, markdown_file, plot):
+                if file is not None:
+                    click.echo(f"written: {file}")
     return SOME_FAILED if any(variant["failures"] for variant in document["variants"]) else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    seed: int
-    concurrency: int
-    workers: int
-    max_failures: int | None
 
 
 def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
@@ -196,58 +179,39 @@ def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Pat
         ablation_figure.save(document, plot)
 
 
-def _claim(
-    stack: contextlib.ExitStack,
-    study: Study,
-    plan: Plan,
-    dataset: str,
-    questions: Sequence[Question],
-    execution: Execution,
-    out: Path,
-    format: str | None,
-    limit: int | None,
-) -> list[Run]:
-    """The folders of all variants, open for writing: what does not fit is refused before the first question."""
-    from gnothi.cli.evaluate import Job, resolved_settings, run_config
+def _claim(stack: contextlib.ExitStack, study: Study, plan: Plan, shared: Callable[..., Job], out: Path) -> list[Run]:
+    """The folders of all variants, open for writing: what does not fit is refused before the first question. ``shared`` makes
+    a variant's job of what is its own."""
+    from gnothi.cli.evaluate import resolved_settings, run_config
+    from gnothi.evaluation.recorded_run import trusts_all
     from gnothi.evaluation.run_folder import EXECUTION, RunFolder
 
     runs = []
     places = {variant.label: place for place, variant in enumerate(study.variants, start=1)}
     for one in plan.variants:
         variant = one.variant
-        job = Job(
-            dataset=dataset,
-            questions=questions,
-            methods=[variant.method],
-            model=one.model,
-            index=one.index,
-            settings=one.settings,
-            seed=execution.seed,
-            concurrency=execution.concurrency,
-            workers=execution.workers,
-            max_failures=execution.max_failures,
-            graph=one.graph,
-        )
+        job = shared(methods=[variant.method], model=one.model, index=one.index, graph=one.graph, settings=one.settings)
         told = {"study": study.name, "label": variant.label, "place": places[variant.label]}
         resolved = resolved_settings(job.methods, job.settings)
-        described = run_config(job, resolved, format, limit) | {f"{EXECUTION}{key}": value for key, value in told.items()}
-        runs.append(Run(one, job, stack.enter_context(RunFolder(out / variant.folder, described))))
+        described = run_config(job, resolved) | {f"{EXECUTION}{key}": value for key, value in told.items()}
+        folder = stack.enter_context(RunFolder(out / variant.folder, described))
+        runs.append(Run(one, job, folder, [name for name in job.methods if trusts_all(resolved, name)]))
     return runs
 
 
-def _kept(runs: Sequence[Run], out: Path) -> str:
+def _done(runs: Sequence[Run]) -> str:
     wanted = sum(len(run.job.keys) for run in runs)
-    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are kept in {out}"
+    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are"
 
 
-def _complete(study: Study, runs: Sequence[Run], execution: Execution) -> dict[str, list[Row]]:
+def _complete(study: Study, runs: Sequence[Run]) -> dict[str, list[Row]]:
     """All rows by label; models and indexes are opened only where something is missing, once for all that share them."""
     if any(run.missing for run in runs):
-        asyncio.run(_run(study, runs, execution))
+        asyncio.run(_run(study, runs))
     return {run.label: run.folder.finish(run.job.keys) for run in runs}
 
 
-async def _run(study: Study, runs: Sequence[Run], execution: Execution) -> None:
+async def _run(study: Study, runs: Sequence[Run]) -> None:
     from gnothi.cli import terminal
     from gnothi.cli.progress import RunProgress
     from gnothi.evaluation.runner import run as answer_all
@@ -258,7 +222,7 @@ async def _run(study: Study, runs: Sequence[Run], execution: Execution) -> None:
         for opening in dict.fromkeys(run.planned.opening for run in runs if run.missing):
             group = [run for run in runs if run.planned.opening == opening and run.missing]
             with terminal.Waiting(f"opening model {opening.model} ...") as waiting:
-                async with _answering(group, execution) as answer:
+                async with _answering(group) as answer:
                     waiting.stop()
                     progress = progress or shown.enter_context(RunProgress(wanted, wanted - missing, study.name))
                     for run in group:
@@ -267,8 +231,8 @@ async def _run(study: Study, runs: Sequence[Run], execution: Execution) -> None:
                             run.job.methods,
                             run.job.questions,
                             run.folder,
-                            concurrency=execution.concurrency,
-                            max_failures=execution.max_failures,
+                            concurrency=run.job.concurrency,
+                            max_failures=run.job.max_failures,
                             on_row=partial(_advance, progress, run.label),
                         )
 
@@ -288,24 +252,25 @@ def _as(run: Run, answer: Answer) -> Answer:
 
 
 @contextlib.asynccontextmanager
-async def _answering(group: Sequence[Run], execution: Execution) -> AsyncIterator[Answer]:
+async def _answering(group: Sequence[Run]) -> AsyncIterator[Answer]:
     from gnothi.cli.variants import open_variants
     from gnothi.evaluation.runner import here
     from gnothi.evaluation.workers import workers
 
     opened = partial(open_variants, [run.planned for run in group])
-    if execution.workers == 1:
+    job = group[0].job
+    if job.workers == 1:
         async with opened() as methods:
-            yield here(methods, execution.seed)
+            yield here(methods, job.seed)
     else:
-        async with workers(execution.workers, opened, execution.seed) as several:
+        async with workers(job.workers, opened, job.seed) as several:
             yield several
 
 
 def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
     from gnothi.evaluation.summary import summarise
 
-    summary = summarise(rows, run.job.dataset)
+    summary = summarise(rows, run.job.dataset, run.trusting)
     run.folder.write_summary(summary)
     return summary
 

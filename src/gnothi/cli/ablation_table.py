@@ -54,9 +54,7 @@ def show_studies(studies: Sequence[Study], variants: bool) -> None:
 
 
 def _described(variant: Variant) -> str:
-    settings = " ".join(
-        f"{key}={as_text(tuple(value) if isinstance(value, list) else value)}" for key, value in variant.settings.items()
-    )
+    settings = " ".join(f"{key}={as_text(value)}" for key, value in variant.settings.items())
     resources = " ".join(f"--{key} {getattr(variant, key)}" for key in ("model", "index", "graph") if getattr(variant, key))
     needs = "; ".join(f"needs {key}: {how}" for key, how in variant.needs.items())
     return "; ".join(part for part in (f"{variant.method} {settings} {resources}".strip(), needs, variant.note) if part)

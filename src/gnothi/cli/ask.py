@@ -95,11 +95,13 @@ def ask(
         with spending(budget):
             outcome = asyncio.run(answer(asked, method, model, index, settings, seed, listeners, ready, graph))
     remote = any(map(is_remote, models))
+    doubt = probability_wrong(calibration, method, settings, seen) if calibration else None
     if as_json:
         charged = {"charged": budget.as_dict()} if remote else {}
-        terminal.print_json(document(asked, outcome, seen, trace) | charged)
+        calibrated = {"probability_wrong": doubt} if calibration else {}
+        terminal.print_json(document(asked, outcome, seen, trace) | calibrated | charged)
     else:
-        show_answer(screen, outcome.answer, Usage.of(seen), outcome.seconds, budget.describe() if remote else "")
+        show_answer(screen, outcome.answer, Usage.of(seen), outcome.seconds, budget.describe() if remote else "", doubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,21 @@ def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace:
         "usage": asdict(usage) | {"seconds": outcome.seconds},
     }
     return result | ({"events": [event.as_dict() for event in seen]} if trace else {})
+
+
+def probability_wrong(file: Path, method: str, settings: Settings, seen: Sequence[Event]) -> float | None:
+    """P(the answer from memory is wrong) by the calibration's curve. None where there is none, or it says nothing: of an answer
+    after a retrieval, without a score of its signal, or with one that stopped as soon as the threshold was decided."""
+    from gnothi.cli.evaluate import resolved_settings
+    from gnothi.evaluation.calibration_file import read
+
+    found = read(file)
+    decided = [event for event in seen if isinstance(event, Decided) and event.kind == "retrieve"]
+    scores = [event.score for event in decided if event.signal == found.signal and event.score is not None]
+    stops = resolved_settings([method], settings).get(f"method.{method}.schedule", "at_once") != "at_once"
+    if Usage.of(seen).retrievals or stops or not scores or len(scores) < len(decided):
+        return None
+    return found.probability_wrong(max(scores))
 
 
 def without_tag(event: Event) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,28 +11,38 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.config import Given, Settings
+from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
+from gnothi.cli.spending import spending
+from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
     from gnothi.evaluation.calibrating import Chosen, Sample
     from gnothi.evaluation.calibration_file import Calibration
     from gnothi.evaluation.replay import Replay
+    from gnothi.evaluation.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is calibrated on, and what it is the calibration of."""
+    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
+    ``failed`` are rows of questions left out of the sample."""
 
     sample: Sample
     method: str | None
     signal: str
+    answers_of: str
     dataset: str
     metric: str
     model: str
     sign: int = 1
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    failed: Sequence[Row] = ()
+
+    @property
+    def failures(self) -> int:
+        return len({row.question_id for row in self.failed})
 
 
 @click.command()
@@ -72,14 +82,10 @@ class Source:
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
 @options.model
 @options.index
+@options.graph
 @options.settings
 @options.spending
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
-@click.option("--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, each with a copy of the model."
-)
+@options.asking
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the reliability diagram (PNG, SVG)."
 )
@@ -99,6 +105,7 @@ def calibrate(
     always: str | None,
     model: str,
     index: str | None,
+    graph: str | None,
     config: Path | None,
     overrides: tuple[str, ...],
     cache: bool | None,
@@ -107,10 +114,12 @@ def calibrate(
     limit: int | None,
     seed: int,
     format: str | None,
+    concurrency: int,
     workers: int,
+    max_failures: int | None,
     plot: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Choose the threshold of a gate for one model, on questions with known answers.
 
     \b
@@ -120,15 +129,16 @@ def calibrate(
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
     A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
-    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model.
+    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model. Exit code 1: some
+    questions failed, and the threshold and its guarantee come from the others.
     """
     from gnothi.cli import calibration_table, terminal
     from gnothi.cli.probed import check_probes, learnt_from
-    from gnothi.cli.resources import model_specs
+    from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
+    from gnothi.evaluation.rows import jsonable
+    from gnothi.evaluation.runner import fingerprint
 
     settings = options.read(config, overrides, cache)
     given_model, given_method = (
@@ -140,9 +150,9 @@ def calibrate(
         source = _from_replay(replayed, given_method, signal, given_model or "")
     else:
         weigh = price is not None or target_error is None
-        live = _Live(dataset, method, model, index, settings, seed, workers, limit, format, metric or "em")
         check_probes(None, model, [method], settings)
-        for spec in learnt_from(dataset, [method], settings):
+        questions = load_questions(dataset, format, limit)
+        for spec in learnt_from(dataset, [method], settings, fingerprint(questions)):
             click.echo(
                 f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, "
                 "and no guarantee holds. Calibrate on questions that it has not seen.",
@@ -150,10 +160,27 @@ def calibrate(
             )
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
-        with spending(budget):
-            source = live.ask(out.with_name(out.name + ".runs"), weigh)
-        if any(map(is_remote, models)):
-            click.echo(f"charged: {budget.describe()}", err=True)
+        check_workers(workers, models)
+        job = Job(
+            dataset=dataset,
+            questions=questions,
+            methods=[method],
+            model=model,
+            index=index,
+            graph=graph,
+            settings=settings,
+            limit=limit,
+            format=format,
+            seed=seed,
+            concurrency=concurrency,
+            workers=workers,
+            max_failures=max_failures,
+        )
+        folder = out.with_name(out.name + ".runs")
+        with spending(budget, models, folder, err=True):
+            source = _ask(job, metric or "em", folder, weigh)
+    if source.failed:
+        click.echo(_left_out(source), err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
     made = _calibration(source, chosen)
     calibration_file.write(made, out)
@@ -166,10 +193,21 @@ def calibrate(
 
         save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
     if as_json:
-        terminal.print_json(calibration_file.as_dict(made))
-        return
-    calibration_table.show(terminal.console(), made, chosen)
-    click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
+        terminal.print_json(jsonable(calibration_file.as_dict(made)))
+    else:
+        calibration_table.show(terminal.console(), made, chosen)
+        click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
+    return SOME_FAILED if source.failed else 0
+
+
+def _left_out(source: Source) -> str:
+    error = source.failed[0].error or {}
+    return (
+        f"warning: {source.failures} questions of {source.dataset} failed and are left out (the first with "
+        f"{error.get('type')}: {error.get('message')}). The threshold and any guarantee come from the other "
+        f"{len(source.sample.scores)} and hold for questions like these; of questions like those that failed they say nothing. "
+        "Remove the cause and try them again."
+    )
 
 
 def _calibration(source: Source, chosen: Chosen) -> Calibration:
@@ -183,6 +221,8 @@ def _calibration(source: Source, chosen: Chosen) -> Calibration:
         model=identify(source.model) if source.model else Identity(""),
         dataset=source.dataset,
         questions=chosen.n,
+        failures=source.failures,
+        answers_of=source.answers_of,
         metric=source.metric,
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         fires="above" if source.sign > 0 else "below",
@@ -201,7 +241,7 @@ def _replay(dataset: str, metric: str | None, never: str | None, always: str | N
     from gnothi.evaluation.recorded import is_recorded
 
     path = Path(dataset)
-    if path.is_dir() or (path.is_file() and is_recorded(path)):
+    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
         return read(path, metric, never, always)
     if never or always:
         raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
@@ -241,89 +281,85 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
         signal=scores.signal or scores.name,
+        answers_of=replay.names[0],
         dataset=replay.dataset,
         metric=replay.metric,
-        model=model or str(replay.settings.get("model.name", "")),
+        model=model or _speaker_of(replay, scores.method),
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
         settings=scores_depend_on(recorded | dict(scores.settings)),
+        failed=_failed_of(replay),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Live:
-    """A data set that is asked for the purpose."""
+def _speaker_of(replay: Replay, method: str) -> str:
+    """The model that the method's gate listened to; empty where that is not known."""
+    from gnothi import methods
 
-    dataset: str
-    method: str
-    model: str
-    index: str | None
-    settings: Settings
-    seed: int
-    workers: int
-    limit: int | None
-    format: str | None
-    metric: str
+    gating = methods.gating_of(method) if method in methods.names() else None
+    named = replay.settings.get(f"method.{method}.{gating.speaker}", "none") if gating else "none"
+    return str(replay.settings.get("model.name", "") if named == "none" else named)
 
-    def ask(self, folder: Path, weigh: bool) -> Source:
-        """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
-        ``weigh`` retrievals, with the gate open, too."""
-        from gnothi.cli.calibrated import gate_of
-        from gnothi.cli.resources import load_questions
-        from gnothi.evaluation.calibrating import Sample
-        from gnothi.evaluation.metrics import METRICS
-        from gnothi.evaluation.runner import fingerprint
 
-        if self.metric not in METRICS:
-            raise UnknownName("metric", self.metric, METRICS)
-        gate = gate_of(self.method, self.settings)
-        if gate is None or gate.signal is None:
-            what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
-            if gate is None and self.method == "keqa":
-                what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
-            raise InvalidSetting(
-                f"--method: got {self.method!r}, which {what}; expected one that has, as seakr, or the folder of a run in "
-                "place of the data set."
-            )
-        questions = load_questions(self.dataset, self.format, self.limit)
-        shut = self._run(folder / "shut", questions, gate.key, gate.at(float("inf")) | gate.measured())
-        open_ = self._run(folder / "open", questions, gate.key, gate.at(float("-inf"))) if weigh else None
-        scores, never, always = _paired(shut, open_, self.metric)
-        import numpy as np
+def _failed_of(replay: Replay) -> list[Row]:
+    """Rows of the run for whose sake questions are missing from the replay."""
+    from gnothi.evaluation.run_folder import read_rows
 
-        return Source(
-            sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
-            method=self.method,
-            signal=gate.signal,
-            dataset=self.dataset,
-            metric=self.metric,
-            model=self.model,
-            fingerprint=fingerprint(questions),
-            settings=gate.settings,
+    path = Path(replay.source)
+    rows = read_rows(path) if path.is_dir() else []
+    return [row for row in rows if row.failed and row.question_id not in replay.questions]
+
+
+def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
+    """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
+    ``weigh`` retrievals, with the gate open, too."""
+    import numpy as np
+
+    from gnothi.cli.calibrated import gate_of, speaker_of
+    from gnothi.evaluation.calibrating import Sample
+    from gnothi.evaluation.metrics import METRICS
+    from gnothi.evaluation.runner import fingerprint
+
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    (method,) = job.methods
+    gate = gate_of(method, job.settings)
+    if gate is None or gate.signal is None:
+        what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
+        if gate is None and method == "keqa":
+            what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
+        raise InvalidSetting(
+            f"--method: got {method!r}, which {what}; expected one that has, as seakr, or the folder of a run in place of the "
+            "data set."
         )
-
-    def _run(self, folder: Path, questions: Any, key: str, changed: Mapping[str, Any]) -> Any:
-        from gnothi.cli.evaluate import Job, run_one
-
-        given = dict(self.settings.given)
-        given.pop(key, None)
-        given |= {f"{self.method}.{name}": Given(value, "gnothi calibrate") for name, value in changed.items()}
-        job = Job(
-            self.dataset,
-            questions,
-            [self.method],
-            self.model,
-            self.index,
-            replace(self.settings, given=given),
-            self.seed,
-            256,
-            self.workers,
-            None,
-        )
-        return run_one(job, folder, self.format, self.limit)
+    shut = _run(job, folder / "shut", gate.key, gate.at(float("inf")) | gate.measured())
+    open_ = _run(job, folder / "open", gate.key, gate.at(float("-inf"))) if weigh else None
+    scores, never, always = _paired(shut, open_, metric)
+    return Source(
+        sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
+        method=method,
+        signal=gate.signal,
+        answers_of=method,
+        dataset=job.dataset,
+        metric=metric,
+        model=speaker_of(method, job.model, job.settings),
+        fingerprint=fingerprint(job.questions),
+        settings=gate.settings,
+        failed=[row for row in [*shut, *(open_ or ())] if row.failed],
+    )
 
 
-def _paired(shut: Any, open_: Any, metric: str) -> tuple[list[float], list[float], list[float] | None]:
+def _run(job: Job, folder: Path, key: str, changed: Mapping[str, Any]) -> list[Row]:
+    """The rows of the job with its gate's threshold, called ``key``, replaced by what is ``changed``."""
+    (method,) = job.methods
+    given = {name: one for name, one in job.settings.given.items() if name != key}
+    given |= {f"{method}.{name}": Given(value, "gnothi calibrate") for name, value in changed.items()}
+    return run_one(replace(job, settings=replace(job.settings, given=given)), folder)
+
+
+def _paired(
+    shut: Sequence[Row], open_: Sequence[Row] | None, metric: str
+) -> tuple[list[float], list[float], list[float] | None]:
     """Scores, quality with the gate shut and open, of the questions that have all of them."""
     from gnothi.evaluation.comparison import scored
     from gnothi.evaluation.recorded_run import replay_scores

@@ -101,7 +101,7 @@ def scores_depend_on(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     if settings.keys() >= _ASSESSED:
         return {key: settings[key] for key in ("tries", "temperature", "top_p", "decompose", "judge")}
-    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
+    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason", "knowledge", "neighbours", "classifier"}
     return {key: value for key, value in settings.items() if key in wanted}
 
 

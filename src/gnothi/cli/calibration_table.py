@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from gnothi.evaluation.calibrating import Chosen, Worth
     from gnothi.evaluation.calibration_file import Calibration
+    from gnothi.evaluation.statistics import Interval
     from gnothi.signals.guarantee import Guarantee
 
 
@@ -22,7 +23,7 @@ def show(console: Console, made: Calibration, chosen: Chosen) -> None:
     paragraph(
         console,
         f"from memory, {chosen.wrong} of {chosen.n} are wrong ({made.metric}); the signal tells which with AUROC "
-        f"{share(chosen.auroc)} ({between(chosen.auroc_interval)})",
+        f"{share(chosen.auroc)}{_between(chosen.auroc_interval)}",
     )
     for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, limited=chosen.guarantee is not None)):
         paragraph(console, line)
@@ -30,8 +31,14 @@ def show(console: Console, made: Calibration, chosen: Chosen) -> None:
         paragraph(
             console,
             "as probabilities of a wrong answer: calibration error of Platt's curve "
-            f"{share(curves.platt_ece)} ({between(curves.platt_ece_interval)}), of the isotonic one "
-            f"{share(curves.isotonic_ece)} ({between(curves.isotonic_ece_interval)})",
+            f"{share(curves.platt_ece)}{_between(curves.platt_ece_interval)}, of the isotonic one "
+            f"{share(curves.isotonic_ece)}{_between(curves.isotonic_ece_interval)}",
+        )
+    if made.method and made.answers_of != made.method:
+        paragraph(
+            console,
+            f"all of this is about the answers of {made.answers_of}, and of {made.method} only as far as it answers alike "
+            "where it retrieves nothing; to have it exact, calibrate on a data set in place of a run",
         )
     if not made.model.name:
         paragraph(console, "the file does not say of which model it is: add --model NAME to use it without --anyway")
@@ -53,7 +60,11 @@ def _worth(worth: Worth | None, limited: bool) -> list[str]:
         return []
     priced = f" at a price of {worth.price:g} a retrieval" if worth.price else ""
     return [
-        f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)} "
-        f"({between(worth.interval)}) with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
+        f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)}"
+        f"{_between(worth.interval)} with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
         f"never {share(worth.never)}, always {share(worth.always)}, oracle {share(worth.oracle)}"
     ]
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({between(interval)})"

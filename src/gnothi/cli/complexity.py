@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gnothi.cli import terminal
+from gnothi.cli import terminal, training
 
 
 @click.command()
@@ -37,6 +37,7 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
     """
     from gnothi.training.complexity import build
 
+    training.refuse_test_run(run)
     learnt = build(run, out, (memory, once, steps), several_hops or None)
     if as_json:
         terminal.print_json(asdict(learnt))

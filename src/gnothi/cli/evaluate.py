@@ -15,9 +15,10 @@ import click
 from gnothi import __version__
 from gnothi.cli import options, repeat
 from gnothi.cli.calibrated import calibration, with_calibration
-from gnothi.cli.probed import check_probes
+from gnothi.cli.probed import check_probes, learnt_from
+from gnothi.cli.spending import spending
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent, InvalidSetting, RunStopped
+from gnothi.errors import InvalidSetting, RunStopped
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.types import Question
 
@@ -26,25 +27,26 @@ if TYPE_CHECKING:
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.runner import Answer
 
-INTERRUPTED = 130
 SOME_FAILED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one command is to compute."""
+    """What one command is to compute: ``limit`` and ``format`` say how ``questions`` were read."""
 
     dataset: str
     questions: Sequence[Question]
     methods: Sequence[str]
     model: str
     index: str | None
+    graph: str | None
     settings: Settings
+    limit: int | None
+    format: str | None
     seed: int
     concurrency: int
     workers: int
     max_failures: int | None
-    graph: str | None = None
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -66,8 +68,7 @@ class Job:
 @options.settings
 @options.spending
 @calibration
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+@options.asking
 @click.option(
     "--out",
     "out",
@@ -75,22 +76,6 @@ class Job:
     type=click.Path(path_type=Path),
     metavar="RUN",
     help="Folder of the run; an unfinished one goes on.",
-)
-@click.option(
-    "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
-)
-@click.option(
-    "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
 def evaluate(
@@ -131,8 +116,6 @@ def evaluate(
     from gnothi.evaluation.recorded_run import trusts_all
     from gnothi.evaluation.run_folder import RunFolder
     from gnothi.evaluation.summary import summarise
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
 
     names = _names(methods)
     settings = options.read(config, overrides, cache)
@@ -145,32 +128,43 @@ def evaluate(
     resolved = resolved_settings(names, settings)
     trusting = [name for name in names if trusts_all(resolved, name)]
     questions = load_questions(dataset, format, limit)
-    job = Job(dataset, questions, names, model, index, settings, seed, concurrency, workers, max_failures, graph)
-    about = run_config(job, resolved, format, limit)
+    job = Job(
+        dataset=dataset,
+        questions=questions,
+        methods=names,
+        model=model,
+        index=index,
+        graph=graph,
+        settings=settings,
+        limit=limit,
+        format=format,
+        seed=seed,
+        concurrency=concurrency,
+        workers=workers,
+        max_failures=max_failures,
+    )
+    about = run_config(job, resolved)
     repeat.compare(config, about, say)
-    with RunFolder(out, about) as folder:
+    for spec in learnt_from(dataset, names, settings, about["dataset.fingerprint"]):
+        say(
+            f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others. "
+            "Evaluate on questions that it has not seen."
+        )
+    with RunFolder(out, about) as folder, spending(budget, models, out, partial(_done, job, folder), err=as_json):
         try:
-            with spending(budget):
-                rows = _complete(job, folder)
-        except KeyboardInterrupt:
-            click.echo(f"gnothi: interrupted. {_kept(job, folder)}; the same command goes on from there.", err=True)
-            return INTERRUPTED
-        except RunStopped as stopped:
+            rows = _complete(job, folder)
+        except RunStopped:
             folder.write_summary(summarise(list(folder.rows.values()), dataset, trusting))
-            if isinstance(stopped, BudgetSpent):
-                raise BudgetSpent(f"{stopped} {_kept(job, folder)}; the same command goes on from there.") from None
             raise
         summary = summarise(rows, dataset, trusting)
         folder.write_summary(summary)
-    if as_json:
-        terminal.print_json(summary["methods"])
-        for warning in summary["warnings"]:
-            click.echo(f"warning: {warning}", err=True)
-    else:
-        summary_table.show(terminal.console(), summary)
-        click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
-    if any(map(is_remote, models)):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+        if as_json:
+            terminal.print_json(summary["methods"])
+            for warning in summary["warnings"]:
+                click.echo(f"warning: {warning}", err=True)
+        else:
+            summary_table.show(terminal.console(), summary)
+            click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
     return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
 
 
@@ -185,9 +179,9 @@ def check_workers(workers: int, models: Sequence[str]) -> None:
         )
 
 
-def _kept(job: Job, folder: RunFolder) -> str:
+def _done(job: Job, folder: RunFolder) -> str:
     done = sum(key in folder.rows and not folder.rows[key].failed for key in job.keys)
-    return f"{done} of {len(job.keys)} answers are kept in {folder.path}"
+    return f"{done} of {len(job.keys)} answers are"
 
 
 def _complete(job: Job, folder: RunFolder) -> list[Row]:
@@ -256,7 +250,7 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
     return resolved
 
 
-def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: int | None) -> dict[str, Any]:
+def run_config(job: Job, methods: Mapping[str, Any]) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
     from gnothi.cli.fingerprints import fingerprints, named_by
     from gnothi.cli.resources import model_specs, recorded_settings
@@ -270,8 +264,8 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
     }
     return {
         "dataset.name": job.dataset,
-        "dataset.format": format,
-        "dataset.limit": limit,
+        "dataset.format": job.format,
+        "dataset.limit": job.limit,
         "dataset.questions": len(job.questions),
         "dataset.fingerprint": fingerprint(job.questions),
         "seed": job.seed,
@@ -289,10 +283,9 @@ def run_config(job: Job, methods: Mapping[str, Any], format: str | None, limit: 
     }
 
 
-def run_one(job: Job, out: Path, format: str | None, limit: int | None) -> list[Row]:
+def run_one(job: Job, out: Path) -> list[Row]:
     """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
     from gnothi.evaluation.run_folder import RunFolder
 
-    resolved = resolved_settings(job.methods, job.settings)
-    with RunFolder(out, run_config(job, resolved, format, limit)) as folder:
+    with RunFolder(out, run_config(job, resolved_settings(job.methods, job.settings))) as folder:
         return _complete(job, folder)

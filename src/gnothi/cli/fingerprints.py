@@ -34,7 +34,7 @@ def named_by(methods: Sequence[str], settings: Settings) -> dict[str, Named]:
 
 def _content(protocol: type, spec: str) -> str:
     from gnothi import retrieval
-    from gnothi.models.identity import digest, identify
+    from gnothi.models import identity
 
     if spec == LAB and protocol is not LanguageModel:
         return ""  # comes with the package
@@ -42,8 +42,8 @@ def _content(protocol: type, spec: str) -> str:
         if protocol in (Retriever, KnowledgeGraph):
             return retrieval.fingerprint(spec)
         if protocol in (LanguageModel, Reranker):
-            return identify(spec).fingerprint
-        return digest(file for name in _read(protocol) if (file := Path(spec) / name).is_file())
+            return identity.content(spec)
+        return identity.digest(Path(spec) / name for name in _read(protocol))
     return ""
 
 

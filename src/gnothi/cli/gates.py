@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.errors import InvalidSetting, UnknownName
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @click.command()
@@ -71,8 +67,9 @@ def gates(
     For each signal: how well it tells wrong answers (AUROC), and what the best threshold is worth on questions that it was not
     chosen on (cross-validation), between never, always and the oracle, which picks the better of the two for each question.
     """
-    from gnothi.cli import terminal
+    from gnothi.cli import gates_table, terminal
     from gnothi.evaluation.gates import document, read
+    from gnothi.evaluation.rows import jsonable
 
     wanted = _thresholds(thresholds)
     replays = [read(path, metric, never, always, surer) for path in files]
@@ -96,13 +93,13 @@ def gates(
 
         written.append(f"tables: {len(write_csv(replays, documents, folder))} files in {folder}")
     if as_json:
-        terminal.print_json(documents)
+        terminal.print_json(jsonable(documents))  # a threshold may be infinite
     else:
         screen = terminal.console()
         for number, found in enumerate(documents):
             if number:
                 click.echo()
-            show(screen, found)
+            gates_table.show(screen, found)
         for line in written:
             click.echo(line)
     for found in documents:
@@ -121,97 +118,3 @@ def _thresholds(given: Sequence[str]) -> dict[str, float]:
         if not name.strip():
             raise InvalidSetting(f"--threshold: got {text!r}, expected SIGNAL=VALUE, as in --threshold perplexity=1.3.")
     return found
-
-
-# --- on the terminal -------------------------------------------------------------------------------------------------
-
-
-def show(console: Console, found: Mapping[str, Any]) -> None:
-    """Never, always and oracle; a row per signal; the combinations; what was replayed."""
-    from rich.table import Table
-
-    from gnothi.cli.summary_table import paragraph, share
-
-    names, intervals = found["names"], found["intervals"]
-    ends = ", ".join(
-        f"{role} {share(found[role])} ({_between(intervals[role])}{f'; {names[role]}' if role in names else ''})"
-        for role in ("never", "always", "oracle")
-    )
-    paragraph(console, f"{found['dataset']}: {found['n']} questions, {found['metric']}: {ends}")
-    for name, other in found["others"].items():
-        searches = "" if other["searches"] is None else f", {other['searches']:.2f} searches a question"
-        paragraph(console, f"{name}: {share(other['accuracy'])}{searches}; oracle of never and it {share(other['oracle'])}")
-    if not found["signals"]:
-        paragraph(console, "no signal was recorded: there is no gate to replay")
-        return
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("signal", overflow="fold")
-    for heading in ("AUROC", "threshold", "acc.", "retr.", "gap closed", "hindsight"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, signal in found["signals"].items():
-        table.add_row(name, share(signal["auroc"]), _threshold(signal), *_choice(signal["chosen"]), _hindsight(signal))
-        table.add_row("", _between(signal["interval"]), "", *_intervals(signal["chosen"]), "", style="dim")
-    for name, combined in found["combinations"].items():
-        table.add_row(f"all: {name}", "", "", *_choice(combined), "")
-        table.add_row("", "", "", *_intervals(combined), "", style="dim")
-    console.print(table)
-    for name, signal in found["signals"].items():
-        if replayed := signal.get("replayed"):
-            error = replayed["error_among_trusted"]
-            trusted = "" if error is None else f"; of the {replayed['trusted']} trusted {error:.1%} are wrong"
-            paragraph(
-                console,
-                f"{name} at {replayed['threshold']:g}: accuracy {share(replayed['accuracy'])} "
-                f"({_between(replayed['interval'])}), retrieves for {share(replayed['retrieval_rate'])}{trusted}",
-            )
-    truth = " and ".join(dict.fromkeys(signal["truth"] for signal in found["signals"].values()))
-    priced = f" less {found['price']:g} a retrieval" if found["price"] else ""
-    paragraph(
-        console,
-        f"AUROC: tells where {truth} is wrong. threshold: best for accuracy{priced} on all questions (retrieve "
-        "above it, or below where marked <). acc., retr., gap closed: of thresholds chosen on other questions than they are "
-        "judged on (cross-validation); gap: from the better of never and always to the oracle. hindsight: the best accuracy "
-        "any threshold has here, chosen on these very questions. all: logistic regressions of all signals, trained to tell "
-        "wrong answers, or where retrieval helps. Below: 95 % intervals.",
-        style="dim",
-    )
-
-
-def _threshold(signal: Mapping[str, Any]) -> str:
-    chosen = signal["chosen"]
-    if chosen is None:
-        return "-"
-    below = "<" if signal["retrieve_when"] == "below" else ""
-    return "always" if chosen["threshold"] is None else f"{below}{chosen['threshold']:.4g}"
-
-
-def _choice(chosen: Mapping[str, Any] | None) -> list[str]:
-    from gnothi.cli.summary_table import share
-
-    if chosen is None:
-        return ["-", "-", "too few"]
-    gap = "-" if chosen["gap_closed"] is None else _percent(chosen["gap_closed"])
-    return [share(chosen["accuracy"]), share(chosen["retrieval_rate"]), gap]
-
-
-def _intervals(chosen: Mapping[str, Any] | None) -> list[str]:
-    if chosen is None:
-        return ["", "", ""]
-    closed = chosen["gap_closed_interval"]
-    return [_between(chosen["interval"]), "", "" if closed is None else f"{_percent(closed[0])} to {_percent(closed[1])}"]
-
-
-def _percent(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
-
-
-def _hindsight(signal: Mapping[str, Any]) -> str:
-    from gnothi.cli.summary_table import share
-
-    return share(signal["hindsight"]["accuracy"])
-
-
-def _between(interval: Sequence[float] | None) -> str:
-    from gnothi.cli.summary_table import between
-
-    return between(interval)

@@ -38,6 +38,34 @@ method = click.option(
 )
 
 
+def collecting(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
+    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
+    add_format = click.option(
+        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+    )
+    add_concurrency = click.option(
+        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
+    )
+    add_failures = click.option(
+        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+    )
+    return add_limit(add_format(add_concurrency(add_failures(command))))
+
+
+def asking(command: click.decorators.FC) -> click.decorators.FC:
+    """As ``collecting``, and adds ``--seed`` and ``--workers``, for runs of methods."""
+    add_seed = click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+    add_workers = click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+    )
+    return add_seed(collecting(add_workers(command)))
+
+
 def settings(command: click.decorators.FC) -> click.decorators.FC:
     """Adds ``--config`` and ``--set``; the command gets ``config`` and ``overrides`` and hands them to ``read``. The file may
     be a run's ``config.toml``: then flags that are not given are those of the run, too."""

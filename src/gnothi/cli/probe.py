@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal, training
+from gnothi.cli.spending import spending
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Job:
 @options.settings
 @options.spending
 @training.out("probe")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what probe.json says.")
 def probe(
     dataset: str,
@@ -75,8 +74,6 @@ def probe(
     from gnothi import config as configuration
     from gnothi import methods
     from gnothi.cli.resources import MODEL_SECTION, load_questions
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
     from gnothi.training.collecting import require_answers, require_distinct
     from gnothi.training.probe import WHY, ProbeSettings
 
@@ -90,19 +87,12 @@ def probe(
     about = training.recorded(dataset, format, limit, questions, model, settings)
     about |= {f"probe.{key}": value for key, value in configuration.resolved(chosen).items()}
     job = Job(dataset, questions, model, settings, chosen, about, out, concurrency, max_failures)
-    try:
-        with spending(budget):
-            result = asyncio.run(_build(job))
-    except KeyboardInterrupt:
-        return training.interrupted(out)
-    except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
-    if as_json:
-        terminal.print_json(result)
-    else:
-        _show(result, out)
-    if is_remote(model):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+    with spending(budget, [model], out, err=as_json):
+        result = asyncio.run(_build(job))
+        if as_json:
+            terminal.print_json(result)
+        else:
+            _show(result, out)
     return training.SOME_FAILED if result["failures"] else 0
 
 
@@ -127,7 +117,7 @@ async def _build(job: Job) -> dict[str, Any]:
                         job.probe,
                         job.concurrency,
                         job.max_failures,
-                        lambda line: progress.advance("error" in line, _cost(findings.spent)),
+                        lambda line: progress.advance("error" in line, training.cost(findings.spent)),
                     )
             finally:
                 await model.aclose()
@@ -135,10 +125,6 @@ async def _build(job: Job) -> dict[str, Any]:
             data = {"name": job.dataset, "fingerprint": job.config["dataset.fingerprint"]}
             origin = {"model": asdict(identify(job.model)), "data": data}
             return await asyncio.to_thread(findings.finish, job.probe, origin)
-
-
-def _cost(spent: Counter[str]) -> str:
-    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
 
 
 def _show(result: Mapping[str, Any], out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from gnothi.cli.calibrated import speaker_of
@@ -33,13 +34,24 @@ def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settin
         _check_settings(spec, about["settings"], values, hint)
 
 
-def learnt_from(dataset: str, methods: Sequence[str], settings: Settings) -> list[str]:
-    """The probes of the methods that were trained on questions of that data set: what they say of these is no measure of what
-    they say of others."""
+def learnt_from(dataset: str, methods: Sequence[str], settings: Settings, fingerprint: str = "") -> list[str]:
+    """The probes of the methods that were trained on questions of that data set, whatever their kind, or on questions of that
+    fingerprint, whatever their file is called: what they say of these is no measure of what they say of others."""
     from gnothi.signals.probe_folder import read_header
 
     specs = dict.fromkeys(spec for spec, _ in _probes(methods, settings).values())
-    return [spec for spec in specs if read_header(spec)["data"]["name"] == dataset]
+    learnt = {spec: read_header(spec)["data"] for spec in specs}
+    return [
+        spec
+        for spec, data in learnt.items()
+        if _whole(data["name"]) == _whole(dataset) or (fingerprint and data.get("fingerprint") == fingerprint)
+    ]
+
+
+def _whole(dataset: str) -> str:
+    """A data set without the kind that follows its name; a file by its full path."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.is_file() else dataset.partition(":")[0]
 
 
 def _probes(methods: Sequence[str], settings: Settings) -> dict[str, tuple[str, dict[str, Given]]]:

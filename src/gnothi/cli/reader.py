@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal, training
+from gnothi.cli.spending import stoppable
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Retriever
@@ -67,7 +68,7 @@ class Job:
     help="Folder of the prompts, to share them between trainings. [default: prompts in --out]",
 )
 @click.option("--prompts-only", is_flag=True, help="Make the prompts and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def reader(
     dataset: str,
@@ -131,10 +132,8 @@ def reader(
         dataset, questions, model, model_settings, index, method, asking, chosen, by, out,
         prompts or out / PROMPTS_FOLDER, about, about | settings, concurrency, max_failures, graph,
     )  # fmt: skip
-    try:
+    with stoppable(out):
         failed, result = _run(job, prompts_only)
-    except KeyboardInterrupt:
-        return training.interrupted(out)
     if as_json:
         terminal.print_json(result)
     else:

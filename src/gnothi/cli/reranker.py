@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal, training
+from gnothi.cli.spending import spending
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.types import Question
 
@@ -65,7 +66,7 @@ class Job:
     help="Folder of the training pairs, to share them between trainings. [default: pairs in --out]",
 )
 @click.option("--pairs-only", is_flag=True, help="Make the pairs and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def reranker(
     dataset: str,
@@ -103,7 +104,6 @@ def reranker(
     from gnothi.cli.fingerprints import fingerprints
     from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
     from gnothi.config import resolved
-    from gnothi.models.remote.budget import spending
     from gnothi.training.reranker.pairs import require_choices
 
     training.refuse_test_questions(dataset)
@@ -134,17 +134,12 @@ def reranker(
         concurrency,
         max_failures,
     )
-    try:
-        with spending(budget):
-            failed, result = _run(job, pairs_only)
-    except KeyboardInterrupt:
-        return training.interrupted(out)
-    except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
-    if as_json:
-        terminal.print_json(result)
-    else:
-        _show(job, result, failed)
+    with spending(budget, [model], out, err=as_json):
+        failed, result = _run(job, pairs_only)
+        if as_json:
+            terminal.print_json(result)
+        else:
+            _show(job, result, failed)
     return training.SOME_FAILED if failed else 0
 
 

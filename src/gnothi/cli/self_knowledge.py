@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options, terminal, training
+from gnothi.cli.spending import stoppable
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import Retriever
@@ -61,7 +62,7 @@ class Job:
     help="Folder of the sampled answers, to share them between trainings. [default: answers in --out]",
 )
 @click.option("--answers-only", is_flag=True, help="Sample answers and stop.")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: what was reached.")
 def self_knowledge(
     dataset: str,
@@ -117,10 +118,8 @@ def self_knowledge(
         concurrency,
         max_failures,
     )
-    try:
+    with stoppable(out):
         failed, result = _run(job, answers_only)
-    except KeyboardInterrupt:
-        return training.interrupted(out)
     if as_json:
         if _leads():
             terminal.print_json(result)

@@ -268,8 +268,11 @@ class Steps:
         _print(self._console, f"{number:>{MARGIN - 1}} {label:<{LABEL - 1}} ", text, style)
 
 
-def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float, charged: str = "") -> None:
-    """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took."""
+def show_answer(
+    console: Console, answer: Answer, usage: Usage, seconds: float, charged: str = "", doubt: float | None = None
+) -> None:
+    """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
+    the probability that a calibration gives to its being wrong."""
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     if answer.rationale:
@@ -282,6 +285,8 @@ def show_answer(console: Console, answer: Answer, usage: Usage, seconds: float, 
         _block(console, "evidence" if number == 0 else "", _passage(passage))
     if len(answer.evidence) > EVIDENCE:
         _block(console, "", f"and {_counted(len(answer.evidence) - EVIDENCE, 'passage')} more (all of them: --json)")
+    if doubt is not None:
+        _block(console, "P(wrong)", f"{doubt:.2f} for an answer from memory, by the calibration")
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
     calls = f"{_counted(usage.model_calls, 'model call')}{kept}"
     _block(console, "cost", f"{_counted(usage.retrievals, 'retrieval')}, {calls}, {_seconds(seconds)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,9 @@ from gnothi.cli.probe import probe
 from gnothi.cli.reader import reader
 from gnothi.cli.reranker import reranker
 from gnothi.cli.self_knowledge import self_knowledge
+from gnothi.cli.spending import spending
 from gnothi.config import Settings
-from gnothi.errors import BudgetSpent, InvalidSetting
+from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.types import Question
 
@@ -69,7 +69,7 @@ class Job:
     help="What the reference is searched with: words, or a sentence-transformers model.",
 )
 @training.out("reference")
-@training.collecting
+@options.collecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the header of the reference.")
 def utility_reference(
     dataset: str,
@@ -102,8 +102,6 @@ def utility_reference(
     labels. Exit code 1: some questions failed.
     """
     from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import spending
     from gnothi.training.utility_reference import require_judgeable
 
     training.refuse_test_questions(dataset)
@@ -117,19 +115,12 @@ def utility_reference(
     require_judgeable(questions)
     resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
     job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
-    try:
-        with spending(budget):
-            header = asyncio.run(_build(job, encoder))
-    except KeyboardInterrupt:
-        return training.interrupted(out)
-    except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent} What is finished is kept in {out}; the same command goes on from there.") from None
-    if as_json:
-        terminal.print_json(header)
-    else:
-        _show(header, out)
-    if is_remote(model):
-        click.echo(f"charged: {budget.describe()}", err=as_json)
+    with spending(budget, [model], out, err=as_json):
+        header = asyncio.run(_build(job, encoder))
+        if as_json:
+            terminal.print_json(header)
+        else:
+            _show(header, out)
     return training.SOME_FAILED if header["failures"] else 0
 
 
@@ -159,6 +150,7 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     """
     from gnothi.training.knowledge_reference import build
 
+    training.refuse_test_run(run)
     counts = build(run, out, memory, retrieval, encoder)
     if as_json:
         terminal.print_json(counts._asdict())
@@ -225,15 +217,11 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
                         job.utility,
                         job.concurrency,
                         job.max_failures,
-                        lambda line: progress.advance("error" in line, _cost(labelling.spent)),
+                        lambda line: progress.advance("error" in line, training.cost(labelling.spent)),
                     )
         with terminal.Waiting(f"encoding ({encoder}) ..."):
             origin = {"model": job.model, "index": job.index, "dataset": job.dataset}
             return await asyncio.to_thread(labelling.finish, searched, origin)
-
-
-def _cost(spent: Counter[str]) -> str:
-    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
 
 
 def _show(header: dict[str, Any], out: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from gnothi.models import ModelSettings
     from gnothi.training.finetuning import Origin
 
-INTERRUPTED = 130
 SOME_FAILED = 1
 
 own_model = click.option(
@@ -29,21 +29,6 @@ own_model = click.option(
     metavar="lab|PATH|HUB-ID",
     help="The model to train, which runs in this process.",
 )
-
-
-def collecting(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
-    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-    add_format = click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-    )
-    add_concurrency = click.option(
-        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-    )
-    add_failures = click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-    )
-    return add_limit(add_format(add_concurrency(add_failures(command))))
 
 
 def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
@@ -57,12 +42,6 @@ def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
     )
 
 
-def interrupted(out: Path) -> int:
-    """Says that nothing is lost; the exit code."""
-    click.echo(f"gnothi: interrupted. What is finished is kept in {out}; the same command goes on from there.", err=True)
-    return INTERRUPTED
-
-
 def refuse_test_questions(dataset: str) -> None:
     """Raise InvalidSetting for the laboratory's test questions."""
     from gnothi.cli.resources import LAB, LAB_TRAINING
@@ -74,6 +53,16 @@ def refuse_test_questions(dataset: str) -> None:
             f"got the data set {dataset!r}, whose questions are for testing; expected training questions. Use "
             f"{instead!r}, which asks for none of their facts."
         )
+
+
+def refuse_test_run(run: Path) -> None:
+    """Raise InvalidSetting for a run over the laboratory's test questions, InvalidInput for a folder that is no run."""
+    from gnothi.evaluation.journal import read_config
+
+    try:
+        refuse_test_questions(str(read_config(run).get("dataset.name", "")))
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{run}: {error}") from None
 
 
 def recorded(
@@ -125,6 +114,11 @@ def origin(model: str, settings: ModelSettings) -> Origin:
     from gnothi.training.finetuning import Origin
 
     return Origin(model, str(LAB_FOLDER) if model == LAB else model, settings)
+
+
+def cost(spent: Counter[str]) -> str:
+    """What answering took, beside the progress."""
+    return f"{spent['model_calls']:,} calls, {spent['prompt_tokens'] + spent['generated_tokens']:,} tokens"
 
 
 def number(figures: dict[str, Any] | None, key: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.config import as_text
-from gnothi.evaluation.comparison import scored
+from gnothi.evaluation.comparison import paired, scored
 from gnothi.evaluation.metrics import METRICS
-from gnothi.evaluation.rows import Row, significant
-from gnothi.evaluation.statistics import holm, mean, mean_interval, paired_test
+from gnothi.evaluation.rows import Row, rounded
+from gnothi.evaluation.statistics import mean, mean_interval
 from gnothi.evaluation.study import Study, Variant
 
 MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")
@@ -34,7 +34,7 @@ def document(
     """
     present = [variant for variant in study.variants if variant.label in rows]
     differences = _differences(study.full, rows)
-    return {
+    found = {
         "study": study.name,
         "title": study.title,
         "source": study.source,
@@ -52,6 +52,7 @@ def document(
         "left_out": [{"label": label, "reason": reason} for label, reason in left_out.items()],
         "warnings": [f"{label}: {warning}" for label in rows for warning in summaries[label]["methods"][0]["warnings"]],
     }
+    return dict(rounded(found))
 
 
 def _variant(
@@ -59,7 +60,6 @@ def _variant(
 ) -> dict[str, Any]:
     (found,) = summary["methods"]
     tokens = [row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in rows if not row.failed]
-    interval = mean_interval(tokens)
     measured = {name: found[name] for name in MEASURES if name != "tokens"}
     intervals = {name: found["intervals"][name] for name in MEASURES if name != "tokens"}
     return {
@@ -68,13 +68,13 @@ def _variant(
         "series": variant.series,
         "at": variant.at,
         "method": variant.method,
-        "settings": {key: as_text(_tuple(value)) for key, value in variant.settings.items()},
+        "settings": {key: as_text(value) for key, value in variant.settings.items()},
         "note": variant.note,
         "n": found["n"],
         "failures": found["failures"],
         **measured,
-        "tokens": _rounded(mean(tokens)),
-        "intervals": intervals | {"tokens": interval and [_rounded(bound) for bound in interval]},
+        "tokens": mean(tokens),
+        "intervals": intervals | {"tokens": mean_interval(tokens)},
         "groups": _groups(rows),
         "difference": differences,
         "paper": [{"dataset": one.dataset, "metric": one.metric, "value": one.value} for one in variant.paper],
@@ -83,24 +83,11 @@ def _variant(
 
 def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Any]]:
     """By label and metric; empty of what no two runs have in common."""
-    tables = {label: scored(own) for label, own in rows.items()}
     found: dict[str, dict[str, Any]] = {label: {} for label in rows if label != full}
-    for label, by_metric in found.items():
-        common = [question for question in tables[full] if question in tables[label]]
-        for metric in METRICS if common else ():
-            own, whole = ([tables[name][question].metrics[metric] for question in common] for name in (label, full))
-            test = paired_test(own, whole)
-            by_metric[metric] = {
-                "n": test.n,
-                "difference": _rounded(test.difference),
-                "interval": test.interval and [_rounded(bound) for bound in test.interval],
-                "p": _rounded(test.p),
-                "test": test.test,
-            }
-    for metric in METRICS:
-        family = [by_metric[metric] for by_metric in found.values() if metric in by_metric]
-        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
-            entry["p_holm"] = _rounded(corrected)
+    tables = {label: scored(own) for label, own in rows.items()}
+    for test in paired(tables, [(label, full) for label in found]):
+        kept = {key: value for key, value in test.items() if key not in ("first", "second", "metric")}
+        found[test["first"]][test["metric"]] = kept
     return found
 
 
@@ -111,14 +98,6 @@ def _groups(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
         if row.metrics and (action := row.metadata.get(_GROUPS)):
             found.setdefault(str(action), []).append(row)
     return {
-        action: {"n": len(own), **{metric: _rounded(mean(row.metrics[metric] for row in own)) for metric in METRICS}}
+        action: {"n": len(own), **{metric: mean(row.metrics[metric] for row in own) for metric in METRICS}}
         for action, own in sorted(found.items())
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else significant(value)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

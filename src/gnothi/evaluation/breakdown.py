@@ -45,13 +45,12 @@ def lab(rows: Sequence[Row]) -> dict[str, Any] | None:
         for row in told
         if row.metadata["right_action"] != "abstain"
     ]
-    interval, gated_interval = mean_interval(right), mean_interval(gated)
     return {
         "n": len(told),
         "right": mean(right),
-        "right_interval": interval and list(interval),
+        "right_interval": mean_interval(right),
         "right_retrieval": mean(gated),
-        "right_retrieval_interval": gated_interval and list(gated_interval),
+        "right_retrieval_interval": mean_interval(gated),
         "by_right_action": [
             {"right_action": wanted, **_lab_cell([row for row in told if row.metadata["right_action"] == wanted])}
             for wanted in dict.fromkeys(row.metadata["right_action"] for row in told)

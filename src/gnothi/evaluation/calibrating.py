@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gnothi.errors import InvalidInput
 from gnothi.evaluation.frontier import Floats, Mask, at, crossvalidate, frontier, oracle
-from gnothi.evaluation.statistics import Bin, Interval, auroc, auroc_interval, ece, ece_interval, reliability
+from gnothi.evaluation.statistics import FOLDS, Bin, Interval, auroc, auroc_interval, crossfit, ece, ece_interval, reliability
 from gnothi.signals.calibration import Isotonic, Platt, fit_isotonic, fit_platt
 from gnothi.signals.guarantee import EPSILON, Guarantee, guaranteed_threshold
 
 FEWEST = 20
-FOLDS = 5
-
-Fit = Callable[[Floats, Mask], Callable[[Floats], Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +154,3 @@ def _probabilities(sample: Sample) -> Probabilities | None:
         platt_bins=reliability(platt, wrong),
         isotonic_bins=reliability(isotonic, wrong),
     )
-
-
-def crossfit(fit: Fit, scores: Floats, wrong: Mask, folds: int = FOLDS, seed: int = 0) -> Floats:
-    """Probabilities of each question from a curve fitted on the other folds; both classes are spread evenly over the folds."""
-    fold = np.empty(len(scores), dtype=int)
-    random = np.random.default_rng(seed)
-    for label in (True, False):
-        where = np.flatnonzero(wrong == label)
-        fold[random.permutation(where)] = np.arange(len(where)) % folds
-    predicted = np.empty(len(scores))
-    for held_out in range(folds):
-        test = fold == held_out
-        predicted[test] = fit(scores[~test], wrong[~test])(scores[test])
-    return predicted

@@ -24,7 +24,8 @@ VERSION = 1
 class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
-    probabilities, as written."""
+    probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
+    stood for never retrieving, whose answers the details are about; empty in files of before it was kept."""
 
     method: str | None
     signal: str
@@ -39,6 +40,8 @@ class Calibration:
     data_fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    failures: int = 0
+    answers_of: str = ""
 
     def check_model(self, model: Identity, path: Path) -> None:
         """Raises OtherModel unless it was made for this one."""
@@ -127,6 +130,8 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
                     "name": calibration.dataset,
                     "fingerprint": calibration.data_fingerprint,
                     "questions": calibration.questions,
+                    "failures": calibration.failures,
+                    "answers_of": calibration.answers_of,
                     "metric": calibration.metric,
                 },
                 "gate": {
@@ -173,6 +178,8 @@ def read(path: Path) -> Calibration:
             model=Identity(str(model["name"]), str(model["fingerprint"])),
             dataset=str(source["name"]),
             questions=int(source["questions"]),
+            failures=int(source.get("failures", 0)),
+            answers_of=str(source.get("answers_of", "")),
             metric=str(source["metric"]),
             date=str(made["date"]),
             gnothi=str(made["gnothi"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -47,23 +47,23 @@ def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> di
     return result
 
 
-def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = (), metric: str = "em") -> dict[str, Any] | None:
+def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> dict[str, Any] | None:
     """``over_search``: retrieved although the closed-book answer was right; ``under_search``: did not although it was wrong.
 
-    Each with its number, its share of all questions, and its rate among the questions where it could happen. None without
-    closed-book rows and for those themselves.
+    Right is by exact match. Each with its number, its share of all questions, and its rate among the questions where it could
+    happen. None without closed-book rows and for those themselves.
     """
     never = never_of(by_method, trusting)
     if never is None or name == never:
         return None
     closed, own = scored(by_method[never]), [row for row in by_method[name] if not row.failed]
-    known = [(row.retrieved, closed[row.question_id].metrics[metric] >= 1) for row in own if row.question_id in closed]
+    known = [(row.retrieved, closed[row.question_id].metrics["em"] >= 1) for row in own if row.question_id in closed]
     over = [retrieved for retrieved, right in known if right]
     under = [not retrieved for retrieved, right in known if not right]
     return {
         "n": len(known),
         "closed_book": never,
-        "metric": metric,
+        "metric": "em",
         **{
             label: {"count": sum(cases), "share": sum(cases) / len(known) if known else None, "rate": mean(cases)}
             for label, cases in (("over_search", over), ("under_search", under))
@@ -78,22 +78,20 @@ def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[di
     if len(by_method) > _ALL_PAIRS:
         references = {never_of(by_method, trusting), always_of(by_method)} & set(by_method) or {next(iter(by_method))}
         pairs = [pair for pair in pairs if references & set(pair)]
-    tables = {name: scored(rows) for name, rows in by_method.items()}
+    return paired({name: scored(rows) for name, rows in by_method.items()}, pairs)
+
+
+def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """First less second of each of the ``pairs`` of names, in every metric, of rows by name and question id.
+
+    Pairs that share no question are left out, and ``p_holm`` is corrected for the number of those that do."""
     found: list[dict[str, Any]] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]
         for metric in METRICS if common else ():
             one, other = ([tables[name][question].metrics[metric] for question in common] for name in (first, second))
             test = paired_test(one, other)
-            found.append(
-                {
-                    "first": first,
-                    "second": second,
-                    "metric": metric,
-                    **test._asdict(),
-                    "interval": test.interval and list(test.interval),
-                }
-            )
+            found.append({"first": first, "second": second, "metric": metric, **test._asdict()})
     for metric in METRICS:
         family = [entry for entry in found if entry["metric"] == metric]
         for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):

@@ -88,13 +88,13 @@ def _checked(pairs: Mapping[str, Any], place: str) -> dict[str, Any]:
     return values
 
 
-def costs(rows: Sequence[Row], prices: Prices | None, metric: str = "em") -> dict[str, Any]:
+def costs(rows: Sequence[Row], prices: Prices | None) -> dict[str, Any]:
     """Of one method. ``total``: sums over all questions, failed ones included. ``per_question`` and ``per_thousand`` (money):
-    means over those that did not fail. ``per_right`` is the money spent for each right answer; money is None without prices.
+    means over those that did not fail. ``per_right`` is the money spent for each exact match; money is None without prices.
 
     Calls that the cache answered count as if they had been made."""
     answered = [row for row in rows if not row.failed]
-    right = sum(row.metrics.get(metric, 0.0) >= 1 for row in answered)
+    right = sum(row.metrics.get("em", 0.0) >= 1 for row in answered)
     found: dict[str, Any] = {
         "total": {name: sum(row.cost.get(name, 0) for row in rows) for name in COUNTS},
         "per_question": {name: mean(row.cost[name] for row in answered) for name in COUNTS},
@@ -105,11 +105,11 @@ def costs(rows: Sequence[Row], prices: Prices | None, metric: str = "em") -> dic
         return found
     paid = [prices.parts(row.cost) for row in rows if row.cost]
     each = [1000 * sum(prices.parts(row.cost).values()) for row in answered]
-    total, interval = sum(sum(parts.values()) for parts in paid), mean_interval(each)
+    total = sum(sum(parts.values()) for parts in paid)
     found["money"] = {
         "total": total,
         "per_thousand": mean(each),
-        "interval": interval and list(interval),
+        "interval": mean_interval(each),
         "per_right": total / right if right else None,
         "parts": {name: sum(parts[name] for parts in paid) for name in ("prompt", "generated", "call", "retrieval")},
     }

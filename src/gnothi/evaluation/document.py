@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +14,7 @@ from gnothi.evaluation.ends import ByMethod
 from gnothi.evaluation.gate import paired_scores, truth
 from gnothi.evaluation.recorded_run import replay_methods
 from gnothi.evaluation.replay import Replay
-from gnothi.evaluation.rows import significant
+from gnothi.evaluation.rows import jsonable, rounded
 from gnothi.evaluation.run_folder import EXECUTION
 from gnothi.evaluation.sections import Section
 from gnothi.evaluation.selective import selective
@@ -49,7 +48,7 @@ def document(
         "prices": None if prices is None else asdict(prices),
         "costs": [{"method": name, **costs(rows, prices)} for name, rows in by_method.items()],
     }
-    return dict(_plain(found))
+    return dict(jsonable(rounded(found)))
 
 
 def _differences(section: Section) -> list[dict[str, Any]]:
@@ -57,15 +56,11 @@ def _differences(section: Section) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for config in section.configs for key in config if not key.startswith(EXECUTION))
     found = []
     for key in keys:
-        values = [as_text(_tuple(config[key])) if key in config else None for config in section.configs]
+        values = [as_text(config[key]) if key in config else None for config in section.configs]
         comparable = [value for value in values if value is not None or not key.startswith("method.")]
         if len(set(comparable)) > 1:
             found.append({"setting": key, "values": [value or "" for value in values]})
     return found
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _gates(
@@ -77,9 +72,6 @@ def _gates(
     except InvalidInput as error:
         return None, str(error)
     found = gates.document(replay)
-    methods = {signal.name: signal.method for signal in replay.signals}
-    for name, signal in found["signals"].items():
-        signal["method"] = methods[name]
     kept = {key: value for key, value in found.items() if key not in ("file", "dataset", "warnings")}
     return kept | {"points": _points(replay, by_method)}, None
 
@@ -92,12 +84,11 @@ def _points(replay: Replay, by_method: ByMethod) -> list[dict[str, Any]]:
         if not all(question in table for question in replay.questions):
             continue
         quality = [table[question].metrics[replay.metric] for question in replay.questions]
-        interval = mean_interval(quality)
         found.append(
             {
                 "method": name,
                 "accuracy": mean(quality),
-                "interval": interval and list(interval),
+                "interval": mean_interval(quality),
                 "retrieval_rate": mean(table[question].retrieved for question in replay.questions),
             }
         )
@@ -120,23 +111,13 @@ def reliability_of(scores: Sequence[float], wrong: Sequence[bool]) -> dict[str, 
     predicted = crossfit_probabilities(scores, wrong)
     if predicted is None:
         return None
-    interval = ece_interval(predicted, wrong)
     return {
         "n": len(scores),
         "ece": ece(predicted, wrong),
-        "interval": interval and list(interval),
+        "interval": ece_interval(predicted, wrong),
         "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
     }
 
 
 def _present(found: Mapping[str, dict[str, Any] | None]) -> list[dict[str, Any]]:
     return [{"method": name, **one} for name, one in found.items() if one is not None]
-
-
-def _plain(value: Any) -> Any:
-    """Six significant digits everywhere; what is not finite is None."""
-    if isinstance(value, float):
-        return significant(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

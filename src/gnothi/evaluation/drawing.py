@@ -34,6 +34,10 @@ class Picture(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
+def drawn(*pictures: Picture | None) -> list[Picture]:
+    return [picture for picture in pictures if picture is not None]
+
+
 def draw(
     name: str, label: str, paint: Callable[[Axes], None], legend: int = 0, columns: int = 2, height: float = HEIGHT
 ) -> str:

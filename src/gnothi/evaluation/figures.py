@@ -25,6 +25,10 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
+
+
 def interval(value: Sequence[float] | None) -> str:
     return "" if value is None else f"[{value[0]:.3f}, {value[1]:.3f}]"
 
@@ -138,11 +142,11 @@ def _at_its_place(point: Mapping[str, Any]) -> list[str]:
     return [f"{share(point['accuracy'])} at {point['retrieval_rate']:.0%}" if column == place else "" for column in range(5)]
 
 
-def thinned(line: Sequence[Any], at_most: int = POINTS) -> Sequence[Any]:
+def thinned(line: Sequence[Any]) -> Sequence[Any]:
     """The first and last point and evenly many between them."""
-    if len(line) <= at_most:
+    if len(line) <= POINTS:
         return line
-    return [line[place] for place in np.linspace(0, len(line) - 1, at_most).round().astype(int)]
+    return [line[place] for place in np.linspace(0, len(line) - 1, POINTS).round().astype(int)]
 
 
 def search_errors(section: str, document: Document) -> Picture | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gnothi.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
+from gnothi.evaluation.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -109,7 +109,6 @@ def crossvalidate(
     price: float = 0.0,
     folds: int = FOLDS,
     repeats: int = REPEATS,
-    seed: int = 0,
 ) -> Validated:
     """Choose the threshold on all folds but one and apply it to that one; again for other partitions (``repeats``).
 
@@ -120,7 +119,7 @@ def crossvalidate(
     n = len(without)
     if n < folds:
         raise ValueError(f"got {n} questions, expected at least one for each of {folds} folds")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     quality, retrieved = np.zeros(n), np.zeros(n)
     for _ in range(repeats):
         fold = random.permutation(n) % folds
@@ -141,14 +140,7 @@ class GapClosed(NamedTuple):
     interval: Interval | None
 
 
-def gap_closed(
-    quality: ArrayLike,
-    never: ArrayLike,
-    always: ArrayLike,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> GapClosed:
+def gap_closed(quality: ArrayLike, never: ArrayLike, always: ArrayLike, confidence: float = CONFIDENCE) -> GapClosed:
     """With a percentile bootstrap interval over questions; in each resample the better of never and always is found anew.
 
     None where the oracle is no better than the better of the two."""
@@ -156,12 +148,10 @@ def gap_closed(
     share = float(_share(columns.mean(axis=1)))
     if not np.isfinite(share):
         return GapClosed(None, None)
-    random = np.random.default_rng(seed)
     n = columns.shape[1]
-    counts = random.multinomial(n, np.full(n, 1 / n), size=resamples)  # (resamples, n)
+    counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (resamples, n)
     drawn = _share(columns @ counts.T / n)
-    low, high = np.quantile(drawn[np.isfinite(drawn)], [(1 - confidence) / 2, (1 + confidence) / 2])
-    return GapClosed(share, Interval(float(low), float(high)))
+    return GapClosed(share, percentiles(drawn[np.isfinite(drawn)], confidence))
 
 
 def _share(means: Floats) -> Floats:

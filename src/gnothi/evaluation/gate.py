@@ -86,7 +86,6 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> dict[str, Any] | N
         return None
     scores, wrong = paired_scores(rows, known)
     predicted = crossfit_probabilities(scores, wrong)
-    interval = auroc_interval(scores, wrong)
     return {
         "signal": ", ".join(sorted({decision["signal"] for decision in decisions})),
         "truth": known.source if known else None,
@@ -94,7 +93,7 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> dict[str, Any] | N
         "n": len(scores),
         "wrong": sum(wrong),
         "auroc": auroc(scores, wrong),
-        "interval": interval and list(interval),
+        "interval": auroc_interval(scores, wrong),
         "ece": None if predicted is None else ece(predicted, wrong),
         "decisions": len(decisions),
         "firing_rate": sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),

@@ -11,10 +11,10 @@ import numpy as np
 from gnothi.errors import InvalidInput
 from gnothi.evaluation.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
 from gnothi.evaluation.gate import DEGENERATE, advice
-from gnothi.evaluation.recorded import NO, ONE, is_recorded, read_recorded
+from gnothi.evaluation.recorded import NO, ONE, read_recorded
 from gnothi.evaluation.recorded_run import read_run
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
-from gnothi.evaluation.rows import significant
+from gnothi.evaluation.rows import rounded
 from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, spearman
 from gnothi.signals.combination import fit_logistic
 
@@ -32,11 +32,6 @@ def read(
     """A run folder, or a file of recorded outcomes. Raises InvalidInput or UnknownName."""
     if path.is_dir():
         return read_run(path, metric or "em", never, always)
-    if not is_recorded(path):
-        raise InvalidInput(
-            f"{path} holds no recorded outcomes, expected JSON Lines with question, answers, {NO} and {ONE}, or a run folder. "
-            "A data set is asked first: gnothi eval, with methods that never and always retrieve."
-        )
     return read_recorded(path, metric or "contained", never or NO, always or ONE, surer)
 
 
@@ -47,7 +42,7 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
     the record."""
     best = oracle(replay.never, replay.always)
     signals = {signal.name: _signal(signal, replay, price, (thresholds or {}).get(signal.name)) for signal in replay.signals}
-    return {
+    found = {
         "file": replay.source,
         "dataset": replay.dataset,
         "metric": replay.metric,
@@ -56,7 +51,7 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         "always": _mean(replay.always),
         "oracle": _mean(best),
         "intervals": {
-            name: _listed(mean_interval(values))
+            name: mean_interval(values)
             for name, values in (("never", replay.never), ("always", replay.always), ("oracle", best))
         },
         "names": {"never": replay.names[0], "always": replay.names[1]},
@@ -67,21 +62,21 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         "combinations": _combinations(replay, price),
         "correlations": {
             "of": list(signals),
-            "spearman": [[_number(one) for one in row] for row in spearman([signal.values for signal in replay.signals])],
+            "spearman": spearman([signal.values for signal in replay.signals]),
         },
         "warnings": [*replay.alarms, *(warning for name, one in signals.items() for warning in _decides_nothing(name, one))],
     }
+    return dict(rounded(found))
 
 
 def _other(name: str, replay: Replay) -> dict[str, Any]:
     """Another way to answer, and the oracle of never and it."""
     values = replay.others[name]
-    searches = replay.searches.get(name)
     return {
         "accuracy": _mean(values),
-        "interval": _listed(mean_interval(values)),
+        "interval": mean_interval(values),
         "oracle": _mean(oracle(replay.never, values)),
-        "searches": None if searches is None else significant(searches),
+        "searches": replay.searches.get(name),
     }
 
 
@@ -94,23 +89,24 @@ def _signal(signal: Scores, replay: Replay, price: float, threshold: float | Non
     line = frontier(signal.values, replay.never, replay.always)
     hindsight = line.best(price)
     return {
-        "auroc": _number(auroc(scores, wrong)),
-        "interval": _listed(auroc_interval(scores, wrong)),
+        "method": signal.method,
+        "auroc": auroc(scores, wrong),
+        "interval": auroc_interval(scores, wrong),
         "truth": signal.truth,
         "n": int(signal.known.sum()),
         "wrong": int(wrong.sum()),
         "retrieve_when": "above" if signal.sign > 0 else "below",
-        "range": [significant(float(finite.min())), significant(float(finite.max()))] if len(finite) else None,
+        "range": [float(finite.min()), float(finite.max())] if len(finite) else None,
         "not_measured": int((~np.isfinite(signal.values)).sum()),
         "frontier": [
             {
-                "threshold": _number(signal.recorded(point.threshold)),
-                "accuracy": _number(point.accuracy),
-                "retrieval_rate": _number(point.retrieval_rate),
+                "threshold": signal.recorded(point.threshold),
+                "accuracy": point.accuracy,
+                "retrieval_rate": point.retrieval_rate,
             }
             for point in line.points()
         ],
-        "hindsight": {"accuracy": _number(hindsight.accuracy), "retrieval_rate": _number(hindsight.retrieval_rate)},
+        "hindsight": {"accuracy": hindsight.accuracy, "retrieval_rate": hindsight.retrieval_rate},
         "chosen": _chosen(replay, price, lambda _: signal.values, signal.recorded(hindsight.threshold)),
         **({} if threshold is None else {"replayed": _replayed(signal, replay, threshold)}),
     }
@@ -121,7 +117,7 @@ def _chosen(replay: Replay, price: float, scorer: Scorer, threshold: float | Non
     if replay.n < FEWEST:
         return None
     judged = crossvalidate(scorer, replay.never, replay.always, price)
-    return {"threshold": _number(threshold), **_worth(judged, replay)}
+    return {"threshold": threshold, **_worth(judged, replay)}
 
 
 def _worth(judged: Validated, replay: Replay) -> dict[str, Any]:
@@ -130,11 +126,11 @@ def _worth(judged: Validated, replay: Replay) -> dict[str, Any]:
     return {
         "accuracy": _mean(judged.quality),
         "retrieval_rate": _mean(judged.retrieved),
-        "interval": _listed(judged.interval),
-        "gain": _number(float((judged.quality - better).mean())),
-        "gain_interval": _listed(mean_interval(judged.quality - better)),
-        "gap_closed": _number(closed.share),
-        "gap_closed_interval": _listed(closed.interval),
+        "interval": judged.interval,
+        "gain": float((judged.quality - better).mean()),
+        "gain_interval": mean_interval(judged.quality - better),
+        "gap_closed": closed.share,
+        "gap_closed_interval": closed.interval,
     }
 
 
@@ -144,10 +140,10 @@ def _replayed(signal: Scores, replay: Replay, threshold: float) -> dict[str, Any
     return {
         "threshold": threshold,
         "accuracy": _mean(quality),
-        "interval": _listed(mean_interval(quality)),
+        "interval": mean_interval(quality),
         "retrieval_rate": _mean(retrieved),
         "trusted": len(trusted),
-        "error_among_trusted": _number(float((trusted < 1).mean())) if len(trusted) else None,
+        "error_among_trusted": float((trusted < 1).mean()) if len(trusted) else None,
         "over_search": _mean(retrieved & (replay.never >= 1)),
         "under_search": _mean(~retrieved & (replay.never < 1)),
     }
@@ -211,16 +207,5 @@ def _features(signals: Sequence[Scores]) -> Floats:
     return np.column_stack(columns)
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
-
-
 def _mean(values: Any) -> float:
-    return significant(float(np.mean(values)))
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else significant(value)
-
-
-def _listed(interval: Sequence[float] | None) -> list[float] | None:
-    return None if interval is None else [significant(value) for value in interval]
+    return float(np.mean(values))

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnothi.evaluation import figures
 from gnothi.evaluation.document import reliability_of
-from gnothi.evaluation.drawing import Picture
+from gnothi.evaluation.drawing import Picture, drawn
 from gnothi.evaluation.replay import Replay
 from gnothi.evaluation.report import page
 from gnothi.evaluation.run_folder import replace_file
@@ -32,7 +32,7 @@ def write_csv(replays: Sequence[Replay], documents: Sequence[Document], folder: 
     """The files written, the data set in the first column of each."""
     tables: dict[str, list[Line]] = {}
     for replay, found in zip(replays, documents, strict=True):
-        numbers = gate_tables(_with_methods(replay, found))
+        numbers = gate_tables(found)
         numbers |= {"ends": [_flat(one) for one in _ends(found)], "questions": _questions(replay)}
         for name, lines in numbers.items():
             tables.setdefault(name, []).extend({"dataset": found["dataset"], **line} for line in lines)
@@ -41,7 +41,7 @@ def write_csv(replays: Sequence[Replay], documents: Sequence[Document], folder: 
 
 def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
     """What the template shows of a replay."""
-    gates = {**_with_methods(replay, found), "points": _points(found)}
+    gates = {**found, "points": _points(found)}
     reliability = _reliability(replay)
     best = sorted(reliability, key=lambda one: -(found["signals"][one["method"]]["auroc"] or 0.0))[:CURVES]
     numbers = {
@@ -52,7 +52,7 @@ def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
         # Colours go by place: the ends and other ways to answer first.
         "methods": [{"method": one} for one in dict.fromkeys([*replay.names, *replay.others, *found["signals"]])],
     }
-    drawn = [_distribution(name, replay, found, place) for place in range(len(replay.signals))]
+    distributions = [_distribution(name, replay, found, place) for place in range(len(replay.signals))]
     return {
         "name": name,
         "replay": True,
@@ -61,15 +61,10 @@ def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
         "numbers": numbers,
         "runs": [],
         "pictures": {
-            "gates": _drawn(figures.frontier(name, numbers)),
-            "signals": _drawn(*drawn, figures.calibration(name, {**numbers, "reliability": best})),
+            "gates": drawn(figures.frontier(name, numbers)),
+            "signals": drawn(*distributions, figures.calibration(name, {**numbers, "reliability": best})),
         },
     }
-
-
-def _with_methods(replay: Replay, found: Document) -> dict[str, Any]:
-    methods = {signal.name: signal.method for signal in replay.signals}
-    return {**found, "signals": {name: {**one, "method": methods[name]} for name, one in found["signals"].items()}}
 
 
 def _points(found: Document) -> list[dict[str, Any]]:
@@ -138,7 +133,3 @@ def _questions(replay: Replay) -> list[Line]:
         }
         for place, question in enumerate(names)
     ]
-
-
-def _drawn(*pictures: Picture | None) -> list[Picture]:
-    return [picture for picture in pictures if picture is not None]

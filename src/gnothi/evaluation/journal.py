@@ -102,15 +102,17 @@ def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield place, data
 
 
-def read_config(path: Path, writer: str = "gnothi eval --out") -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
     """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
     file = path / CONFIG
     try:
         return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         if not path.exists():
-            raise InvalidInput(f"there is no folder {path}. Expected one written by {writer}.") from None
-        raise InvalidInput(f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by {writer}.") from None
+            raise InvalidInput(f"there is no folder {path}. Expected one written by gnothi eval --out.") from None
+        raise InvalidInput(
+            f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by gnothi eval --out."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
 

@@ -19,6 +19,10 @@ from gnothi.evaluation.metrics import METRICS, Metric, contained
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
+SHAPE = (
+    f"recorded outcomes hold question, answers and a text for each way of answering ({NO} and {ONE}, or what --never and "
+    "--always name). A data set is asked first: gnothi eval, with methods that never and always retrieve"
+)
 SURER_WHEN_HIGHER = ("energy_score",)
 """Signals that rise with certainty: SeaKR's code records the log-sum-exp of the logits, the energy's negative."""
 FILE_METRICS: Mapping[str, Metric] = {"contained": contained, **METRICS}
@@ -53,7 +57,7 @@ def read_recorded(
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether the file's first record holds an answer without retrieval; not so for a file of any other shape."""
+    """Whether the file's first record holds an answer under the usual name; not so for a file of any other shape, or none."""
     try:
         first = next(iter(read_records(path)), None)
     except InvalidInput:
@@ -106,12 +110,12 @@ def _answer(record: Record, data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
         got = f"{key} = {value!r:.60}" if key in data else f"the keys {', '.join(data):.100}"
-        raise record.invalid(got, f"{key}, a text: recorded outcomes hold question, answers, {NO} and {ONE}")
+        raise record.invalid(got, f"{key}, a text: {SHAPE}")
     return value
 
 
 def _golds(record: Record) -> tuple[str, ...]:
     golds = record.texts("answers")
     if not golds:
-        raise record.invalid(f"answers = {record.data.get('answers')!r:.60}", "a list of gold answers, not empty")
+        raise record.invalid(f"answers = {record.data.get('answers')!r:.60}", f"a list of gold answers, not empty: {SHAPE}")
     return golds

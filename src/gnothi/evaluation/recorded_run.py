@@ -19,6 +19,7 @@ from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.replay import Replay, Scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import read_rows
+from gnothi.evaluation.summary import group
 from gnothi.methods.panel import place_of
 
 
@@ -39,7 +40,7 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     What stands for never and always is told by ``ends.never_of`` and ``ends.always_of``. The signals of ``panel``, and the gate
     of a method whose threshold was infinite, so that it never searched, are held against these methods' own answers. Raises
     InvalidInput or UnknownName."""
-    config, by_method = read_config(path), _by_method(read_rows(path))
+    config, by_method = read_config(path), group(read_rows(path))
     trusting = [name for name in by_method if trusts_all(config, name)]
     name = str(config.get("dataset.name", path.name))
     return replay_methods(by_method, trusting, f"the run {path}", str(path), name, metric, never, always, config)
@@ -160,13 +161,6 @@ def _signal_of(rows: Sequence[Row]) -> str:
 
 def _searches(rows: Sequence[Row]) -> float:
     return float(np.mean([row.cost["retrievals"] for row in rows if not row.failed]))
-
-
-def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.method, []).append(row)
-    return found
 
 
 def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:

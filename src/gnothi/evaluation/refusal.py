@@ -24,13 +24,12 @@ def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:
     unanswerable = [row for row in told if not row.metadata["answerable"]]
     scores = [row.metrics["accuracy"] for row in answerable if "accuracy" in row.metrics]
     wrongly, rightly = (sum(map(abstained, group)) for group in (answerable, unanswerable))
-    interval = mean_interval(scores)
     return {
         "n": len(told),
         "answerable": len(answerable),
         "unanswerable": len(unanswerable),
         "accuracy": mean(scores),
-        "accuracy_interval": interval and list(interval),
+        "accuracy_interval": mean_interval(scores),
         "refused_answerable": mean(map(abstained, answerable)),
         "precision": rightly / (rightly + wrongly) if rightly + wrongly else None,
         "recall": rightly / len(unanswerable) if unanswerable else None,

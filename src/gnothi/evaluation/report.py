@@ -11,7 +11,7 @@ from gnothi.config import as_text
 from gnothi.errors import MissingDependency
 from gnothi.evaluation import figures
 from gnothi.evaluation.document import document
-from gnothi.evaluation.drawing import Picture
+from gnothi.evaluation.drawing import drawn
 from gnothi.evaluation.drill_down import MARKS, questions
 from gnothi.evaluation.gate import truth
 from gnothi.evaluation.run_folder import replace_file
@@ -59,7 +59,7 @@ def page(views: Sequence[Mapping[str, Any]]) -> str:
         "number": figures.number,
         "interval": figures.interval,
         "p": _p,
-        "percent": _percent,
+        "percent": figures.percent,
         "money": _money,
         "metric": figures.metric_name,
     }
@@ -81,34 +81,22 @@ def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, roo
         "numbers": found,
         "known": known,
         "runs": [
-            {"path": path.name, "settings": [(key, as_text(_tuple(value))) for key, value in config.items()]}
+            {"path": path.name, "settings": [(key, as_text(value)) for key, value in config.items()]}
             for path, config in zip(section.runs, section.configs, strict=True)
         ],
         "pictures": {
-            "gates": _drawn(figures.frontier(name, found), figures.search_errors(name, found)),
-            "signals": _drawn(*measured, figures.calibration(name, found)),
-            "selective": _drawn(figures.risk(name, found)),
-            "costs": _drawn(figures.spending(name, found), figures.quality(name, found)),
+            "gates": drawn(figures.frontier(name, found), figures.search_errors(name, found)),
+            "signals": drawn(*measured, figures.calibration(name, found)),
+            "selective": drawn(figures.risk(name, found)),
+            "costs": drawn(figures.spending(name, found), figures.quality(name, found)),
         },
         "questions": questions(section, limit, room),
         "methods": list(by_method),
     }
 
 
-def _drawn(*pictures: Picture | None) -> list[Picture]:
-    return [picture for picture in pictures if picture is not None]
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _p(value: float) -> str:
     return f"{value:.1e}" if value < 0.001 else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{round(value, 2) + 0.0:.0%}"
 
 
 def _money(value: float | None) -> str:

@@ -15,6 +15,7 @@ from gnothi.types import Answer, Question
 
 Key = tuple[str, str]
 """(method, question id)"""
+TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +72,18 @@ class Row:
         cost = {name: value for name, value in self.cost.items() if name not in ("seconds", "cached_calls")}
         return dict(jsonable({**self.as_dict(), "cost": cost}))
 
-    def agrees(self, other: Row, tolerance: float = 1e-3) -> bool:
-        """Whether both say the same, numbers up to a relative ``tolerance``: a score may lie on the edge of rounding."""
-        return _agree(self.comparable(), other.comparable(), tolerance)
+    def agrees(self, other: Row) -> bool:
+        """Whether both say the same, numbers up to a relative ``TOLERANCE``: a score may lie on the edge of rounding."""
+        return _agree(self.comparable(), other.comparable())
 
 
-def _agree(one: Any, other: Any, tolerance: float) -> bool:
+def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_agree(one[key], other[key], tolerance) for key in one)
+        return one.keys() == other.keys() and all(_agree(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_agree(a, b, tolerance) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_agree(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3)
     return bool(one == other)
 
 
@@ -153,6 +154,15 @@ def jsonable(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numpy
         return jsonable(value.tolist())
     return str(value)
+
+
+def rounded(value: Any) -> Any:
+    """Six significant digits everywhere; mappings are kept, sequences become lists."""
+    if isinstance(value, float):
+        return significant(value)
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def from_dict(data: Mapping[str, Any], place: str) -> Row:

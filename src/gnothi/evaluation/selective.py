@@ -14,28 +14,27 @@ from gnothi.evaluation.statistics import aurc, aurc_interval, auroc, auroc_inter
 COVERAGES = (0.25, 0.5, 0.75, 0.9)
 
 
-def selective(rows: Sequence[Row], metric: str = "em") -> dict[str, Any] | None:
+def selective(rows: Sequence[Row]) -> dict[str, Any] | None:
     """By the method's own uncertainty of its answers; None where fewer than two answers have one.
 
     ``aurc`` is the area under the risk-coverage curve, ``best_aurc`` what an uncertainty that knows the errors would have.
     ``auroc``: do wrong answers have the higher uncertainty? ``at``: the risk of the largest share of answers, up to a coverage,
     that a threshold can accept. ``curve``: coverage, risk, and the highest uncertainty accepted."""
-    usable = [row for row in rows if row.uncertainty is not None and metric in row.metrics]
+    usable = [row for row in rows if row.uncertainty is not None and "em" in row.metrics]
     if len(usable) < 2:
         return None
     uncertainty = np.array([row.uncertainty for row in usable], dtype=np.float64)
-    wrong = np.array([row.metrics[metric] < 1 for row in usable])
+    wrong = np.array([row.metrics["em"] < 1 for row in usable])
     coverage, risk = risk_coverage(uncertainty, wrong)
-    interval, ranking = aurc_interval(uncertainty, wrong), auroc_interval(uncertainty, wrong)
     return {
         "n": len(usable),
-        "metric": metric,
+        "metric": "em",
         "risk": float(wrong.mean()),
         "aurc": aurc(uncertainty, wrong),
-        "aurc_interval": interval and list(interval),
+        "aurc_interval": aurc_interval(uncertainty, wrong),
         "best_aurc": aurc(wrong, wrong),
         "auroc": auroc(uncertainty, wrong),
-        "auroc_interval": ranking and list(ranking),
+        "auroc_interval": auroc_interval(uncertainty, wrong),
         "at": [_at(limit, coverage.tolist(), risk.tolist()) for limit in COVERAGES],
         "curve": [
             {"coverage": accepted, "risk": missed, "uncertainty": limit}

@@ -40,12 +40,11 @@ def _table(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _signal(name: str, scores: Any, wrong: Sequence[bool], rows: Sequence[Row]) -> dict[str, Any]:
-    interval = auroc_interval(scores, wrong)
     found = [row.signals[name] for row in rows if not row.failed and name in row.signals]
     return {
         "signal": name,
         "auroc": auroc(scores, wrong),
-        "interval": interval and list(interval),
+        "interval": auroc_interval(scores, wrong),
         "not_measured": sum(gauge["score"] is None for gauge in found),
         **{price: mean([gauge[price] for gauge in found]) for price in PRICES},
     }

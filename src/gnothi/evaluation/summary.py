@@ -8,15 +8,14 @@ from typing import Any
 
 from gnothi.evaluation.breakdown import by_kind, lab
 from gnothi.evaluation.comparison import beside, paired_tests, search_errors
+from gnothi.evaluation.costs import COUNTS
 from gnothi.evaluation.gate import Truth, degenerate, gate_summary, paired_scores, truth
 from gnothi.evaluation.metrics import METRICS, chosen
 from gnothi.evaluation.refusal import refusal
-from gnothi.evaluation.rows import Row, significant
+from gnothi.evaluation.rows import Row, rounded
 from gnothi.evaluation.side_by_side import side_by_side
 from gnothi.evaluation.statistics import auroc, mean, mean_interval
 from gnothi.evaluation.truthfulness import truthfulness
-
-COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
 def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ())
         "comparisons": paired_tests(by_method, trusting),
         "warnings": [f"{method['method']}: {warning}" for method in methods for warning in method["warnings"]],
     }
-    return {key: _rounded(value) for key, value in summary.items()}
+    return dict(rounded(summary))
 
 
 def group(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -57,12 +56,12 @@ def _method(
     columns: dict[str, list[float]] = {
         **{metric: [row.metrics[metric] for row in answered if metric in row.metrics] for metric in METRICS},
         "retrieval_rate": [float(row.retrieved) for row in answered],
-        **{cost: [row.cost[cost] for row in answered] for cost in COSTS},
+        **{cost: [row.cost[cost] for row in answered] for cost in COUNTS},
     }
     gate = gate_summary(rows, known)
     warning = degenerate(gate, name)
     unscored = len(answered) - len(columns["em"])
-    intervals = {column: _listed(mean_interval(values)) for column, values in columns.items()}
+    intervals = {column: mean_interval(values) for column, values in columns.items()}
     return {
         "method": name,
         "dataset": dataset,
@@ -115,16 +114,3 @@ def _by_accuracy(rows: Sequence[Row], contained: Truth | None) -> float | None:
     if contained is None or contained.source == "familiarity":
         return None
     return auroc(*paired_scores(rows, contained))
-
-
-def _listed(interval: Sequence[float] | None) -> list[float] | None:
-    return None if interval is None else list(interval)
-
-
-def _rounded(value: Any) -> Any:
-    """Six significant digits everywhere, mappings and lists kept."""
-    if isinstance(value, float):
-        return significant(value)
-    if isinstance(value, Mapping):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value

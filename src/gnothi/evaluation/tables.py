@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.evaluation.breakdown import action
+from gnothi.evaluation.costs import COUNTS
 from gnothi.evaluation.gate import question_scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import replace_file
 from gnothi.evaluation.sections import Section
-from gnothi.evaluation.summary import COSTS, group
+from gnothi.evaluation.summary import group
 
 Line = dict[str, Any]
 _WORTH = ("accuracy", "retrieval_rate", "gain", "gap_closed")
@@ -89,7 +90,7 @@ def _columns(runs: Sequence[str]) -> list[str]:
 
 def _method(method: Mapping[str, Any]) -> Line:
     line: Line = {"method": method["method"], "n": method["n"], "failures": method["failures"]}
-    for name in (*QUALITY, *COSTS, "gate_auroc"):
+    for name in (*QUALITY, *COUNTS, "gate_auroc"):
         line |= {name: method[name], **_bounds(name, method["intervals"][name])}
     gate = method["gate"] or {}
     return line | {"cached_calls": method["cached_calls"]} | {key: gate.get(key) for key in ("signal", "truth", "firing_rate")}
@@ -176,7 +177,7 @@ def _questions(rows: Sequence[Row]) -> list[Line]:
             "done": None if row.failed else action(row),
             "uncertainty": row.uncertainty,
             "gate_score": scores[row.method].get(row.question_id),
-            **{cost: row.cost.get(cost) for cost in (*COSTS, "cached_calls")},
+            **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls")},
             "error": row.error and f"{row.error['type']}: {row.error['message']}",
         }
         for row in rows

@@ -27,10 +27,9 @@ def truthfulness(rows: Sequence[Row]) -> dict[str, Any] | None:
         not gave_up and f1(row.answer or "", row.gold) > f1(row.answer or "", row.metadata["incorrect_answers"])
         for row, gave_up in zip(told, refused, strict=True)
     ]
-    interval = mean_interval(closer)
     return {
         "n": len(told),
         "closer": mean(closer),
-        "closer_interval": interval and list(interval),
+        "closer_interval": mean_interval(closer),
         "refused": mean(refused),
     }

@@ -11,13 +11,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from gnothi.errors import InvalidInput
 from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, SentenceEncoder, Similarity
-from gnothi.types import Passage
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Foreseen
+from gnothi.types import Capabilities, Passage, Prompt
 
 FORMAT = 1
 HEADER, QUESTIONS = "knowledge.json", "questions.jsonl"
@@ -50,6 +52,24 @@ class KnowledgeSource(Protocol):
     async def neighbours(self, question: str, n: int) -> Neighbours:
         """Of the ``n`` stored questions most like this one (all, where fewer are stored)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class LessKnown(Foreseen):
+    """By how much unknown questions are commoner among the ``n`` nearest ones than among all stored, in [-1, 1].
+
+    Of the question alone: the same whatever passages or beginnings of an answer stand in the prompt."""
+
+    source: KnowledgeSource
+    n: int = 10
+
+    name: ClassVar[str] = "neighbours"
+    needs: ClassVar[Capabilities] = Capabilities()
+    default_threshold: ClassVar[float | None] = 0.0
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
+        near = await self.source.neighbours(prompt.question, self.n)
+        return round(near.unknown / (near.known + near.unknown) + near.known_share - 1.0, 9)  # 0.7 + 0.3 - 1 is 0
 
 
 class KnowledgeReference:

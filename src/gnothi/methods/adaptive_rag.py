@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.filtering.complexity import ComplexitySource
+from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
@@ -43,7 +43,7 @@ class AdaptiveRAG(ReaderSettings):
         chances = await self.classifier.complexity(question.text)
         strategy = chances.strategy
         verdict = "trust" if strategy == "none" else "retrieve"
-        events.emit(events.Decided("retrieve", "complexity", 1.0 - chances.none, None, verdict))
+        events.emit(events.Decided("retrieve", TakesRetrieval.name, chances.lead, None, verdict))
         events.emit(events.Decided("strategy", "", None, None, strategy))
         if strategy == "none":
             return await self.read(self.model, question)

@@ -17,7 +17,7 @@ from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
-from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
+from gnothi.types import Attended, ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
 
 ChoiceScore = Literal["sum", "tokens", "characters", "label"]
 LABELS = ascii_uppercase
@@ -90,6 +90,9 @@ class WithoutChoices(Wrapper):
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         return await super().score(replace(prompt, choices=()), continuations)
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
+        return await super().attend(replace(prompt, choices=()), continuation)
 
 
 def _labels(choices: Sequence[str]) -> str:

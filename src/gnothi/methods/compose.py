@@ -4,46 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.best import Best
+from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.evaluator import relevance
+from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.strips import Strips
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
+from gnothi.methods.answers import sentence
+from gnothi.methods.flare import ASK_FOR
+from gnothi.methods.formats import require_task
 from gnothi.methods.gating import Gating, threshold_of
+from gnothi.methods.parts import ASKED_FOR, CERTAINTY, JUDGED, LIMITS, SCORED, Filter, Query, refuse_unused, require_learnt
 from gnothi.methods.prompts import ANSWER, TASKS, USEFUL, ask, require_text
-from gnothi.methods.queries import keywords, query_from_draft
+from gnothi.methods.queries import certain_words, keywords, query_from_draft, uncertain_claims, uncertain_spans
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.reflection import query as expanded
 from gnothi.methods.reflection import reflect, subjects
-from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.searching import in_turns
+from gnothi.methods.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.signals import registry as signals
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Passage, Question
-
-Filter = Literal["none", "uncertainty", "utility", "rerank", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
-JUDGED = ("utility", "relevance", "pmi", "log_odds")
-SCORED = ("relevance", "pmi", "log_odds", "cxmi")
-LIMITS: dict[Filter, tuple[float, int | None]] = {
-    "rerank": (0.0, 3),
-    "relevance": (0.1, 5),
-    "pmi": (0.0, None),
-    "log_odds": (0.0, None),
-    "strinc": (0.0, 1),
-    "lexical": (0.0, 1),
-    "cxmi": (0.0, 1),
-}
-"""The threshold of a filter (of sentences) and the number kept, as their methods have them; other filters have neither."""
-SENTENCES = tuple(name for name in LIMITS if name != "rerank")
+from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +49,30 @@ class Compose(ReaderSettings):
     reranker: Reranker | None = resource("Cross-encoder for filter=rerank.")
     graph: KnowledgeGraph | None = resource("What tells the question's entities for query=reflection.")
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
-    gate: Literal["never", "always", SignalName] = setting(
-        "always", "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold."
+    knowledge: KnowledgeSource | None = resource("Training questions that the model knew or not, for gate=neighbours.")
+    classifier: ComplexitySource | None = resource("What tells how much retrieval a question takes, for gate=complexity.")
+    gate: Literal["never", "always", SignalName, "neighbours", "complexity"] = setting(
+        "always",
+        "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; neighbours (SKR) "
+        "and complexity (Adaptive-RAG) go by the question alone.",
     )
     gate_threshold: float | None = setting(
         None,
         "Retrieve above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
     )
-    query: Literal["question", "keywords", "draft", "reflection"] = setting(
+    neighbours: int = setting(10, "gate=neighbours: training questions to compare with.", at_least=1)
+    query: Query = setting(
         "question",
-        "Search for the question, its content words, the certain words of an answer from memory (SeaKR), or the question and "
-        "what the model knows about its entities (IEKR).",
+        "Search for the question; its content words; of an answer from memory the certain words (SeaKR), all but the "
+        "improbable ones (FLARE), or questions that these answer (FLARE); the question and the uncertain claims of that answer "
+        "(SlimPLM); or the question and what the model knows about its entities (IEKR).",
     )
-    certainty: float = setting(
-        0.9, "query=draft: probability from which a word belongs in the query.", at_least=0.0, at_most=1.0
+    certainty: float | None = setting(
+        None,
+        "Queries of an answer from memory: probability from which a word, or a claim, is certain (none: 0.9 for draft and "
+        "claims, 0.4 for masked and questions).",
+        at_least=0.0,
+        at_most=1.0,
     )
     k: int = setting(5, "Passages to retrieve.", at_least=1)
     filter: Filter = setting(
@@ -97,28 +100,18 @@ class Compose(ReaderSettings):
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self._signal is not None:
-            self.gating.require(self._signal, self._gate_threshold)
-        if self._signal is None and self.gate_threshold is not None:
-            raise InvalidSetting(f"setting 'gate_threshold': got {self.gate_threshold}, but gate={self.gate} measures nothing.")
+        refuse_unused(self)
+        require_learnt(self)
+        if self._measures:
+            self.gating.require(self.gate, self._gate_threshold)
+        if self.query == "claims" and not self.reason:
+            raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
+        if self.query == "questions":
+            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
         if self.judge is not None:
             self._check_judge(self.judge)
-        if self.reference is not None and self.filter != "utility":
-            raise InvalidSetting(f"setting 'reference': got one, but filter={self.filter} asks none; expected filter=utility.")
-        if self.reranker is not None and self.filter != "rerank":
-            raise InvalidSetting(f"setting 'reranker': got one, but filter={self.filter} asks none; expected filter=rerank.")
-        for key, users in (("filter_threshold", SENTENCES), ("keep", tuple(LIMITS))):
-            if getattr(self, key) is not None and self.filter not in users:
-                raise InvalidSetting(
-                    f"setting {key!r}: got {getattr(self, key)}, but filter={self.filter} has no use for it; expected one of "
-                    f"{', '.join(users)}."
-                )
 
     def _check_judge(self, judge: LanguageModel) -> None:
-        if self.filter not in JUDGED:
-            raise InvalidSetting(
-                f"setting 'judge': got one, but filter={self.filter} asks none; expected one of {', '.join(JUDGED)}."
-            )
         wanted = Capabilities(scoring=self.filter in SCORED)
         if lacking := judge.capabilities.lacking(wanted):
             raise MissingCapability(
@@ -130,10 +123,10 @@ class Compose(ReaderSettings):
         judged_elsewhere = self.judge is not None and self.filter in JUDGED
         compares = self.filter == "uncertainty" or self.answer == "surer"
         return (
-            needs_of(self._signal)
+            needs_of(self._named)
             | self.answering_needs
             | needs_of("perplexity" if compares and self.signal is None else self.signal)
-            | Capabilities(scoring=self.filter in SCORED and not judged_elsewhere)
+            | Capabilities(logprobs=self.query in ASKED_FOR, scoring=self.filter in SCORED and not judged_elsewhere)
         )
 
     async def __call__(self, question: Question) -> Answer:
@@ -141,31 +134,45 @@ class Compose(ReaderSettings):
         if self.gate == "never":
             return await self.read(self.model, question)
         prompt, memory = self.reading(question), None
-        if self._signal is not None:
-            drafts = self.query == "draft" or self.answer == "surer"
-            gate = Gate(self.make_signal(self._signal), self._gate_threshold, draft=drafts)
+        if self._measures:
+            drafts = self.query in CERTAINTY or (self.answer == "surer" and self._reuses)
+            gate = Gate(self._gate_signal, self._gate_threshold, draft=drafts)
             verdict = await gate(self.model, prompt, self.reply_decoding)
             memory = verdict.measured
             if not verdict.fired:
                 return await self.answer_from(self.model, prompt, memory)
-        query = await self._query(question, memory)
-        found = [scored.passage for scored in await self.retriever.search(query, self.k)]
+        found = await in_turns(self.retriever, await self._queries(question, memory), self.k)
         if self.answer == "read":
             return await self._from_passages(question, found)
         return await self._surer(question, memory, found)
 
     # --- parts ---------------------------------------------------------------------------------------------------------
 
-    async def _query(self, question: Question, memory: Measured | None) -> str:
+    async def _queries(self, question: Question, memory: Measured | None) -> list[str]:
+        """At least one."""
         if self.query == "question":
-            return question.text
+            return [question.text]
         if self.query == "keywords":
-            return keywords(question.text)
+            return [keywords(question.text)]
         if self.query == "reflection":
             internal = await reflect(self.model, await subjects(self.graph, question), self.max_tokens)
-            return expanded(question, internal)
+            return [expanded(question, internal)]
         draft = memory.greedy if memory else await self.model.generate(self.reading(question), self.reply_decoding)
-        return query_from_draft(draft, question.text, certainty=self.certainty)
+        certainty = CERTAINTY[self.query] if self.certainty is None else self.certainty
+        if self.query == "draft":
+            return [query_from_draft(draft, question.text, certainty=certainty)]
+        if self.query == "masked":
+            return [certain_words(draft, certainty) or question.text]
+        if self.query == "claims":
+            return [question.text, *uncertain_claims(draft, certainty)]
+        return await self._asking_for(question, draft, certainty) or [sentence(draft.text) or question.text]
+
+    async def _asking_for(self, question: Question, draft: Generation, certainty: float) -> list[str]:
+        """For each run of improbable words of the draft a question that it answers; none where the model has none."""
+        passage = f"{question.text} {sentence(draft.text)}"
+        prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, certainty)]
+        replies = await gather(*(self.model.generate(prompt, self.decoding(SHORT_STOPS)) for prompt in prompts))
+        return [text for reply in replies if (text := reply.text.strip())]
 
     async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
         if self.filter == "uncertainty" and found:
@@ -210,20 +217,41 @@ class Compose(ReaderSettings):
 
     async def _from_memory(self, question: Question, memory: Measured | None) -> Answer:
         """With the signal that the other answer is measured with, which may be another than the gate's."""
-        if memory is None or self._signal != self._reading_signal.name:
+        if memory is None or not self._reuses:
             return await self.read(self.model, question)
         return await self.answer_from(self.model, self.reading(question), memory)
 
     # --- settings ------------------------------------------------------------------------------------------------------
 
     @property
-    def _signal(self) -> SignalName | None:
-        """The gate's signal."""
-        return None if self.gate == "never" or self.gate == "always" else self.gate
+    def _measures(self) -> bool:
+        return self.gate not in ("never", "always")
+
+    @property
+    def _named(self) -> SignalName | None:
+        """The gate's signal, where it is one of those that every method has."""
+        return cast("SignalName", self.gate) if self.gate in signals.names() else None
+
+    @property
+    def _gate_signal(self) -> Signal:
+        if self.gate == "neighbours":
+            assert self.knowledge is not None
+            return LessKnown(self.knowledge, self.neighbours)
+        if self.gate == "complexity":
+            assert self.classifier is not None
+            return TakesRetrieval(self.classifier)
+        return self.make_signal(self._named)
 
     @property
     def _gate_threshold(self) -> float | None:
-        return threshold_of(self.model.thresholds, self._signal, self.gate_threshold, self.probe)
+        if self._named is None and self.gate_threshold is None:
+            return self.model.thresholds.get(self.gate, self._gate_signal.default_threshold)
+        return threshold_of(self.model.thresholds, self._named, self.gate_threshold, self.probe)
+
+    @property
+    def _reuses(self) -> bool:
+        """Whether what the gate measured of the answer from memory is what answers are compared by."""
+        return self._named == self._reading_signal.name
 
     @property
     def _reading_signal(self) -> Signal:

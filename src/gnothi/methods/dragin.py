@@ -16,7 +16,7 @@ from gnothi.methods.prompts import REASON, ask, require_text
 from gnothi.methods.queries import bare, is_content
 from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.attention import attend, deepest, needs_for_information, words_looked_at
+from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
 from gnothi.types import Answer, Attended, Capabilities, Generation, Passage, Question
 
 _THETA = 1.0
@@ -57,7 +57,7 @@ class Dragin(GenerationSettings):
             draft = sentence((await self.model.generate(prompt, self.decoding(CHAIN_STOPS))).text)
             if not draft:
                 break
-            attended = await attend(self.model, prompt, draft)
+            attended = await self.model.attend(prompt, draft)
             needs = needs_for_information(attended, is_content, self.attention == "relative")
             doubt = max(doubt, deepest(needs))
             place = next((place for place, need in enumerate(needs) if need > self._theta), None)

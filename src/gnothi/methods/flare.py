@@ -6,7 +6,6 @@ The next sentence is drafted from memory. One that holds an improbable token is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
@@ -15,6 +14,7 @@ from gnothi.methods.chain import conclude
 from gnothi.methods.formats import require_task
 from gnothi.methods.prompts import REASON, ask
 from gnothi.methods.queries import certain_words, uncertain_spans
+from gnothi.methods.searching import in_turns
 from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
@@ -84,14 +84,15 @@ class Flare(GenerationSettings):
         held: tuple[Passage, ...] = ()
         prompt = ask(REASON, question)
         if self.search_first:
-            held = await self._search([question.text])
+            held = await in_turns(self.retriever, [question.text], self.k)
             read |= {passage.id: passage for passage in held}
         gate = Gate(LeastLikely(), decisive(1.0 - self.theta))
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, " ".join(chain))
             verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
             measured = verdict.measured
-            if verdict.fired and (found := await self._search(await self._queries(question, chain, measured.greedy))):
+            queries = await self._queries(question, chain, measured.greedy) if verdict.fired else []
+            if found := await in_turns(self.retriever, queries, self.k):
                 held = found if self.search_first else ()
                 read |= {passage.id: passage for passage in found}
                 prompt = ask(REASON, question, found, " ".join(chain))
@@ -120,9 +121,3 @@ class Flare(GenerationSettings):
         decoding = self.decoding(SHORT_STOPS)
         replies = await gather(*(self.model.generate(Prompt(ASK_FOR, text), decoding) for text in asked))
         return [text for reply in replies if (text := reply.text.strip())] or [drafted]
-
-    async def _search(self, queries: list[str]) -> tuple[Passage, ...]:
-        """What the queries find, taken in turns, each passage once."""
-        rankings = await gather(*(self.retriever.search(query, self.k) for query in dict.fromkeys(queries)))
-        merged = {one.passage.id: one.passage for places in zip_longest(*rankings) for one in places if one is not None}
-        return tuple(merged.values())[: self.k]

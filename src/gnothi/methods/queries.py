@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from gnothi.methods.answers import split_sentences
+from gnothi.methods.answers import concludes, split_sentences
 from gnothi.types import Generation
 
 # Function words: they say nothing about what to look for.
@@ -115,6 +115,12 @@ def least_likely_by_sentence(draft: Generation) -> list[tuple[str, float]]:
             logprobs = [next(words)[1] for _ in sentence.split()]
             found.append((sentence, math.exp(min(logprobs, default=-math.inf))))
     return found
+
+
+def uncertain_claims(draft: Generation, least: float) -> list[str]:
+    """The sentences with a token less probable than ``least``, but for those that state the answer (SlimPLM)."""
+    found = least_likely_by_sentence(draft)
+    return [claim for claim, certainty in found if certainty < least and not concludes(claim)]
 
 
 def uncertain_spans(draft: Generation, least: float) -> list[str]:

@@ -6,20 +6,19 @@ Several first answers are searched with (diverse retrieval); of the first and th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import ClassVar
 
-from gnothi.concurrency import both, gather
+from gnothi.concurrency import both
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.searching import in_turns
 from gnothi.methods.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Capabilities, Passage, Prompt, Question, ScoredPassage
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,8 @@ class ReFeed(ReaderSettings):
         require_text(question)
         prompt = self.reading(question)
         first, drafts = await both(self.reply(self.model, prompt), self._drafts(prompt))
-        queries = dict.fromkeys(question.text if says_nothing(draft) else f"{question.text} {draft}" for draft in drafts)
-        found = await gather(*(self.retriever.search(query, self.k) for query in queries))
-        passages = merged(found)[: self.k]
+        queries = [question.text if says_nothing(draft) else f"{question.text} {draft}" for draft in drafts]
+        passages = await in_turns(self.retriever, queries, self.k)
         if not passages:
             return first
         last = await self.read(self.model, question, passages)
@@ -62,12 +60,6 @@ class ReFeed(ReaderSettings):
             sampling = Sampling(self.answers, self.temperature, self.top_k, self.top_p)
             replies = list((await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding))).generations)
         return [" ".join(reply.text.split()) for reply in replies]
-
-
-def merged(found: Sequence[Sequence[ScoredPassage]]) -> list[Passage]:
-    """Each passage once: those that any search ranked first, then those that any ranked second, and so on."""
-    rows = zip_longest(*found)
-    return list({one.passage.id: one.passage for row in rows for one in row if one is not None}.values())
 
 
 def _candidate(source: str, answer: Answer) -> Candidate:

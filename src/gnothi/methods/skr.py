@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.filtering.knowledge import KnowledgeSource, Neighbours
+from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.methods.prompts import require_text
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import resource, setting
@@ -37,18 +37,14 @@ class SelfKnowledgeGuided(ReaderSettings):
         return await self.reply(self.model, await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
-        """What the reader is asked: the question, behind what was found, or alone where the model knows."""
+        """What the reader is asked: the question, behind what was found, or alone where known questions are at least as common
+        among its neighbours as among all training questions."""
         require_text(question)
         assert self.reference is not None
-        if self._knows(await self.reference.neighbours(question.text, self.neighbours)):
-            return self.reading(question)
+        signal, alone = LessKnown(self.reference, self.neighbours), self.reading(question)
+        fired = (excess := await signal.foresee(self.model, alone)) > 0.0
+        events.emit(events.Decided("retrieve", signal.name, excess, 0.0, "retrieve" if fired else "trust"))
+        if not fired:
+            return alone
         passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
         return self.reading(question, passages)
-
-    @staticmethod
-    def _knows(near: Neighbours) -> bool:
-        """Known questions are at least as common among the neighbours as among all training questions."""
-        unknown, usual = near.unknown / (near.known + near.unknown), 1.0 - near.known_share
-        fired = unknown > usual + 1e-12
-        events.emit(events.Decided("retrieve", "neighbours", unknown, usual, "retrieve" if fired else "trust"))
-        return not fired

@@ -6,23 +6,20 @@ answer become queries beside the question, except for those that are known thems
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import ClassVar
 
-from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
-from gnothi.methods.answers import concludes
 from gnothi.methods.gating import Gating, threshold_of
 from gnothi.methods.prompts import require_text
-from gnothi.methods.queries import least_likely_by_sentence
+from gnothi.methods.queries import uncertain_claims
 from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.searching import in_turns
 from gnothi.methods.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Generation, Passage, Question
+from gnothi.types import Answer, Capabilities, Generation, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class SlimPLM(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     proxy: LanguageModel | None = resource("Small model that tries first.")
-    judgement: SignalName = setting("self_report", "What tells whether the proxy knows.")
+    judgement: SignalName = setting("least_likely", "What tells, of its heuristic answer, whether the proxy knows.")
     threshold: float | None = setting(
         None, "Retrieve above this uncertainty (none: as calibrated on the proxy, else the signal's usual one)."
     )
@@ -72,21 +69,12 @@ class SlimPLM(ReaderSettings):
             return await self.answer_from(self.model, prompt, verdict.measured)
         if not verdict.fired:
             return await self.read(self.model, question)
-        found = await self._search([question.text, *self._queries(verdict.measured.greedy)])
+        found = await in_turns(self.retriever, [question.text, *self._queries(verdict.measured.greedy)], self.k)
         return await self.read(self.model, question, found)
 
     def _queries(self, heuristic: Generation) -> list[str]:
         """The claims of the heuristic answer that the proxy was not sure of."""
-        if not self.claims or not self.reason:
-            return []
-        claims = least_likely_by_sentence(heuristic)
-        return [claim for claim, certainty in claims if certainty < self.certainty and not concludes(claim)]
-
-    async def _search(self, queries: Sequence[str]) -> list[Passage]:
-        """What the queries find, taken in turns, each passage once."""
-        rankings = await gather(*(self.retriever.search(query, self.k) for query in dict.fromkeys(queries)))
-        merged = {one.passage.id: one.passage for places in zip_longest(*rankings) for one in places if one is not None}
-        return list(merged.values())[: self.k]
+        return uncertain_claims(heuristic, self.certainty) if self.claims and self.reason else []
 
     @property
     def _threshold(self) -> float | None:

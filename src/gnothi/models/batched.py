@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
 from gnothi.concurrency import Batcher, Inbox, Work, in_batches
-from gnothi.errors import InvalidSetting, UsageError
+from gnothi.errors import InvalidSetting
 from gnothi.models.sampling import check, check_states
 from gnothi.types import (
     Attended,
@@ -50,7 +50,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Where a continuation of a prompt looks. Only for backends with the capability ``attentions``. Answered by Attended."""
+    """Where a continuation of a prompt looks. Answered by Attended."""
 
     prompt: Prompt
     continuation: str
@@ -156,8 +156,6 @@ class Batched:
         return cast(tuple[ContinuationScore, ...], result)
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        if not self.capabilities.attentions:
-            raise UsageError(f"model {self.name!r} was asked for attentions, which it does not offer. Use another model.")
         return cast(Attended, await self._batcher.submit(Attend(prompt, continuation)))
 
     async def aclose(self) -> None:

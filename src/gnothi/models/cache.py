@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gnothi.models.identity import content
 from gnothi.models.settings import CallCache
 from gnothi.models.store import Store, folder
 from gnothi.models.wrappers import Wrapper, note_hit
@@ -208,16 +209,5 @@ def keep_local(
     ``source`` is its folder or hub id, ``commit`` the hub's version of it."""
     if (store := open_store(settings, by_default=False)) is None:
         return model
-    path = Path(source).expanduser()
-    version = fingerprint(path) if path.is_dir() else str(commit)
+    version = content(source) if Path(source).expanduser().is_dir() else str(commit)
     return Cached(model, store, {"kind": "local", "version": version, **model.metadata}, rendered)
-
-
-def fingerprint(path: Path) -> str:
-    """A digest of names, sizes and times of the files in a model's folder: a model that is trained on is another model."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(path.iterdir()):
-        if file.is_file():
-            stat = file.stat()
-            digest.update(f"{file.name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()

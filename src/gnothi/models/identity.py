@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.models import LAB, LAB_FOLDER, VLLM, is_remote
+from gnothi.models.local.loading import DECLARATION
 
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
-_WEIGHTS = (".safetensors", ".bin", ".pt")
+_FILES = (
+    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json",
+    "tokenizer*", "*.model", "vocab.*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template*",
+)  # fmt: skip
+"""What a model's answers depend on. Not what ``gnothi.json`` declares: a threshold noted there leaves the model what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +34,24 @@ class Identity:
 
 
 def identify(spec: str) -> Identity:
-    """A folder by its configuration and weights, a model of the hub by the version that is cached. It downloads nothing."""
-    if is_remote(spec):
-        return Identity(spec)
-    source = spec.removeprefix(VLLM)
-    folder = LAB_FOLDER if source == LAB else Path(source).expanduser()
-    if folder.is_dir():
-        return Identity(
-            spec, digest(file for file in folder.iterdir() if file.name == "config.json" or file.suffix in _WEIGHTS)
-        )
-    return Identity(spec, _cached_commit(source))
+    """A folder by its configuration, weights and tokenizer, a model of the hub by the version that is cached. It downloads
+    nothing."""
+    folder = _folder(spec)
+    return Identity(spec, digest(_files(folder)) if folder and folder.is_dir() else _commit(spec))
+
+
+def content(spec: str) -> str:
+    """What changes with anything that decides what a model answers and how it is used, ``gnothi.json`` included; empty where
+    nothing but the name is known."""
+    folder = _folder(spec)
+    return digest([*_files(folder), folder / DECLARATION]) if folder and folder.is_dir() else _commit(spec)
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Of names, sizes and content, of large files the content at either end; times and places do not count."""
+    """Of names, sizes and content, of large files the content at either end; times and places do not count, nor what is not
+    there."""
     found = hashlib.blake2b(digest_size=16)
-    for path in sorted(files):
+    for path in sorted(file for file in files if file.is_file()):
         size = path.stat().st_size
         found.update(f"{path.name}\0{size}\n".encode())
         with path.open("rb") as file:
@@ -54,11 +61,24 @@ def digest(files: Iterable[Path]) -> str:
     return found.hexdigest()
 
 
-def _cached_commit(source: str) -> str:
+def _folder(spec: str) -> Path | None:
+    if is_remote(spec):
+        return None
+    source = spec.removeprefix(VLLM)
+    return LAB_FOLDER if source == LAB else Path(source).expanduser()
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if any(path.match(pattern) for pattern in _FILES)]
+
+
+def _commit(spec: str) -> str:
+    if is_remote(spec):
+        return ""
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(source, "config.json")
+        found = try_to_load_from_cache(spec.removeprefix(VLLM), "config.json")
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
     return Path(found).parent.name if isinstance(found, str) else ""

@@ -28,7 +28,17 @@ from gnothi.models.remote.requests import TOP, Format
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.rendering import join
 from gnothi.models.sampling import check
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
+from gnothi.types import (
+    Attended,
+    Capabilities,
+    ContinuationScore,
+    Decoding,
+    Generation,
+    Prompt,
+    PromptStates,
+    Samples,
+    StateSpec,
+)
 
 T = TypeVar("T")
 
@@ -154,6 +164,9 @@ class OpenAIModel:
 
     def _no_states(self) -> UsageError:
         return UsageError(f"{self.name} gives no hidden states: an API gives text. Use a model that runs in this process.")
+
+    async def attend(self, prompt: Prompt, continuation: str) -> Attended:  # noqa: ARG002
+        raise UsageError(f"{self.name} gives no attentions: an API gives text. Use a model that runs in this process.")
 
     # --- scoring -------------------------------------------------------------------------------------------------------
 

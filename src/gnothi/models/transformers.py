@@ -33,7 +33,7 @@ from gnothi.models.local.states import Tap
 from gnothi.models.local.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import Attention, ModelSettings
-from gnothi.types import Attended, Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
 
@@ -136,12 +136,12 @@ class TransformersBackend:
         """Render and tokenise; decoding starts with the engine's next step, everything else is done at once."""
         rendered: list[tuple[Job[Request, Result], str]] = []
         for job in jobs:
-            if isinstance(job.request, Attend):
-                job.finish(self._attend(job.request))
-                continue
             try:
+                if isinstance(job.request, Attend):
+                    self._attend(job, job.request)
+                    continue
                 rendered.append((job, self._renderer.render(job.request.prompt)))
-            except Exception as error:  # noqa: BLE001 - a prompt that a template refuses is that request's failure alone
+            except Exception as error:  # noqa: BLE001 - such as a prompt that a template refuses: that request's failure alone
                 job.finish(error)
         texts = [text for _, text in rendered]
         encoded = self._encoder.encode(texts)
@@ -171,16 +171,19 @@ class TransformersBackend:
         if scores:
             self._score(scores)
 
-    def _attend(self, request: Attend) -> Attended | Exception:
+    def _attend(self, job: Job[Request, Result], request: Attend) -> None:
         """A pass of its own, beside the engine."""
-        try:
-            text = self._renderer.render(request.prompt)
-            (ids,) = self._encoder.encode([text])
-            (continuation,) = self._encoder.continuations(text, ids, [request.continuation])
-            self._check_length(len(ids) + len(continuation))
-            return attend(self._model, self._detokenizer, ids, continuation)
-        except Exception as error:  # noqa: BLE001 - that request's failure alone
-            return error
+        if not self.capabilities.attentions:
+            raise UsageError(f"attentions: {self.name} offers none; use a causal language model.")
+        text = self._renderer.render(request.prompt)
+        (ids,) = self._encoder.encode([text])
+        (continuation,) = self._encoder.continuations(text, ids, [request.continuation])
+        self._check_length(len(ids) + len(continuation))
+
+        def work(_: Sequence[tuple[Any, ...]]) -> None:
+            job.finish(attend(self._model, self._detokenizer, ids, continuation))
+
+        self._halving([[(job, ids)]], work, "the attention")
 
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)
@@ -226,21 +229,26 @@ class TransformersBackend:
             self._halving([wanting], work, "the reading")
 
     def _halving(self, chunks: Iterable[Sequence[Item]], work: Callable[[Sequence[Item]], None], what: str) -> None:
-        """Work on chunks of (job, ..., ids, ...), smaller ones where memory runs out."""
-        waiting = deque(chunks)
+        """Work on chunks of (job, ids, ...), smaller ones where memory runs out; one alone again, where nothing is held for
+        later any more."""
+        waiting, emptied = deque(chunks), False
         while waiting:
             chunk = waiting.popleft()
             try:
                 work(chunk)
+                emptied = False
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
                 self._engine.path.forget()
                 if len(chunk) > 1:
                     waiting.extendleft((chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]))
+                elif not emptied:
+                    waiting.appendleft(chunk)
                 else:
                     job, ids, *_ = chunk[0]
                     job.finish(does_not_fit(what, len(ids)))
+                emptied = True
 
     def _tap(self, spec: StateSpec) -> Tap:
         if not self.capabilities.hidden_states:

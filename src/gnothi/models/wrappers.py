@@ -9,9 +9,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 
-from gnothi.errors import UsageError
 from gnothi.events import ModelCall, emit
-from gnothi.protocols import Attentive, LanguageModel
+from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
 from gnothi.types import (
     Attended,
@@ -71,9 +70,6 @@ class Wrapper:
         return await self._model.score(prompt, continuations)
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        """Of a wrapped model that is ``Attentive``. Raises UsageError for any other."""
-        if not isinstance(self._model, Attentive):
-            raise UsageError(f"model {self.name!r} was asked for attentions, which it does not offer. Use another model.")
         return await self._model.attend(prompt, continuation)
 
     async def aclose(self) -> None:
@@ -183,7 +179,7 @@ class Traced(Wrapper):
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
         started = time.perf_counter()
-        attended = await super().attend(prompt, continuation)
+        attended = await self._model.attend(prompt, continuation)
         seconds = time.perf_counter() - started
         emit(ModelCall(self.name, "attend", prompt.task.name, len(attended.tokens), 0, seconds, (continuation,)))
         return attended

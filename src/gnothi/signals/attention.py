@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gnothi.errors import InvalidInput
-from gnothi.protocols import Attentive, LanguageModel
-from gnothi.types import Attended, Prompt
+from gnothi.types import Attended
 
 Counts = Callable[[str, bool], bool]
 """Whether a word says anything, given that it opens a sentence or not (then its capital makes a name of it)."""
@@ -17,13 +15,6 @@ Counts = Callable[[str, bool], bool]
 # After what a sentence begins: nothing, a new line, the end of another sentence, a label or a tag of the prompt.
 _OPENING = re.compile(r"(?:^|\n|[.!?:>]\W?)\s*$")
 _NEAR = 8
-
-
-async def attend(model: LanguageModel, prompt: Prompt, continuation: str) -> Attended:
-    """Raises InvalidInput for a model that is not ``Attentive``."""
-    if not isinstance(model, Attentive):
-        raise InvalidInput(f"model {model.name!r} cannot say where it looks, expected one with the capability attentions.")
-    return await model.attend(prompt, continuation)
 
 
 def needs_for_information(attended: Attended, counts: Counts, relative: bool = True) -> list[float]:

@@ -110,13 +110,13 @@ def promised(
     return Guarantee(threshold, target_error, epsilon, len(x), len(others_x), count, missed, p, passed)
 
 
-def sequence(scores: Floats, wrong: Mask, tests: int, target_error: float, steps: int = STEPS) -> Floats:
+def sequence(scores: Floats, wrong: Mask, tests: int, target_error: float) -> Floats:
     """Rising thresholds to be tested on ``tests`` other questions: quantiles of ``scores``, from the one on that promises to be
     easiest to show. It depends on nothing but questions that are not tested, which is what makes the tests valid."""
     finite = np.sort(scores[np.isfinite(scores)])
     if not len(finite):
         return finite
-    levels = np.unique(np.ceil(np.linspace(0, 1, steps + 1)[1:] * len(finite)).astype(int)) - 1
+    levels = np.unique(np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * len(finite)).astype(int)) - 1
     candidates = np.unique(finite[levels])
     expected = [_expected_tail(scores, wrong, threshold, tests, target_error) for threshold in candidates]
     return candidates[int(np.argmin(expected)) :]
@@ -131,10 +131,8 @@ def _expected_tail(scores: Floats, wrong: Mask, threshold: float, tests: int, ta
     return tail(round(expected * error), expected, target_error)
 
 
-def questions_needed(
-    scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON, power: float = POWER
-) -> int | None:
-    """About how many questions like these would let the promise be made with probability ``power``; None where none would,
+def questions_needed(scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON) -> int | None:
+    """About how many questions like these would let the promise be made with probability ``POWER``; None where none would,
     as not even the surest are right often enough. An estimate: it takes the errors seen in this sample for true."""
     x, y = _checked(scores, wrong, target_error, epsilon)
     order = np.argsort(x, kind="stable")
@@ -145,19 +143,19 @@ def questions_needed(
         if not count or (count < finite and x[order[count]] == x[order[count - 1]]):
             continue
         error = (missed[count - 1] + 1) / (count + 2)
-        trusted = _trusted_needed(error, target_error, epsilon, power) if error < target_error else None
+        trusted = _trusted_needed(error, target_error, epsilon) if error < target_error else None
         if trusted is not None:
             needed = math.ceil(trusted * len(x) / count / (1 - SPLIT))
             best = needed if best is None else min(best, needed)
     return best
 
 
-def _trusted_needed(error: float, target_error: float, epsilon: float, power: float) -> int | None:
+def _trusted_needed(error: float, target_error: float, epsilon: float) -> int | None:
     """The fewest trusted questions with which a true ``error`` is shown to be below ``target_error`` that often."""
 
     def enough(trusted: int) -> bool:
         most = most_wrong(trusted, target_error, epsilon)
-        return most >= 0 and tail(most, trusted, error) >= power
+        return most >= 0 and tail(most, trusted, error) >= POWER
 
     high = fewest(target_error, epsilon)
     while not enough(high):

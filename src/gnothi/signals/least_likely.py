@@ -19,7 +19,7 @@ def least_likely(generation: Generation) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeastLikely(Read):
-    """Not among the named signals: a reply is as uncertain as its weakest token, so a longer one is less certain."""
+    """A reply is as uncertain as its weakest token, so a longer one is less certain."""
 
     name: ClassVar[str] = "least_likely"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)

@@ -12,6 +12,7 @@ from gnothi.signals.consistency import Consistency
 from gnothi.signals.energy import Energy
 from gnothi.signals.entropy import LengthNormalizedEntropy, MultiPerplexity
 from gnothi.signals.gram import Gram
+from gnothi.signals.least_likely import LeastLikely
 from gnothi.signals.perplexity import Perplexity
 from gnothi.signals.probe import Probe, QuestionProbe, StateProbe
 from gnothi.signals.self_report import SaysItKnows, SelfReport
@@ -20,6 +21,7 @@ from gnothi.types import Capabilities, StateSpec
 SignalName = Literal[
     "gram",
     "perplexity",
+    "least_likely",
     "multi_perplexity",
     "ln_entropy",
     "energy",
@@ -35,6 +37,7 @@ _SIGNALS: Mapping[str, type[Signal]] = {
     for signal in (
         Gram,
         Perplexity,
+        LeastLikely,
         MultiPerplexity,
         LengthNormalizedEntropy,
         Energy,

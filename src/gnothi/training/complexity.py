@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, UnknownName
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import read_rows
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
@@ -59,7 +59,7 @@ def label(
 
 def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection[str] | None, strength: float = 1.0) -> Learnt:
     """Write the classifier learnt from a run folder. Raises InvalidInput where the run holds no answers of all the methods, or
-    outcomes of one kind only."""
+    outcomes of one kind only; UnknownName for a kind that no question of the run is of."""
     rows = read_rows(run)
     lacking = [method for method in methods if method not in {row.method for row in rows}]
     if lacking:
@@ -68,6 +68,10 @@ def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection
             f"{run}: got answers by {found}, expected {', '.join(methods)} over the same questions. Make a run with "
             f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}`."
         )
+    kinds = {row.kind for row in rows if row.kind}
+    for kind in several_hops or ():
+        if kind not in kinds:
+            raise UnknownName(f"kind of question of {run}", kind, kinds)
     by_outcome, by_kind, left_out = label(rows, methods, several_hops)
     labelled = [*by_outcome, *by_kind]
     classifier = fit(labelled, strength)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,24 @@ class Curve:
         finally:
             if self._journal is not None:
                 self._journal.close()
+
+    def listener(self, training: Collection[str], validation: Collection[str], draw: Callable[[], None]) -> Any:
+        """What the trainer reports, as lines: of its training steps and of its validations these figures. After each validation
+        ``draw`` is called, and training ends where it is over."""
+        from transformers import TrainerCallback
+
+        def on_log(_: Any, __: Any, state: Any, ___: Any, logs: Figures, **____: Any) -> None:
+            told = {name.removeprefix("eval_"): value for name, value in logs.items()}
+            kept = {name: value for name, value in told.items() if name in validation or (name in training and name in logs)}
+            if kept:
+                self.add(state.global_step, kept)
+
+        def on_evaluate(_: Any, __: Any, ___: Any, control: Any, **____: Any) -> None:
+            draw()
+            if self.over:
+                control.should_training_stop = True
+
+        return type("Listener", (TrainerCallback,), {"on_log": on_log, "on_evaluate": on_evaluate})()
 
     def add(self, step: int, figures: Mapping[str, Any]) -> None:
         line = {"step": step, **figures}

@@ -22,7 +22,7 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.evaluation.metrics import score
 from gnothi.evaluation.rows import significant
-from gnothi.evaluation.statistics import auroc, auroc_interval
+from gnothi.evaluation.statistics import FOLDS, auroc, auroc_interval
 from gnothi.events import Event, ModelCall, Usage, record
 from gnothi.methods.prompts import ANSWER
 from gnothi.methods.reader import ReaderSettings
@@ -34,7 +34,6 @@ from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
 from gnothi.training.collecting import Collecting, Line, require_answers
 from gnothi.training.probe_fit import (
-    FOLDS,
     Floats,
     Mask,
     Rows,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidInput
+from gnothi.evaluation.statistics import FOLDS, folds_of
 from gnothi.signals.combination import Logistic, fit_path
 from gnothi.signals.probe_folder import CLASSES
 from gnothi.signals.wording import WordClassifier, fit_words
@@ -23,7 +24,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int_]
 
-FOLDS, INNER_FOLDS = 5, 3
+INNER_FOLDS = 3
 RIDGES = tuple(10.0**power for power in (-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5))
 STRENGTHS = (0.1, 1.0, 10.0)
 _ROUGHLY = 1e-8
@@ -73,16 +74,6 @@ def best_split(values: Floats) -> float:
     return float((finite[cut] + finite[cut + 1]) / 2)
 
 
-def folds_of(labels: Mask, folds: int, seed: int = 0) -> Rows:
-    """The fold of each example; every fold has its share of both classes."""
-    random = np.random.default_rng(seed)
-    found = np.empty(len(labels), dtype=np.int_)
-    for one in (False, True):
-        places = np.flatnonzero(labels == one)
-        found[places] = random.permutation(len(places)) % folds
-    return found
-
-
 def require_both(labels: Mask, what: str) -> None:
     """Raise InvalidInput unless each class has at least ``FEWEST`` examples; ``what`` names the positive ones."""
     positive = int(labels.sum())
@@ -126,7 +117,7 @@ def fit_wording(texts: Sequence[str], labels: Mask) -> WordFit:
 
 def held_out(labels: Mask, fit: Callable[[Rows], Callable[[Rows], Floats]]) -> Floats:
     """What each example is told by a fit that has not seen it: ``fit`` takes rows and gives what tells of others."""
-    fold = folds_of(labels, FOLDS, seed=1)
+    fold = folds_of(labels, seed=1)
     told = np.empty(len(labels))
     for held in range(FOLDS):
         rest = np.flatnonzero(fold == held)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from gnothi.errors import PromptTooLong, UsageError  # noqa: E402
-from gnothi.models import ModelSettings  # noqa: E402
-from gnothi.models.batched import Batched  # noqa: E402
-from gnothi.models.fake import Scripted  # noqa: E402
+from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
+from gnothi.models import ModelSettings, transformers  # noqa: E402
+from gnothi.models.batched import Attend, Batched, Request, Score  # noqa: E402
+from gnothi.models.local.attending import attend  # noqa: E402
 from gnothi.models.rendering import Tagged  # noqa: E402
 from gnothi.models.transformers import TransformersBackend  # noqa: E402
-from gnothi.models.wrappers import Traced, Wrapper  # noqa: E402
-from gnothi.protocols import Attentive  # noqa: E402
-from gnothi.types import Capabilities, Decoding, Prompt, Task  # noqa: E402
+from gnothi.models.wrappers import Traced  # noqa: E402
+from gnothi.types import Attended, Decoding, Prompt, Task  # noqa: E402
 from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
@@ -26,7 +27,6 @@ async def test_against_the_library(architecture: str) -> None:
     tokenizer = build_tokenizer()
     backend = TransformersBackend(build_model(architecture), tokenizer, Tagged(), name="tiny", settings=ModelSettings())
     model = Traced(Batched(backend))
-    assert isinstance(model, Attentive)
     try:
         decoding = Decoding(max_tokens=6)
         before = await model.generate(PROMPT, decoding)
@@ -58,18 +58,40 @@ async def test_what_is_refused() -> None:
     model = Batched(backend)
     with pytest.raises(PromptTooLong):
         await model.attend(PROMPT, "w1 " * 300)
-    backend.capabilities = Capabilities()
-    with pytest.raises(UsageError, match="'tiny' was asked for attentions"):
-        await model.attend(PROMPT, DRAFT)
     await model.aclose()
 
 
-async def test_a_wrapped_model_that_cannot() -> None:
-    class Blind:
-        name = "blind"
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+)
+def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says what to do where that does not help; requests beside it are answered."""
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    asked: list[Request] = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
+    (expected, scored) = backend.run(asked)
+    assert isinstance(expected, Attended)
+    forgotten: list[int] = []
+    monkeypatch.setattr(backend._engine.path, "forget", lambda: forgotten.append(1))
+    passes = 0
 
-    with pytest.raises(UsageError, match="'blind' was asked for attentions"):
-        await Wrapper(Blind()).attend(PROMPT, DRAFT)  # type: ignore[arg-type]
-    assert (await Wrapper(Scripted({PROMPT.question: DRAFT})).attend(PROMPT, DRAFT)).entropies.tolist() == pytest.approx(
-        [0.1] * 7
-    )
+    def attend_if_emptied(*arguments: Any) -> Attended:
+        nonlocal passes
+        passes += 1
+        if len(forgotten) < enough:
+            raise error
+        return attend(*arguments)
+
+    monkeypatch.setattr(transformers, "attend", attend_if_emptied)
+    enough = 1
+    (attended, beside) = backend.run(asked)
+    assert isinstance(attended, Attended)
+    assert (attended.tokens, passes, beside) == (expected.tokens, 2, scored)
+    forgotten.clear()
+    enough = 99
+    (refused, beside) = backend.run(asked)
+    assert isinstance(refused, ModelUnavailable)
+    assert "out of memory: the attention of a prompt of" in str(refused)
+    assert (passes, beside) == (4, scored)
+    # Any other mistake is passed on as it is.
+    error = RuntimeError("size mismatch")
+    assert backend.run(asked) == [error, scored]

@@ -82,11 +82,13 @@ async def test_scores_and_logprobs_equal_a_full_pass_in_any_company(pair: tuple[
             assert [token.logprob for token in generation.tokens] == pytest.approx(expected(text, ids), abs=1e-4)
 
 
-async def test_no_hidden_states(pair: tuple[Any, LanguageModel]) -> None:
+async def test_no_hidden_states_or_attentions(pair: tuple[Any, LanguageModel]) -> None:
     _, model = pair
     assert model.capabilities == Capabilities(logprobs=True, scoring=True, energy=True)
     with pytest.raises(UsageError, match="offers none"):
         await model.sample(PROMPTS[0], 2, replace(WARM, seed=1), [StateSpec()])
+    with pytest.raises(UsageError, match=r"attentions: .* offers none"):
+        await model.attend(PROMPTS[0], "w1 is w2 .")
 
 
 def test_there_is_one_way_of_attention() -> None:

@@ -192,9 +192,7 @@ class VLLMBackend:
             elif isinstance(request, Score):
                 self._weigh(job, request, tuple(ids), self._encoder.continuations(text, ids, request.continuations))
             else:
-                raise UsageError(
-                    f"{self.name} was asked for attentions, which vLLM does not give. Use the model without vllm:."
-                )
+                raise UsageError(f"attentions: {self.name} offers none, for vLLM does not give them; use it without vllm:.")
         except GnothiError as error:
             job.finish(error)
         except Exception as error:  # noqa: BLE001 - a request that a template or vLLM refuses is that request's failure alone

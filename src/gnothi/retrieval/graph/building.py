@@ -42,7 +42,6 @@ _IMPORT = "import"
 _TEMPLATES = "templates.json"
 _COMMIT_SECONDS = 5.0
 _TELL_EVERY = 4096  # lines
-DEFAULT_LANGUAGE = "en"
 
 
 @dataclass(slots=True)

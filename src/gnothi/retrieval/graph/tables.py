@@ -67,9 +67,6 @@ class Tables:
                 high = middle
         return low if low < self.nodes and self.name(low) == name else None
 
-    def degree(self, node: int) -> int:
-        return int(self.fact_starts[node + 1] - self.fact_starts[node])
-
     def save(self, folder: Path) -> None:
         """One file an array; they are on the disk when this returns."""
         for item in fields(self):

@@ -193,13 +193,11 @@ class _Run:
         self.curve = Curve(out, "score", settings.patience, on_line)
 
     def __call__(self) -> tuple[int, list[Figures]]:
-        from transformers import TrainerCallback
-
         from gnothi.training.reader.trainers import make_trainer
 
-        listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        listener = self.curve.listener(_TRAINING_FIGURES, _VALIDATION_FIGURES, lambda: draw_curves(self.out, self.curve.lines))
         folder = self.out / CHECKPOINTS
-        trainer = make_trainer(self.model, self.format.tokenizer, self.rows, self.settings, folder, self._validate, [listen()])
+        trainer = make_trainer(self.model, self.format.tokenizer, self.rows, self.settings, folder, self._validate, [listener])
         self.curve.draw(trainer, self.settings.steps)
         return self.curve.best_step, self.curve.lines
 
@@ -209,17 +207,3 @@ class _Run:
         accuracy, loss = fmean(rights), fmean(losses)
         score = accuracy if self.settings.criterion == "accuracy" else -loss
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
-
-    # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
-
-    def _on_log(self, _: Any, state: Any, __: Any, logs: Figures, **___: Any) -> None:
-        named = {name.removeprefix("eval_"): value for name, value in logs.items()}
-        if "score" not in named and "loss" not in named:
-            return
-        kept = {name: value for name, value in named.items() if name in _TRAINING_FIGURES or name in _VALIDATION_FIGURES}
-        self.curve.add(state.global_step, kept)
-
-    def _on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> None:
-        draw_curves(self.out, self.curve.lines)
-        if self.curve.over:
-            control.should_training_stop = True

@@ -161,7 +161,7 @@ class _Training:
     def _trainer(self, folder: Path) -> Any:
         from sentence_transformers.base.evaluation import BaseEvaluator
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
-        from transformers import PrinterCallback, ProgressCallback, TrainerCallback
+        from transformers import PrinterCallback, ProgressCallback
 
         from datasets import Dataset
 
@@ -197,7 +197,7 @@ class _Training:
         )
         validation = type("Validation", (BaseEvaluator,), {"__call__": lambda *_, **__: self.validate()})
 
-        listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        listener = self.curve.listener(("loss",), (BEST, "first"), lambda: draw_curves(self.out, self.curve.lines))
         columns = list(zip(*rows, strict=True))
         trainer: Any = CrossEncoderTrainer(
             model=self.model,
@@ -205,25 +205,11 @@ class _Training:
             train_dataset=Dataset.from_dict(dict(zip(("query", "text", "label"), map(list, columns), strict=True))),
             loss=pair_loss(self.model),
             evaluator=validation(),
-            callbacks=[listen()],
+            callbacks=[listener],
         )
         for callback in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(callback)
         return trainer
-
-    # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
-
-    def _on_log(self, _: Any, state: Any, __: Any, logs: Figures, **___: Any) -> None:
-        names = {name.removeprefix("eval_"): value for name, value in logs.items()}
-        kept = {name: names[name] for name in ("loss", BEST, "first") if name in names}
-        if not kept:
-            return
-        self.curve.add(state.global_step, kept)
-
-    def _on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> None:
-        draw_curves(self.out, self.curve.lines)
-        if self.curve.over:
-            control.should_training_stop = True
 
 
 def _finish(out: Path, run: _Training, name: str, best: int, history: Sequence[Figures]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class _Reinforcement:
 
     def _trainer(self, folder: Path) -> Any:
         from accelerate import PartialState
-        from transformers import PrinterCallback, ProgressCallback, TrainerCallback
+        from transformers import PrinterCallback, ProgressCallback
         from trl.trainer.grpo_config import GRPOConfig
 
         from datasets import Dataset
@@ -208,7 +208,7 @@ class _Reinforcement:
         )
         random_ = random.Random(f"{settings.seed}/order")
         chosen = warm_start.order(self.training, settings.steps * settings.questions, settings.balance, random_)
-        listen = type("Listen", (TrainerCallback,), {"on_log": self._on_log, "on_evaluate": self._on_evaluate})
+        listener = self.curve.listener(_TRAINING_FIGURES, _FIGURES, self._after_validation)
         trainer = SkillTrainer(
             model=self.model,
             reward_funcs=[self._rewards(chosen)],
@@ -216,7 +216,7 @@ class _Reinforcement:
             train_dataset=self._dataset(Dataset, chosen),
             eval_dataset=self._dataset(Dataset, self.validation),
             processing_class=self.prompts.tokenizer,
-            callbacks=[listen()],
+            callbacks=[listener],
             rule=settings.rule,
             prompts=self.prompts,
             validate=self._validate,
@@ -247,21 +247,11 @@ class _Reinforcement:
         asked = [one.asked for one in self.validation]
         return assess(reply_to(model, self.prompts, asked, self.settings.reply_tokens), self.validation, self.correct)
 
-    # What the library reports, as lines of ours. ``_`` is the callback that these become methods of.
-
-    def _on_log(self, _: Any, state: Any, __: Any, logs: Figures, **___: Any) -> None:
-        kept = {
-            name: value for name, value in logs.items() if name in _TRAINING_FIGURES or name.removeprefix("eval_") in _FIGURES
-        }
-        if not kept:
-            return
-        self.curve.add(state.global_step, {name.removeprefix("eval_"): value for name, value in kept.items()})
-
-    def _on_evaluate(self, _: Any, state: Any, control: Any, **__: Any) -> None:
+    def _after_validation(self) -> None:
         if self.writes:
             draw_curves(self.out, self.curve.lines)
         reply = collapsed(self.curve.validated, self.settings.collapse_after)
-        if reply is not None and state.global_step > 0:
+        if reply is not None and self.curve.validated[-1]["step"] > 0:
             raise TrainingCollapsed(
                 f"training collapsed: for {self.settings.collapse_after} validations in a row the reply to every question was "
                 f"{reply}, although the model knows some and others not. Train anew in another folder with a lower learning "
@@ -269,8 +259,6 @@ class _Reinforcement:
                 f"warm_start_steps, now {self.settings.warm_start}, {self.settings.warm_start_steps}) or a weight on staying "
                 f"close (kl=0.05). The curves are in {self.out}."
             )
-        if self.curve.over:
-            control.should_training_stop = True
 
 
 _TRAINING_FIGURES = frozenset(("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std"))

@@ -1,0 +1,48 @@
+"""Commands that go on where they were stopped: what is kept when they are, and what models behind an API were paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gnothi.errors import BudgetSpent
+
+if TYPE_CHECKING:
+    from gnothi.models.remote.budget import Budget
+
+INTERRUPTED = 130
+
+
+def _finished() -> str:
+    return "What is finished is"
+
+
+@contextmanager
+def stoppable(folder: Path, done: Callable[[], str] = _finished) -> Iterator[None]:
+    """Where the user or a budget stops the block, say that what is ``done`` ("3 of 40 answers are") is kept in ``folder``."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except BudgetSpent as spent:
+        raise BudgetSpent(f"{spent} {done()} kept in {folder}; the same command goes on from there.") from None
+
+
+@contextmanager
+def spending(
+    budget: Budget, models: Sequence[str], folder: Path, done: Callable[[], str] = _finished, *, err: bool
+) -> Iterator[None]:
+    """``stoppable``, with a budget that models opened inside share; at the end, say what those behind an API were paid, on
+    stderr if ``err``."""
+    from gnothi.models import is_remote
+    from gnothi.models.remote import budget as books
+
+    with stoppable(folder, done), books.spending(budget):
+        yield
+    if any(map(is_remote, models)):
+        click.echo(f"charged: {budget.describe()}", err=err)

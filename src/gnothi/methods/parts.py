@@ -1,0 +1,83 @@
+"""What the parts of ``compose`` are made of: the numbers of their methods, and the settings that each one reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from typing import Any, Literal
+
+from gnothi.errors import InvalidSetting
+
+Query = Literal["question", "keywords", "draft", "masked", "questions", "claims", "reflection"]
+Filter = Literal["none", "uncertainty", "utility", "rerank", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
+
+CERTAINTY: Mapping[Query, float] = {"draft": 0.9, "masked": 0.4, "questions": 0.4, "claims": 0.9}
+"""The queries made of an answer from memory, and from which probability on their methods count a word as certain."""
+ASKED_FOR: Collection[Query] = ("masked", "questions")
+"""The queries that say nothing without log-probabilities."""
+JUDGED: Collection[Filter] = ("utility", "relevance", "pmi", "log_odds")
+SCORED: Collection[Filter] = ("relevance", "pmi", "log_odds", "cxmi")
+LIMITS: Mapping[Filter, tuple[float, int | None]] = {
+    "rerank": (0.0, 3),
+    "relevance": (0.1, 5),
+    "pmi": (0.0, None),
+    "log_odds": (0.0, None),
+    "strinc": (0.0, 1),
+    "lexical": (0.0, 1),
+    "cxmi": (0.0, 1),
+}
+"""The threshold of a filter (of sentences) and the number kept, as their methods have them; other filters have neither."""
+SENTENCES: Collection[Filter] = tuple(name for name in LIMITS if name != "rerank")
+
+_LEARNT: Mapping[str, tuple[str, str]] = {
+    "neighbours": ("knowledge", "knowledge-reference"),
+    "complexity": ("classifier", "complexity"),
+}
+"""The gates that go by training questions: the resource that holds them, and the training that makes it."""
+_RETRIEVING = ("query", "k", "filter", "answer")
+_USES: Mapping[str, tuple[str, Collection[str]]] = {
+    "knowledge": ("gate", ("neighbours",)),
+    "neighbours": ("gate", ("neighbours",)),
+    "classifier": ("gate", ("complexity",)),
+    "certainty": ("query", tuple(CERTAINTY)),
+    "judge": ("filter", JUDGED),
+    "reference": ("filter", ("utility",)),
+    "reranker": ("filter", ("rerank",)),
+    "filter_threshold": ("filter", SENTENCES),
+    "keep": ("filter", tuple(LIMITS)),
+    "language": ("filter", SENTENCES),
+}
+"""Which choices of a part read a setting."""
+
+
+def refuse_unused(method: Any) -> None:
+    """Raise InvalidSetting for the first setting of ``compose`` that differs from its default and can have no effect."""
+    changed = {item.name: getattr(method, item.name) for item in fields(method) if getattr(method, item.name) != item.default}
+    if method.gate == "never":
+        for key in _RETRIEVING:
+            if key in changed:
+                raise InvalidSetting(
+                    f"setting {key!r}: got {changed[key]}, but gate=never retrieves nothing, so that it would have no effect; "
+                    f"expected another gate, or no {key}."
+                )
+    if method.gate in ("never", "always") and "gate_threshold" in changed:
+        raise InvalidSetting(
+            f"setting 'gate_threshold': got {changed['gate_threshold']}, but gate={method.gate} measures nothing."
+        )
+    for key, (part, users) in _USES.items():
+        chosen = getattr(method, part)
+        if key in changed and chosen not in users:
+            got = changed[key] if isinstance(changed[key], str | int | float) else "one"
+            raise InvalidSetting(
+                f"setting {key!r}: got {got}, but {part}={chosen} has no use for it; expected {part}={' or '.join(users)}."
+            )
+
+
+def require_learnt(method: Any) -> None:
+    """Raise InvalidSetting for a gate of ``compose`` that goes by training questions and has none."""
+    source, training = _LEARNT.get(method.gate, ("gate", ""))
+    if getattr(method, source) is None:
+        raise InvalidSetting(
+            f"setting 'gate': got {method.gate}, which goes by training questions, but no {source}. Give one with "
+            f"--set {source}=FOLDER, made by `gnothi train {training}`."
+        )
