@@ -69,7 +69,8 @@ def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name == "react":
         return _acting(prompt)
     if prompt.task.name == "ask_for":
-        return Reply(prompt.question.replace("Nobody Atall", "").replace("Nowhere", ""))
+        last = re.split(r"(?<=[.?]) ", prompt.question)[-2]
+        return Reply(last.replace("Nobody Atall", "").replace("Nowhere", ""))
     found = re.search(r"Velkarra(\d+)", prompt.question)
     if not found or prompt.question.startswith("Who"):
         return _simple(prompt)

@@ -244,26 +244,47 @@ def test_crossfitted_probabilities_are_those_of_the_curve_that_calibrations_keep
     assert crossfit_probabilities(scores, happened) == pytest.approx(crossfit(fit_isotonic, scores, happened))
 
 
-def test_the_interval_of_the_calibration_error_covers_what_was_drawn() -> None:
-    covered = 0
-    for seed in range(40):
-        random = np.random.default_rng(seed)
-        predicted = random.choice([0.15, 0.55, 0.85], 400)
-        happened = random.random(400) < predicted + 0.1  # off by 0.1 in every bin
-        interval = ece_interval(predicted, happened, resamples=500)
+Curve = Callable[[Floats], tuple[Floats, Floats]]
+CURVES: dict[str, tuple[float, Curve]] = {  # the true error, and what is predicted and true for a uniform number
+    "perfect": (0.0, lambda u: (u, u)),
+    "perfect and mostly sure": (0.0, lambda u: (u**3, u**3)),
+    "one value, nearly right": (0.02, lambda u: (np.full(len(u), 0.4), np.full(len(u), 0.42))),
+    "shifted": (0.1, lambda u: (u * 0.8, u * 0.8 + 0.1)),
+    "overconfident": (0.1, lambda u: (u, 0.5 + 0.6 * (u - 0.5))),
+    "wrong in one bin": (0.035, lambda u: (u, np.where(u > 0.9, 0.6, u))),
+}
+
+
+@pytest.mark.parametrize("n", [60, 500])
+@pytest.mark.parametrize("curve", CURVES)
+def test_the_interval_of_the_calibration_error_covers_the_true_one(curve: str, n: int) -> None:
+    true, shape = CURVES[curve]
+    random, held = np.random.default_rng(1), 0
+    for _ in range(100):
+        predicted, chance = shape(random.random(n))
+        interval = ece_interval(predicted, random.random(n) < chance, resamples=300)
         assert interval is not None
-        covered += interval.low <= 0.1 <= interval.high
-    assert covered >= 34
+        held += interval.low <= true + 1e-3 and true <= interval.high
+    assert held >= 83  # below which, with a coverage of .90, one of a hundred such samples falls
 
 
-def test_each_resample_of_the_calibration_error_is_the_error_of_the_drawn_questions() -> None:
-    predicted, happened = [0.2, 0.2, 0.7, 0.7], [0, 1, 1, 1]
-    interval = ece_interval(predicted, happened, resamples=2000)
-    assert ece(predicted, happened) == pytest.approx(0.3)
-    # At best both bins' errors vanish or shrink (|.2 - 0| = .2 if only the first is drawn), at worst the second alone: .8.
-    assert interval is not None
-    assert 0 <= interval.low <= 0.3 <= interval.high <= 0.6
+def test_the_interval_of_the_calibration_error_narrows_and_excludes_zero_where_it_can() -> None:
+    random = np.random.default_rng(0)
+    found = []
+    for n in (100, 1000, 10_000):
+        predicted = random.random(n) * 0.8
+        found.append(ece_interval(predicted, random.random(n) < predicted + 0.1))
+    few, more, many = (interval for interval in found if interval is not None)
+    assert few.high - few.low > more.high - more.low > many.high - many.low
+    assert many.low > 0.08
+    assert many.high < 0.12
+    surely = ece_interval([0.9] * 50, [0] * 50)
+    assert surely is not None
+    assert surely.low > 0.7
     assert ece_interval([0.5], [1]) is None
+    one = ece_interval([0.5, 0.5], [1, 0])
+    assert one is not None
+    assert one.low == 0 < one.high
 
 
 # --- many tests ----------------------------------------------------------------------------------------------------

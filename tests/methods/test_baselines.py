@@ -67,15 +67,11 @@ async def test_ircot_searches_with_the_question_and_then_with_each_sentence() ->
     method = methods.create("ircot", {"model": model, "retriever": retriever}, {"k": 2})
     answer = await method(QUESTIONS[3])
     assert answer.text == "Kestrel3"
-    assert (
-        retriever.queries
-        == [
-            QUESTIONS[3].text,
-            "The film Velkarra3 was directed by Mira3 Tolven.",
-            "Mira3 Tolven was born in Kestrel3.",
-        ]
-        or len(retriever.queries) >= 2
-    )
+    assert retriever.queries == [
+        QUESTIONS[3].text,
+        "The film Velkarra3 was directed by Mira3 Tolven.",
+        "Mira3 Tolven was born in Nowhere.",
+    ]
     assert len(answer.evidence) == len({passage.id for passage in answer.evidence})
     last = model.prompts[-1]
     assert (last.passages, last.answer_so_far) == (answer.evidence, "")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
+from gnothi.methods.queries import is_content
 from gnothi.models.fake import Reply, Scripted
 from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.signals.attention import needs_for_information, words_looked_at
@@ -78,10 +79,43 @@ async def test_the_text_is_cut_before_the_token_and_goes_on_from_what_is_found()
     assert cut == "The painter is Mira. Mira was born in"
 
 
+async def test_the_first_token_in_need_is_where_the_text_is_cut() -> None:
+    model = Looking({"Mira": 3.0, "Vesk": 5.0})
+    _, _, decided = await run(model, max_steps=1)
+    assert decided[0].subject == "Mira."
+    (cut,) = [prompt.answer_so_far for prompt in model.prompts if prompt.passages][:1]
+    assert cut == "The painter is"
+
+
+async def test_what_was_found_stays_in_sight_of_later_drafts() -> None:
+    class Stepwise(Looking):
+        def _reply(self, prompt: Prompt) -> Reply:
+            return Reply("Kestrel. And") if prompt.answer_so_far.endswith("in") else super()._reply(prompt)
+
+    model = Stepwise({"Vesk": 3.0})
+    answer, _, _ = await run(model)
+    assert answer.text == "Kestrel"
+    assert [(prompt.answer_so_far, prompt.passages) for prompt in model.prompts] == [
+        ("", ()),  # a draft, then what is read from what was found, then a draft again
+        ("The painter is Mira. Mira was born in", (TRUTH,)),
+        ("The painter is Mira. Mira was born in Kestrel.", (TRUTH,)),
+    ]
+
+
+async def test_checked_text_stays_where_nothing_follows_it() -> None:
+    class Silent(Looking):
+        def _reply(self, prompt: Prompt) -> Reply:
+            return Reply("") if prompt.passages and not prompt.answer_so_far.endswith("is") else super()._reply(prompt)
+
+    answer, _, _ = await run(Silent({"Vesk": 3.0}))
+    assert answer.rationale == "The painter is Mira. Mira was born in So the answer is Kestrel."
+    assert answer.text == "Kestrel"
+
+
 async def test_the_query_is_what_the_token_looks_at_most_in_order() -> None:
     assert (await run(Looking({"Vesk": 3.0}), top_n=1))[1] == ["Tide"]
     _, (query,), _ = await run(Looking({"Vesk": 3.0}))
-    assert query == "painter Tide born painter Mira Mira born"  # no function words, no labels of the prompt
+    assert query == "painter The Tide born painter Mira Mira born"  # no function words but in names, no labels of the prompt
 
 
 async def test_entropy_alone_attention_alone_or_a_function_word_is_no_need() -> None:
@@ -104,6 +138,10 @@ def test_a_model_that_cannot_say_where_it_looks_is_refused() -> None:
         methods.create("dragin", {"model": blind, "retriever": ScriptedRetriever([])}, {})
 
 
+def every(*_: object) -> bool:
+    return True
+
+
 def attended(tokens: list[str], attention: list[list[float]], entropies: list[float]) -> Attended:
     return Attended(tuple(tokens), np.array(entropies, np.float32), np.array(attention, np.float32))
 
@@ -111,14 +149,14 @@ def attended(tokens: list[str], attention: list[list[float]], entropies: list[fl
 def test_needs() -> None:
     one = attended(["a", " b", " the", " c"], [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.6, 0.1]], [2.0, 3.0, 4.0])
     assert one.prompt_tokens == 1
-    assert needs_for_information(one, lambda word: word != " the", relative=False) == pytest.approx([1.0, 0.0, 0.0])
-    assert needs_for_information(one, lambda _: True, relative=False) == pytest.approx([1.0, 1.8, 0.0])
+    assert needs_for_information(one, lambda word, _: word != "the", relative=False) == pytest.approx([1.0, 0.0, 0.0])
+    assert needs_for_information(one, every, relative=False) == pytest.approx([1.0, 1.8, 0.0])
 
 
 def test_needs_by_the_mean_attention_of_their_sentence() -> None:
     one = attended(["a", " b", " the", " c"], [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.1, 0.2, 0.6, 0.1]], [2.0, 3.0, 4.0])
-    assert needs_for_information(one, lambda _: True) == pytest.approx([2 * 0.5 * 3 / 1.1, 3 * 0.6 * 3 / 1.1, 0.0], rel=1e-6)
-    assert needs_for_information(one, lambda word: word != " the")[1] == 0.0
+    assert needs_for_information(one, every) == pytest.approx([2 * 0.5 * 3 / 1.1, 3 * 0.6 * 3 / 1.1, 0.0], rel=1e-6)
+    assert needs_for_information(one, lambda word, _: word != "the")[1] == 0.0
     words = ["q", " So", ".", " Yes", " it", " is."]
     rows: list[list[float]] = [
         [1, 0, 0, 0, 0, 0],
@@ -128,7 +166,7 @@ def test_needs_by_the_mean_attention_of_their_sentence() -> None:
         [0, 0, 0, 0.1, 0.3, 0],
     ]
     two = attended(words, rows, [1.0] * 5)
-    assert needs_for_information(two, lambda _: True) == pytest.approx([4 / 3, 2 / 3, 1.2, 1.8, 0.0], rel=1e-6)
+    assert needs_for_information(two, every) == pytest.approx([4 / 3, 0, 1.2, 1.8, 0.0], rel=1e-6)
 
 
 @given(st.integers(2, 12), st.floats(0.01, 1.0), st.integers(0, 2**32 - 1))
@@ -140,7 +178,7 @@ def test_relative_needs_do_not_depend_on_how_much_else_is_looked_at(count: int, 
     tokens = ["<s>", *(f" w{place}" for place in range(count))]
     beside = np.hstack([before, weights]), np.hstack([before + 1 - share, share * weights])
     whole, less = (attended(tokens, [list(row) for row in rows], entropies) for rows in beside)
-    assert needs_for_information(whole, lambda _: True) == pytest.approx(needs_for_information(less, lambda _: True), rel=1e-4)
+    assert needs_for_information(whole, every) == pytest.approx(needs_for_information(less, every), rel=1e-4)
 
 
 async def test_relative_attention_is_the_default() -> None:
@@ -150,10 +188,53 @@ async def test_relative_attention_is_the_default() -> None:
     assert methods.settings_of("dragin")["attention"].default == "relative"
 
 
+def even(tokens: list[str], prompt: int) -> Attended:
+    """All are looked at alike, and the model is as unsure of each."""
+    count = len(tokens) - prompt
+    return attended(tokens, [[1.0] * len(tokens)] * count, [1.0] * count)
+
+
+def counted(tokens: list[str], prompt: int = 1) -> list[str]:
+    """The tokens of a continuation that can show a need."""
+    needs = needs_for_information(even(tokens, prompt), is_content, relative=False)
+    return [token for token, need in zip(tokens[prompt:], needs, strict=True) if need]
+
+
+def test_a_piece_of_a_word_counts_as_the_word_does() -> None:
+    assert counted(["Q:", " Mira", " lived", " in", " Berl", "in", ".", " Next"]) == [" Mira", " lived", " Berl", "in"]
+    assert counted(["Q:", " This", " is", " wi", "th", " with", "draw", "n", " it"]) == [" with", "draw", "n"]
+
+
+def test_a_capital_within_a_sentence_makes_a_name() -> None:
+    names = ["Q:", " Will", " saw", " The", " Who", " in", " the", " US", ".", " May", " came", " last"]
+    assert counted(names) == [" saw", " The", " Who", " US", " came"]
+    assert counted(["Q:", " He", " died", " in", " May", " or", " so"], prompt=4) == [" May"]  # the text so far went before
+    assert counted(["Q:", " He", " died", ".", " May", " or", " so"], prompt=4) == []
+    assert counted(["<reason>", " Who", " is", " it"]) == counted(["<s>", "Who", " is", " it"]) == []
+
+
+def test_names_are_looked_for() -> None:
+    one = even(["Q:", " Who", " led", " The", " Who", " in", " the", " US", "?", " A:", " May", "be", " T"], 10)
+    words = words_looked_at(one, 1, "Who led The Who in the US?", 9, is_content)
+    assert words == ["led", "The", "Who", "US?"]
+
+
+async def test_a_name_that_looks_like_a_function_word_is_a_need_and_part_of_the_query() -> None:
+    class Naming(Looking):
+        def _reply(self, prompt: Prompt) -> Reply:
+            if prompt.answer_so_far:
+                return super()._reply(prompt)
+            return Reply("Kestrel." if prompt.passages else "It was painted for the US in May. So the answer is Vesk.")
+
+    _, queries, decided = await run(Naming({"May": 3.0}))
+    assert (decided[0].verdict, decided[0].subject) == ("retrieve", "May.")
+    assert queries == ["painter The Tide born painted US"]
+
+
 def test_words_of_several_tokens_count_once() -> None:
     tokens = ["<s>", "Who", " pain", "ted", " it", "?", "\nAns", "wer:", " Mir", "a", " Tol"]
     row = [0.3, 0.1, 0.05, 0.2, 0.1, 0, 0.02, 0.03, 0.2, 0, 0]
     one = attended(tokens, [row] * 3, [1.0] * 3)
-    assert words_looked_at(one, 2, "Who painted it?", 2, lambda word: word != "it?") == ["painted", "Mira"]
-    assert words_looked_at(one, 2, "Who  painted it ?", 9, lambda _: True) == ["Who", "painted", "it?", "Answer:", "Mira"]
-    assert words_looked_at(one, 2, "absent", 9, lambda _: True) == ["Mira"]
+    assert words_looked_at(one, 2, "Who painted it?", 2, lambda word, _: word != "it?") == ["painted", "Mira"]
+    assert words_looked_at(one, 2, "Who  painted it ?", 9, every) == ["Who", "painted", "it?", "Answer:", "Mira"]
+    assert words_looked_at(one, 2, "absent", 9, every) == ["Mira"]

@@ -76,7 +76,52 @@ async def test_questions_about_what_was_improbable() -> None:
     answer, queries, _ = await run(model, query="questions")
     assert (answer, queries) == ("Kestrel", ["Where was Mira born?"])
     (asked,) = (prompt.question for prompt in model.prompts if prompt.task.name == "ask_for")
-    assert asked == 'Mira was born in Vesk. "Vesk"'
+    assert asked == f'{QUESTION.text} Mira was born in Vesk. "Vesk"'
+
+
+async def test_a_question_is_asked_for_in_view_of_the_answer_so_far() -> None:
+    def reply(prompt: Prompt) -> Reply:
+        if prompt.task.name == "ask_for":
+            return Reply("Where was Mira born?")
+        if not prompt.answer_so_far:
+            return Reply("The painter is Mira. She", (-0.001,))
+        if "born" in prompt.answer_so_far:
+            return Reply("So the answer is Vesk.", (-0.001,))
+        return Reply("She was born in Vesk. And", (-0.001, -0.001, -0.001, -0.001, math.log(0.3)))
+
+    model = Scripted(reply)
+    await run(model, query="questions")
+    (asked,) = (prompt.question for prompt in model.prompts if prompt.task.name == "ask_for")
+    assert asked == f'{QUESTION.text} The painter is Mira. She was born in Vesk. "Vesk"'
+
+
+async def test_without_an_improbable_word_to_ask_for_the_draft_is_searched_for() -> None:
+    model = script(0.6)  # between beta and theta
+    answer, queries, _ = await run(model, query="questions")
+    assert (answer, queries) == ("Kestrel", ["Mira was born in Vesk."])
+    assert not [prompt for prompt in model.prompts if prompt.task.name == "ask_for"]
+
+
+@pytest.mark.parametrize("query", ["masked", "questions"])
+async def test_a_blank_draft_leaves_the_question(query: str) -> None:
+    model = Scripted(lambda prompt: Reply("Mira was born in Kestrel. And" if prompt.passages else "", (-0.001,)))
+    assert (await run(model, query=query))[1] == [QUESTION.text] * 2
+
+
+async def test_several_questions_share_the_places_in_turns() -> None:
+    first, second = (tuple(Passage(f"{name}{n}", f"{name} {n}") for n in (1, 2)) for name in "ab")
+
+    def reply(prompt: Prompt) -> Reply:
+        if prompt.task.name == "ask_for":
+            return Reply("Who?" if prompt.question.endswith('"Mira"') else "Where?")
+        unsure = math.log(0.3)
+        return Reply("Mira was born in Vesk. And", (unsure, -0.001, -0.001, -0.001, -0.001 if prompt.passages else unsure))
+
+    model, retriever = Scripted(reply), ScriptedRetriever({"Who?": first, "Where?": second})
+    settings = {"query": "questions", "k": 3, "max_steps": 1}
+    answer = await methods.create("flare", {"model": model, "retriever": retriever}, settings)(QUESTION)
+    assert retriever.queries == ["Who?", "Where?"]
+    assert answer.evidence == (first[0], second[0], first[1])
 
 
 async def test_searching_first() -> None:

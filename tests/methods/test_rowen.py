@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.rowen import listed
 from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Calibrated
 from gnothi.retrieval.fake import ScriptedRetriever
@@ -44,11 +47,13 @@ def towns(answers: Sequence[str], first: str = "Vesk", name: str = "scripted", a
     return Scripted(reply, name=name)
 
 
-async def run(model: object, verifier: object = None, **settings: object) -> tuple[Answer, float | None, list[str]]:
+async def run(
+    model: object, verifier: object = None, question: Question = QUESTION, **settings: object
+) -> tuple[Answer, float | None, list[str]]:
     retriever = ScriptedRetriever([TRUTH])
     resources = {"model": model, "retriever": retriever, "verifier": verifier}
     with events.record() as recorded:
-        answer = await methods.create("rowen", resources, settings)(QUESTION)
+        answer = await methods.create("rowen", resources, settings)(question)
     (decided,) = (event for event in recorded if isinstance(event, events.Decided))
     assert (decided.verdict == "retrieve") is bool(retriever.queries)
     return answer, decided.score, retriever.queries
@@ -114,6 +119,68 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
         await run(lab, perturb="rephrase")
     with pytest.raises(MissingCapability, match=r"the task 'translate'.*Leave the language away"):
         await run(lab, language="German")
+
+
+async def test_what_is_drawn_is_read_like_the_first_answer() -> None:
+    question = Question("q", QUESTION.text, choices=("Vesk", "Kestrel"))
+    assert (await run(Scripted(lambda _: "So the answer is (a)."), question=question, perturb="resample"))[1] == 0.0
+
+    def unfinished(prompt: Prompt) -> str:
+        return " Vesk." if prompt.answer_so_far else "Mira was born in Vesk."
+
+    model = Scripted(unfinished)
+    answer, doubt, _ = await run(model, perturb="resample", ways=4)
+    assert (answer.text, doubt) == ("Vesk", 0.0)
+    assert len([prompt for prompt in model.prompts if prompt.answer_so_far]) == 2  # equal chains conclude once
+    assert (await run(Scripted(lambda _: "(A)"), question=question, perturb="resample", reason=False))[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{}\n{}",
+        "Here are two ways:\n\n{}\n\n{}\n",
+        "1. {}\n{}",
+        "1) {}\n2) {}",
+        "(1) {}\n(2) {}",
+        "- {}\n* {}",
+        "**1.** {}\n**2.** {}",
+        '1. "{}"\n2. "{}"',
+        "1. {} 2. {}",
+        "Q1: {}\nQ2: {}",
+    ],
+)
+def test_wordings_as_models_list_them(reply: str) -> None:
+    assert listed(reply.format(*WAYS)) == WAYS
+
+
+def test_a_number_within_a_wording_stays() -> None:
+    assert listed("7 Up was made where?\n1902 saw which king?\n1. Is 3.5 more than 2?") == [
+        "7 Up was made where?",
+        "1902 saw which king?",
+        "Is 3.5 more than 2?",
+    ]
+
+
+@given(st.text())
+def test_any_list_of_wordings_can_be_read(reply: str) -> None:
+    assert all(text.strip() for text in listed(reply))
+
+
+async def test_without_wordings_the_question_is_asked_again_and_that_is_said() -> None:
+    model = Scripted(lambda prompt: "" if prompt.task.name == "rephrase" else "So the answer is Vesk.")
+    with events.record() as recorded:
+        await methods.create("rowen", {"model": model, "retriever": ScriptedRetriever([TRUTH])}, {"language": "German"})(
+            QUESTION
+        )
+    (said,) = (event for event in recorded if isinstance(event, events.Decided) and event.kind == "rephrase")
+    assert (said.verdict, said.score) == ("resample", None)
+    assert not [prompt for prompt in model.prompts if prompt.task.name == "translate"]
+
+
+async def test_answers_of_two_languages_cannot_be_compared_as_spelt() -> None:
+    with pytest.raises(InvalidSetting, match=r"'equal': got 'form' with language='German'.*equal=meaning"):
+        await run(towns(["Vesk", "Vesk"]), language="German", equal="form")
 
 
 async def test_another_language_needs_other_words() -> None:

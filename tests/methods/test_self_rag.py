@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.reflection_tokens import SUPPORTS, TOKENS, UTILITIES, share, support, utility, without_tokens
+from gnothi.methods.reflection_tokens import (
+    CONTINUE,
+    SUPPORTS,
+    TOKENS,
+    UTILITIES,
+    paragraph,
+    share,
+    support,
+    utility,
+    without_tokens,
+)
 from gnothi.methods.self_rag import SELF_RAG
 from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Calibrated
@@ -21,37 +32,42 @@ from gnothi.types import Answer, ContinuationScore, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira born?")
 GOOD, BAD = Passage("good", "Mira was born in Kestrel.", "Mira"), Passage("bad", "Vesk is a town.")
+WORSE = Passage("worse", "Vesk is a town. It lies on the Ulm.")
 FULL, PARTIAL, NONE = SUPPORTS
 
 
 class Reflecting:
     """Probabilities of tokens by what stands last; replies by which passage stands there."""
 
-    def __init__(self, retrieval: float, **changed: Mapping[str, float]) -> None:
+    def __init__(self, retrieval: float, **changed: Mapping[str, Any]) -> None:
         self.good: Mapping[str, float] = {"[Relevant]": 0.9, "[Irrelevant]": 0.1, FULL: 0.8, PARTIAL: 0.1, NONE: 0.1}
         self.bad: Mapping[str, float] = {"[Relevant]": 0.2, "[Irrelevant]": 0.8, FULL: 0.1, PARTIAL: 0.1, NONE: 0.8}
         self.graded: Mapping[str, float] = {"[Utility:5]": 0.6, "[Utility:1]": 0.2, "[Retrieval]": 0.1}
         self.first: Mapping[str, float] = {"[Retrieval]": retrieval, "[No Retrieval]": 1 - retrieval}
+        self.said: Mapping[str, str] = {"Vesk": "Vesk.", "Kestrel": "Kestrel.", "Ulm": "Ulm."}
         vars(self).update(changed)
         self.model = Scripted(self._reply, scorer=self._score)
 
     def _reply(self, prompt: Prompt) -> Reply:
         last = prompt.answer_so_far
         town = "Vesk" if BAD.text in last else "Kestrel" if GOOD.text in last else "Ulm"
-        return Reply(f"{town}.[Utility:5]", (math.log(0.5 if town == "Kestrel" else 0.9),))
+        return Reply(f"{self.said[town]}[Utility:5]" if self.said[town] else "", (math.log(0.5 if town == "Kestrel" else 0.9),))
 
     def _score(self, prompt: Prompt, token: str) -> float:
         last = prompt.answer_so_far
         chances = self.first if not last else self.bad if BAD.text in last else self.good
-        if last.endswith(tuple(SUPPORTS)) or ("[No Retrieval]" in last and last.endswith(".")):
+        alone = last.rpartition("[No Retrieval]")[2].rpartition(CONTINUE)[2]  # what was said without a new passage
+        if last.endswith(tuple(SUPPORTS)) or (alone != last and alone.endswith(".") and "<paragraph>" not in alone):
             chances = self.graded
         return math.log(chances.get(token, 1e-9))
 
-    async def ask(self, **settings: object) -> tuple[Answer, list[events.Event], list[str]]:
-        retriever = ScriptedRetriever([BAD, GOOD])
+    async def ask(
+        self, question: Question = QUESTION, found: Sequence[Passage] = (BAD, GOOD), **settings: object
+    ) -> tuple[Answer, list[events.Event], list[str]]:
+        retriever = ScriptedRetriever(found)
         with events.record() as recorded:
             method = methods.create("self_rag", {"model": self.model, "retriever": retriever}, settings)
-            answer = await method(QUESTION)
+            answer = await method(question)
         return answer, recorded, retriever.queries
 
 
@@ -96,8 +112,95 @@ async def test_another_segment_is_looked_up_with_the_last_one() -> None:
     model = Reflecting(0.9, graded={"[Retrieval]": 0.7, "[No Retrieval]": 0.1, "[Utility:5]": 0.2})
     answer, _, queries = await model.ask(segments=2, beam=1)
     assert queries == [QUESTION.text, f"{QUESTION.text} Kestrel."]
-    assert answer.rationale == "Kestrel. Vesk." or answer.rationale == "Kestrel. Kestrel."
+    assert answer.rationale == "Kestrel. Kestrel."
     assert (await model.ask(segments=1))[2] == [QUESTION.text]
+
+
+async def test_a_draft_ends_where_its_use_is_likelier_judged_than_another_segment() -> None:
+    ways_on = {"[Utility:4]": 0.3, "[Utility:5]": 0.2, "[Retrieval]": 0.3, "[No Retrieval]": 0.1, CONTINUE: 0.05}
+    assert (await Reflecting(0.9, graded=ways_on).ask(segments=3))[0].rationale == "Kestrel."
+    longer = await Reflecting(0.9, graded=ways_on | {CONTINUE: 0.15}).ask(segments=3)
+    assert longer[0].rationale == "Kestrel. Kestrel. Kestrel."
+
+
+async def test_evidence_is_used_on_where_that_is_the_likeliest() -> None:
+    model = Reflecting(0.9, graded={CONTINUE: 0.7, "[Retrieval]": 0.2, "[Utility:5]": 0.1})
+    answer, recorded, queries = await model.ask(segments=2, beam=1)
+    assert queries == [QUESTION.text]
+    assert (answer.rationale, answer.evidence) == ("Kestrel. Kestrel.", (GOOD,))
+    shown = "[Retrieval]<paragraph>Mira\nMira was born in Kestrel.</paragraph>[Relevant]Kestrel.[Fully supported]"
+    assert model.model.prompts[-1].answer_so_far == f"{shown}{CONTINUE}Kestrel."
+    assert answer.uncertainty == pytest.approx(-(0.5 + 0.9 + 0.85 + 0.5))  # the grounding is that of the passage
+    kept = [event for event in recorded if isinstance(event, events.Decided) and event.kind == "evidence"]
+    assert [event.verdict for event in kept] == ["keep"]
+    assert kept[0].score == pytest.approx(0.7 / 0.9)
+    assert (await model.ask(segments=2, beam=1, retrieve="always"))[2] == [QUESTION.text, f"{QUESTION.text} Kestrel."]
+
+
+class Branching(Scripted):
+    """Two passages, a and b; ``worth``, P([Relevant]) of what is read, makes the score of each segment by its path. Drafts
+    that open with b go on for a second segment."""
+
+    def __init__(self, worth: Mapping[str, float], goes_on: str) -> None:
+        super().__init__(lambda prompt: Reply(f"{_path(prompt)}.", (0.0,)), scorer=self._chance)
+        self.worth, self.goes_on = worth, goes_on
+
+    def _chance(self, prompt: Prompt, token: str) -> float:
+        path = _path(prompt)
+        going_on = len(path) == 1 and path in self.goes_on
+        chances = {
+            "[Retrieval]": 0.9 if going_on or not path else 0.0,
+            "[Utility:3]": 0.1,
+            "[Relevant]": self.worth.get(path, 0.0),
+            "[Irrelevant]": 1 - self.worth.get(path, 0.0),
+        }
+        return math.log(max(chances.get(token, 0.0), 1e-9))
+
+
+def _path(prompt: Prompt) -> str:
+    return "".join(re.findall("<paragraph>(.)</paragraph>", prompt.answer_so_far))
+
+
+async def grow(model: Scripted, beam: int) -> Answer:
+    retriever = ScriptedRetriever([Passage("a", "a"), Passage("b", "b")])
+    resources = {"model": model, "retriever": retriever}
+    return await methods.create("self_rag", resources, {"segments": 2, "beam": beam})(Question("q", "Which?"))
+
+
+async def test_a_longer_draft_is_no_better_for_being_longer() -> None:
+    answer = await grow(Branching({"a": 0.9, "b": 0.6, "ba": 0.7, "bb": 0.6}, goes_on="b"), beam=2)
+    assert answer.rationale == "a."
+    answer = await grow(Branching({"a": 0.6, "b": 0.5, "ba": 0.9, "bb": 0.6}, goes_on="b"), beam=2)
+    assert answer.rationale == "b. ba."
+
+
+async def test_every_segment_counts() -> None:
+    model = Branching({"a": 0.9, "b": 0.5, "aa": 0.6, "ab": 0.5, "ba": 0.8, "bb": 0.1}, goes_on="ab")
+    answer = await grow(model, beam=2)
+    assert answer.rationale == "a. aa."  # though its last segment is worse than the other draft's
+    assert answer.uncertainty == pytest.approx(-(1 + 0.5 + (0.9 + 0.6) / 2))
+
+
+async def test_of_a_closed_set_equal_answers_stand_together() -> None:
+    found = (GOOD, BAD, WORSE)
+    assert (await Reflecting(0.9).ask(found=found))[0].text == "Kestrel"  # 2.5 against 1.5 and 1.5
+    choice = Question("q", QUESTION.text, choices=("Vesk", "Kestrel"))
+    answer, _, _ = await Reflecting(0.9, said={"Vesk": "(a)", "Kestrel": "Kestrel."}).ask(choice, found, beam=1)
+    assert (answer.text, answer.evidence) == ("Vesk", (BAD,))
+    assert answer.uncertainty == pytest.approx(-1.5)
+    verdict = Question("q", "Was Mira born in Kestrel?")
+    answer, _, _ = await Reflecting(0.9, said={"Vesk": "No, in Vesk.", "Kestrel": "Yes."}).ask(verdict, (*found, GOOD))
+    assert answer.text == "Yes"
+    answer, _, _ = await Reflecting(0.9, said={"Vesk": "No.", "Kestrel": "Yes."}).ask(verdict, found)
+    assert answer.text == "No"
+
+
+@pytest.mark.parametrize("nothing", ["", "Unknown.", "I don't know."])
+@pytest.mark.parametrize("choices", [(), ("Vesk", "Kestrel")])
+async def test_what_says_nothing_comes_last(nothing: str, choices: tuple[str, ...]) -> None:
+    model = Reflecting(0.9, said={"Vesk": "Vesk.", "Kestrel": nothing})  # the better passage
+    answer, _, _ = await model.ask(Question("q", QUESTION.text, choices=choices))
+    assert (answer.text, answer.evidence) == ("Vesk", (BAD,))
 
 
 async def test_models_without_the_tokens_are_told_so() -> None:
@@ -115,19 +218,49 @@ async def test_models_without_the_tokens_are_told_so() -> None:
         methods.create("self_rag", resources | {"model": lab}, {"critic": "tokens"})
 
 
-@pytest.mark.parametrize(("knows", "answer"), [(0.9, "Ulm"), (0.5, "Kestrel")])
-async def test_by_judgements(knows: float, answer: str) -> None:
+def judged(said: Mapping[str, Reply], helps: Mapping[str, float], knows: float = 0.5) -> Calibrated:
+    """A model with a format of its own: what it says and whether that passage helps, by its id ("" for memory)."""
+
     def reply(prompt: Prompt) -> Reply:
-        town = "Vesk" if BAD in prompt.passages else "Kestrel" if prompt.passages else "Ulm"
-        return Reply(f"So the answer is {town}.")
+        return said["".join(passage.id for passage in prompt.passages)]
 
     def scorer(prompt: Prompt, word: str) -> float:
-        yes = knows if prompt.task.name == "know" else 0.9 if GOOD in prompt.passages else 0.2
+        yes = knows if prompt.task.name == "know" else helps[prompt.passages[0].id]
         return math.log(yes if word == "Yes" else 1 - yes)
 
-    lab = Calibrated(Scripted(reply, scorer=scorer), {"self_report": 0.3}, frozenset({"reason", "know", "useful"}))
-    found = await methods.create("self_rag", {"model": lab, "retriever": ScriptedRetriever([BAD, GOOD])}, {})(QUESTION)
-    assert found.text == answer
+    return Calibrated(Scripted(reply, scorer=scorer), {"self_report": 0.3}, frozenset({"reason", "know", "useful"}))
+
+
+SAID = {
+    "": Reply("So the answer is Ulm."),
+    "bad": Reply("So the answer is Vesk."),
+    "worse": Reply("So the answer is vesk."),
+    "good": Reply("So the answer is Kestrel."),
+}
+HELPS = {"bad": 0.2, "worse": 0.2, "good": 0.9}
+
+
+async def judge(model: Calibrated, found: Sequence[Passage] = (BAD, GOOD), question: Question = QUESTION) -> Answer:
+    return await methods.create("self_rag", {"model": model, "retriever": ScriptedRetriever(found)}, {})(question)
+
+
+@pytest.mark.parametrize(("knows", "answer"), [(0.9, "Ulm"), (0.5, "Kestrel")])
+async def test_by_judgements(knows: float, answer: str) -> None:
+    assert (await judge(judged(SAID, HELPS, knows))).text == answer
+
+
+async def test_judgements_count_beside_fluency() -> None:
+    equal = {"bad": 0.5, "good": 0.5}
+    assert (await judge(judged(SAID | {"good": Reply("So the answer is Kestrel.", (-0.01,))}, equal))).text == "Kestrel"
+    assert (await judge(judged(SAID | {"bad": Reply("So the answer is Vesk.", (-0.01,))}, equal))).text == "Vesk"
+
+
+async def test_by_judgements_equal_answers_of_a_closed_set_stand_together_and_what_says_nothing_comes_last() -> None:
+    choice = Question("q", QUESTION.text, choices=("Vesk", "Kestrel"))
+    assert (await judge(judged(SAID, HELPS), (GOOD, BAD, WORSE))).text == "Kestrel"
+    assert (await judge(judged(SAID, HELPS), (GOOD, BAD, WORSE), choice)).text == "Vesk"
+    for nothing in ("So the answer is unknown.", ""):
+        assert (await judge(judged(SAID | {"good": Reply(nothing)}, HELPS))).text == "Vesk"
 
 
 probabilities = st.floats(0.0, 1.0)
@@ -153,7 +286,7 @@ def test_a_reader_sees_no_tokens(pieces: list[str]) -> None:
 
 
 async def test_on_a_real_model_each_reflection_token_is_one_token() -> None:
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     from gnothi.models import ModelSettings
     from gnothi.models.batched import Batched
     from gnothi.models.rendering import Instruction
@@ -173,8 +306,18 @@ async def test_on_a_real_model_each_reflection_token_is_one_token() -> None:
         )
         scores = await model.score(prompt, [*UTILITIES, *SUPPORTS, "[Relevant]", "[Retrieval]"])
         assert [len(one.logprobs) for one in scores] == [1] * len(scores)
-        resources = {"model": model, "retriever": ScriptedRetriever([Passage("p", "w3 is w4 .", "w3")])}
-        method = methods.create("self_rag", resources, {"segments": 2, "max_tokens": 5, "retrieve": "always"})
-        assert await method(Question("q", "where is w3 ?")) == await method(Question("q", "where is w3 ?"))
+        # What [Relevant] adds to a score is its probability as the network gives it.
+        passage, question = Passage("p", "w3 is w4 .", "w3"), Question("q", "where is w3 ?")
+        resources = {"model": model, "retriever": ScriptedRetriever([passage])}
+        settings = {"max_tokens": 5, "retrieve": "always", "support": 0.0, "utility": 0.0}
+        answers = [await methods.create("self_rag", resources, {**settings, "relevance": one})(question) for one in (0.0, 1.0)]
+        read = backend._renderer.render(Prompt(SELF_RAG, question.text, answer_so_far=paragraph(passage)))
+        with torch.no_grad():
+            logits = network(torch.tensor([tokenizer(read)["input_ids"]])).logits[0, -1]
+        relevant, irrelevant = tokenizer.convert_tokens_to_ids(["[Relevant]", "[Irrelevant]"])
+        expected = torch.sigmoid(logits[relevant] - logits[irrelevant]).item()
+        assert answers[0].uncertainty - answers[1].uncertainty == pytest.approx(expected, abs=1e-5)  # type: ignore[operator]
+        longer = await methods.create("self_rag", resources, {**settings, "segments": 2})(question)
+        assert longer.evidence == (passage,)
     finally:
         await model.aclose()

@@ -302,19 +302,49 @@ def ece(predicted: ArrayLike, happened: ArrayLike) -> float | None:
 def ece_interval(
     predicted: ArrayLike, happened: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """Basic bootstrap interval of the expected calibration error (Davison & Hinkley 1997, section 5.2).
+    """Of the calibration error that endless questions with such predictions would show: the sizes that no test rejects.
 
-    Resampling adds to the error about what the sample itself had added: reflecting at the estimate takes both away, which the
-    percentile interval would not. It ends at 0. None for fewer than two."""
-    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
-    estimate, n = ece(p, y), len(p)
-    if estimate is None or n < 2:
+    A perfect curve has an error in every sample, by chance. So what is tested is whether an error like the sample's is usual
+    where the true one is e: in each bin the observed share varies as a binomial one around a gap, and the gaps have together
+    the size e and one of three shapes, as observed, less what chance explains, or the same in all bins. A perfect curve that is
+    not rejected puts the lower end at 0. An error below the median of perfect curves counts as that median, so that luck
+    makes no interval short (Cowan et al. 2011, arXiv 1105.3166). Of 95 % intervals, 90 to 99 % held the true error in simulated
+    samples of 60 to 500 questions (``tests/evaluation/test_statistics.py``). None for fewer than two.
+    """
+    bins, estimate = reliability(predicted, happened), ece(predicted, happened)
+    counts = np.array([bin.n for bin in bins], dtype=np.float64)
+    if estimate is None or counts.sum() < 2:
         return None
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=resamples)  # how often each question is drawn
-    in_bin = np.minimum((p * BINS).astype(int), BINS - 1)[:, None] == np.arange(BINS)
-    errors = np.abs(drawn @ (in_bin * (p - y)[:, None])).sum(axis=1) / n
-    low, high = percentiles(errors, confidence)
-    return Interval(max(0.0, 2 * estimate - high), max(0.0, 2 * estimate - low))
+    weights, gaps = counts / counts.sum(), np.array([bin.predicted - bin.observed for bin in bins])
+    share = (np.array([bin.observed for bin in bins]) * counts + 1) / (counts + 2)  # never 0 or 1, where nothing would vary
+    error = np.sqrt(share * (1 - share) / counts)
+    noise = np.random.default_rng(0).standard_normal((resamples, len(bins))) * error
+    least = max(estimate, float(np.median(np.abs(noise) @ weights)))
+    tail = (1 - confidence) / 2
+
+    def of_shape(shape: Floats) -> Interval:
+        def samples(size: float) -> Floats:
+            return np.asarray(np.abs(size * shape / (np.abs(shape) @ weights) + noise) @ weights)
+
+        return Interval(
+            _switch(lambda size: bool((samples(size) >= estimate).mean() > tail)),
+            _switch(lambda size: bool((samples(size) <= least).mean() <= tail)),
+        )
+
+    shapes = (gaps, np.sign(gaps) * np.sqrt(np.maximum(gaps**2 - error**2, 0)), np.ones(len(bins)))
+    found = [of_shape(shape) for shape in shapes if shape.any()]
+    return Interval(min(one.low for one in found), max(one.high for one in found))
+
+
+def _switch(reached: Callable[[float], bool]) -> float:
+    """From where on in [0, 1] a condition holds, that holds from somewhere on; 1 where it never does."""
+    if reached(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
 
 
 def folds_of(labels: Mask, folds: int = FOLDS, seed: int = 0) -> NDArray[np.int_]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gnothi.concurrency import gather
 from gnothi.methods.answers import concluding, final_answer, short_answer
 from gnothi.methods.prompts import CONCLUSION
 from gnothi.protocols import LanguageModel
@@ -28,3 +30,11 @@ async def conclude(model: LanguageModel, prompt: Prompt, reply: Generation, deco
     opening = concluding(rationale)
     named = await model.generate(replace(prompt, answer_so_far=opening), decoding)
     return Conclusion(short_answer(named.text), f"{opening} {named.text.strip()}".strip())
+
+
+async def conclude_each(model: LanguageModel, prompt: Prompt, replies: Sequence[str], decoding: Decoding) -> list[Conclusion]:
+    """What each of several chains of thought comes to. The same words come to the same, and are asked to conclude once."""
+    different = list(dict.fromkeys(replies))
+    found = await gather(*(conclude(model, prompt, Generation(reply), decoding) for reply in different))
+    conclusions = dict(zip(different, found, strict=True))
+    return [conclusions[reply] for reply in replies]

@@ -72,7 +72,7 @@ class Dragin(GenerationSettings):
             # As published, what follows a retrieval stands unchecked up to the end of its sentence.
             continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
             longer = f"{kept} {sentence(continued.text)}".strip()
-            if not continued.text.strip() or longer == text:
+            if longer == text:
                 break
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
@@ -89,8 +89,8 @@ class Dragin(GenerationSettings):
         """With the words of the question and of the text so far that the token looks at; the question where there are none."""
         given = set(f"{question.text} {text} {_before(attended, place)}".split())
 
-        def counts(word: str) -> bool:  # what else a prompt holds, such as its labels, is nothing to look for
-            return word in given and is_content(word)
+        def counts(word: str, first: bool) -> bool:  # what else a prompt holds, such as its labels, is nothing to look for
+            return word in given and is_content(word, first)
 
         words = words_looked_at(attended, place, question.text, self.top_n, counts)
         query = " ".join(map(bare, words)) or question.text

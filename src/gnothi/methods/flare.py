@@ -24,13 +24,25 @@ from gnothi.types import Answer, Capabilities, Demonstration, Generation, Passag
 ASK_FOR = Task(
     name="ask_for",
     instruction=(
-        "You see a sentence and, after it, a part of it between quotation marks. "
-        "Write the question about the sentence to which that part is the answer, and nothing else."
+        "You see a question, its answer as far as it is written and, after that, a part of the last sentence between quotation "
+        "marks. Write the question to which that part is the answer. Name what it is about, so that it can be understood by "
+        "itself, and write nothing else."
     ),
     demonstrations=(
-        Demonstration('The opera Carmen was composed by Georges Bizet. "Georges Bizet"', "Who composed the opera Carmen?"),
-        Demonstration('The Dunmere Salt Tram opened in 1902. "1902"', "When did the Dunmere Salt Tram open?"),
-        Demonstration('Budapest is the capital of Hungary. "capital of Hungary"', "What is Budapest?"),
+        Demonstration(
+            "In which country was the composer of the opera Carmen born? The opera Carmen was composed by Georges Bizet. "
+            'He was born in France. "France"',
+            "In which country was Georges Bizet born?",
+        ),
+        Demonstration(
+            'Is the tram of Dunmere older than its lighthouse? The Dunmere Salt Tram opened in 1902. "1902"',
+            "When did the Dunmere Salt Tram open?",
+        ),
+        Demonstration(
+            "Which river flows through the capital of Hungary? The capital of Hungary is Budapest. It lies on the Danube. "
+            '"Danube"',
+            "On which river does Budapest lie?",
+        ),
     ),
 )
 
@@ -79,7 +91,7 @@ class Flare(GenerationSettings):
             prompt = ask(REASON, question, held, " ".join(chain))
             verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
             measured = verdict.measured
-            queries = await self._queries(question, measured.greedy) if verdict.fired else []
+            queries = await self._queries(question, chain, measured.greedy) if verdict.fired else []
             if found := await in_turns(self.retriever, queries, self.k):
                 held = found if self.search_first else ()
                 read |= {passage.id: passage for passage in found}
@@ -97,11 +109,15 @@ class Flare(GenerationSettings):
         answer = as_choice(conclusion.answer, question.choices)
         return Answer(answer, conclusion.rationale, tuple(read.values()), doubt if chain else None)
 
-    async def _queries(self, question: Question, draft: Generation) -> list[str]:
-        """The masked draft, or a question for each run of improbable words; the question where nothing is left or was said."""
-        if self.query == "masked":
+    async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
+        """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
+
+        The question itself where nothing is left of the draft, or nothing was said."""
+        drafted = sentence(draft.text)
+        if self.query == "masked" or not drafted:
             return [certain_words(draft, self.beta) or question.text]
-        asked = [f'{sentence(draft.text)} "{span}"' for span in uncertain_spans(draft, self.beta)]
+        passage = " ".join([question.text, *chain, drafted])
+        asked = [f'{passage} "{span}"' for span in uncertain_spans(draft, self.beta)]
         decoding = self.decoding(SHORT_STOPS)
         replies = await gather(*(self.model.generate(Prompt(ASK_FOR, text), decoding) for text in asked))
-        return [text for reply in replies if (text := reply.text.strip())] or [question.text]
+        return [text for reply in replies if (text := reply.text.strip())] or [drafted]

@@ -56,10 +56,12 @@ def bare(word: str) -> str:
     return _EDGES.sub("", word)
 
 
-def is_content(token: str) -> bool:
-    """Whether a word, or a part of one, says what to look for: it has a letter or a digit and is no function word."""
-    word = _EDGES.sub("", token.strip())
-    return bool(word) and not _is_function_word(word, first=True)
+def is_content(word: str, first: bool = True) -> bool:
+    """Whether a word says what to look for: it has a letter or a digit and is no function word.
+
+    ``first``: it opens a sentence, so that its capital makes no name of it."""
+    shown = _EDGES.sub("", word.strip())
+    return bool(shown) and not _is_function_word(shown, first)
 
 
 def _is_function_word(word: str, first: bool) -> bool:

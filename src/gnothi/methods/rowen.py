@@ -6,6 +6,7 @@ with both, wording by wording; where too few agree, it is looked up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -13,10 +14,10 @@ from typing import Any, ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
-from gnothi.methods.answers import final_answer, short_answer
+from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.chain import conclude_each
 from gnothi.methods.formats import require_task, speaks
 from gnothi.methods.prompts import EQUIVALENT, require_text
-from gnothi.methods.quizzes import parse_quizzes
 from gnothi.methods.reader import ReaderSettings
 from gnothi.methods.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -27,7 +28,9 @@ from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Prompt, 
 
 REPHRASE = "rephrase"
 TRANSLATE = "translate"
-_LISTED = 1_000
+_LINES = re.compile(r"\n|(?<=\?)[ \t]+(?=\(?\d{1,3}[.)][ \t])")
+_NUMBER = re.compile(r"^\s*(?:[-*•–]\s+|[*_(#]*(?:(?:q|question|way)\s*)?\d{1,3}[.):]+[*_]*\s+)", re.IGNORECASE)
+_DECORATION = '*_"“”` \t'
 _WAYS = (
     Demonstration(
         "In which country was the composer of the opera Carmen born?",
@@ -53,6 +56,14 @@ def rephrase(ways: int) -> Task:
 def translate(language: str) -> Task:
     """Asks for a question in another language."""
     return Task(TRANSLATE, f"Translate the question into {language}. Write the translation and nothing else.", ())
+
+
+def listed(reply: str) -> list[str]:
+    """The wordings in a reply: each line, or what follows a question mark and the next number, without number or bullet.
+
+    A line that ends in a colon announces them."""
+    texts = (_NUMBER.sub("", line).strip(_DECORATION) for line in _LINES.split(reply))
+    return [text for text in texts if any(letter.isalnum() for letter in text) and not text.endswith(":")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,11 @@ class Rowen(ReaderSettings):
                     f"setting 'language': got {self.language!r} with perturb=resample, which asks in no other words; expected "
                     "perturb=rephrase, or no language."
                 )
+            if self.equal == "form":
+                raise InvalidSetting(
+                    f"setting 'equal': got 'form' with language={self.language!r}, whose answers are spelt in another language "
+                    "and so never alike; expected equal=meaning, or no language."
+                )
             require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
 
     @property
@@ -121,7 +137,10 @@ class Rowen(ReaderSettings):
             return []
         decoding = Decoding(self.ways * self.max_tokens, stop=LIST_STOPS)
         reply = await self.model.generate(Prompt(rephrase(self.ways), question.text), decoding)
-        return [quiz.text for quiz in parse_quizzes(reply.text, question.text, _LISTED)[: self.ways]]
+        wordings = listed(reply.text)[: self.ways]
+        if not wordings:
+            events.emit(events.Decided("rephrase", "", None, None, "resample", "as is, in no other language: none was given"))
+        return wordings
 
     async def _agreement(self, question: Question, first: str, wordings: Sequence[str]) -> list[float]:
         """The shares of answers that agree across languages, and across models; with neither, with the first answer."""
@@ -148,8 +167,12 @@ class Rowen(ReaderSettings):
         prompt = self.reading(question)
         sampling = Sampling(self.ways, self.temperature, self.top_k, self.top_p)
         samples = await model.sample(prompt, self.ways, sampling.decoding(self.reply_decoding))
-        take = final_answer if self.reason else short_answer
-        return [take(one.text) for one in samples.generations]
+        replies = [one.text for one in samples.generations]
+        if self.reason:
+            answers = [one.answer for one in await conclude_each(model, prompt, replies, self.decoding(SHORT_STOPS))]
+        else:
+            answers = [short_answer(reply) for reply in replies]
+        return [as_choice(answer, question.choices) for answer in answers]
 
     async def _share(self, question: Question, pairs: Sequence[tuple[str, str]]) -> float:
         """Of pairs of answers, how many mean the same. Equal pairs are judged once."""

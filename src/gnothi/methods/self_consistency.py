@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.concurrency import gather
 from gnothi.methods.answers import as_choice
-from gnothi.methods.chain import Conclusion, conclude
+from gnothi.methods.chain import conclude_each
 from gnothi.methods.prompts import EQUIVALENT, ask, reasoning
 from gnothi.methods.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
 from gnothi.signals.judge import says_yes
-from gnothi.types import Answer, Capabilities, Decoding, Generation, Prompt, Question
+from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +42,15 @@ class SelfConsistency(GenerationSettings):
         prompt = ask(reasoning(self.demonstrations), question)
         decoding = Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, CHAIN_STOPS)
         chains = [chain.text for chain in (await self.model.sample(prompt, self.paths, decoding)).generations]
-        conclusions = await self._conclude(prompt, chains)
-        answers = [as_choice(conclusions[chain].answer, question.choices) for chain in chains]
+        conclusions = await conclude_each(self.model, prompt, chains, self.decoding(SHORT_STOPS))
+        answers = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
         groups = await self._vote(question, answers)
         # Ties go to the answer that was given first, whose chain stands for all that came to it.
         winner = groups.largest
         if winner is None:
-            return Answer("", conclusions[chains[0]].rationale)
-        chain = next(chain for chain, answer in zip(chains, answers, strict=True) if answer == winner.anchor)
-        return Answer(winner.anchor, conclusions[chain].rationale, uncertainty=1.0 - winner.size / self.paths)
-
-    async def _conclude(self, prompt: Prompt, chains: list[str]) -> dict[str, Conclusion]:
-        """What each chain comes to. The same words come to the same, and are asked to conclude once."""
-        different = list(dict.fromkeys(chains))
-        short = self.decoding(SHORT_STOPS)
-        found = await gather(*(conclude(self.model, prompt, Generation(chain), short) for chain in different))
-        return dict(zip(different, found, strict=True))
+            return Answer("", conclusions[0].rationale)
+        chosen = conclusions[answers.index(winner.anchor)]
+        return Answer(winner.anchor, chosen.rationale, uncertainty=1.0 - winner.size / self.paths)
 
     async def _vote(self, question: Question, answers: list[str]) -> Groups:
         """The answers by form or meaning; those that say nothing have no vote, but count in the denominator."""

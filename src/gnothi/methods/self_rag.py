@@ -36,8 +36,10 @@ from gnothi.methods.reflection_tokens import (
     without_tokens,
 )
 from gnothi.methods.settings import check_ranges, setting
+from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Question, Task
 
@@ -47,13 +49,25 @@ _THRESHOLD = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer as it grows: as the model wrote it, with its tokens; segment by segment as it is read; its score so far."""
+    """An answer as it grows: as the model wrote it, with its tokens; and segment by segment, as it is read and as it scores.
+
+    ``grounding`` is what the critiques of the passage that is being read add to a score, None where nothing is being read."""
 
     written: str = ""
     segments: tuple[str, ...] = ()
-    score: float = 0.0
+    scores: tuple[float, ...] = ()
     evidence: tuple[Passage, ...] = ()
+    grounding: float | None = None
     finished: bool = False
+
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, self.segments))
+
+    @property
+    def score(self) -> float:
+        """The mean of the segments' scores: a longer draft is no better for being longer."""
+        return sum(self.scores) / len(self.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,55 +119,55 @@ class SelfRAG(ReaderSettings):
         for _ in range(self.segments):
             grown = await gather(*(self._extend(question, draft) for draft in drafts if not draft.finished))
             candidates = [*(draft for draft in drafts if draft.finished), *(draft for several in grown for draft in several)]
-            drafts = sorted(candidates, key=lambda draft: -draft.score)[: self.beam]
-            shown = tuple((_label(draft), " ".join(draft.segments), draft.score) for draft in drafts)
-            events.emit(events.Ranked("answer", shown))
+            answers = [_answer(draft.text, question) for draft in candidates]
+            ranked = [candidates[place] for place in _order(question, answers, [draft.score for draft in candidates])]
+            drafts = ranked[: self.beam]
+            events.emit(events.Ranked("answer", tuple((_label(draft), draft.text, draft.score) for draft in drafts)))
             if all(draft.finished for draft in drafts):
                 break
         best = drafts[0]
-        text = " ".join(segment for segment in best.segments if segment)
-        answer = final_answer(text) or short_answer(text)
-        return Answer(as_choice(answer, question.choices), text, best.evidence, -best.score)
+        return Answer(_answer(best.text, question), best.text, best.evidence, -best.score)
 
     async def _extend(self, question: Question, draft: Draft) -> list[Draft]:
-        """The draft with one more segment, for each passage where something is to be looked up."""
+        """The draft with one more segment: from what it reads already, from each passage newly found, or from memory."""
+        *ways, going_on = await self._probabilities(question, draft.written, (RETRIEVAL, NO_RETRIEVAL, CONTINUE))
+        if self.retrieve == "adaptive" and draft.grounding is not None and going_on > max(ways):
+            events.emit(events.Decided("evidence", "continue_token", share((going_on, *ways)), None, "keep"))
+            return [await self._continue(question, draft, CONTINUE)]
         passages: Sequence[Passage] = ()
-        if await self._wants_to_retrieve(question, draft):
+        if self._decide("retrieval_token", share(ways), _THRESHOLD if self.threshold is None else self.threshold):
             query = " ".join([question.text, *draft.segments[-1:]])
             passages = [scored.passage for scored in await self.retriever.search(query, self.k)]
         if not passages:
-            return [await self._continue(question, draft, None)]
-        return await gather(*(self._continue(question, draft, passage) for passage in passages))
+            return [await self._continue(question, draft, NO_RETRIEVAL)]
+        return await gather(*(self._continue(question, draft, paragraph(passage), passage) for passage in passages))
 
-    async def _wants_to_retrieve(self, question: Question, draft: Draft) -> bool:
-        likely = share(await self._probabilities(question, draft.written, (RETRIEVAL, NO_RETRIEVAL)))
-        return self._decide("retrieval_token", likely, _THRESHOLD if self.threshold is None else self.threshold)
-
-    async def _continue(self, question: Question, draft: Draft, passage: Passage | None) -> Draft:
-        """The next segment after a passage (or from memory), with the critique of it. The likeliest token is written."""
-        critique = 0.0
-        written = draft.written + (NO_RETRIEVAL if passage is None else paragraph(passage))
+    async def _continue(self, question: Question, draft: Draft, opening: str, passage: Passage | None = None) -> Draft:
+        """The next segment and its critique, whose likeliest tokens are written. One that goes on with the passage that is
+        being read is as well grounded as the one before: the model was not trained to judge that again."""
+        grounding = draft.grounding if opening == CONTINUE else None
+        written = draft.written + opening
         if passage is not None:
             relevant = share(await self._probabilities(question, written, (RELEVANT, IRRELEVANT)))
             written += RELEVANT if relevant >= 0.5 else IRRELEVANT
-            critique += self.relevance * relevant
+            grounding = self.relevance * relevant
         reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self._segment_decoding)
         segment = without_tokens(reply.text)
         written += segment
-        if passage is not None:
+        if passage is not None and grounding is not None:
             supported = await self._probabilities(question, written, SUPPORTS)
             written += SUPPORTS[supported.index(max(supported))]
-            critique += self.support * support(supported)
+            grounding += self.support * support(supported)
         ways_on = await self._probabilities(question, written, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
         useful, going_on = ways_on[: len(UTILITIES)], ways_on[len(UTILITIES) :]
-        critique += self.utility * utility(useful)
-        evidence = draft.evidence if passage is None or passage in draft.evidence else (*draft.evidence, passage)
+        score = _fluency(reply) + (grounding or 0.0) + self.utility * utility(useful)
         return Draft(
             written,
             (*draft.segments, segment),
-            draft.score + _fluency(reply) + critique,
-            evidence,
-            not segment or sum(useful) >= sum(going_on),
+            (*draft.scores, score),
+            draft.evidence if passage is None or passage in draft.evidence else (*draft.evidence, passage),
+            grounding,
+            finished=not segment or sum(useful) >= sum(going_on),
         )
 
     async def _probabilities(self, question: Question, written: str, tokens: Sequence[str]) -> list[float]:
@@ -187,11 +201,14 @@ class SelfRAG(ReaderSettings):
         measured = await gather(
             *(self.make_signal(self.signal).measure(self.model, prompt, self.reply_decoding) for prompt in prompts)
         )
+        answers = await gather(
+            *(self.answer_from(self.model, prompt, one) for prompt, one in zip(prompts, measured, strict=True))
+        )
         scores = [_fluency(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
-        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        order = _order(question, [answer.text for answer in answers], scores)
         ranked = tuple((passages[place].id, measured[place].greedy.text.strip(), scores[place]) for place in order)
         events.emit(events.Ranked("answer", ranked))
-        return await self.answer_from(self.model, prompts[order[0]], measured[order[0]])
+        return answers[order[0]]
 
     async def _says_it_does_not_know(self, question: Question) -> bool:
         yes, no = await self.model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
@@ -210,6 +227,26 @@ def _fluency(reply: Generation) -> float:
     """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said."""
     perplexity = generation_perplexity(reply)
     return 0.0 if math.isinf(perplexity) else 1.0 / perplexity
+
+
+def _answer(text: str, question: Question) -> str:
+    return as_choice(final_answer(text) or short_answer(text), question.choices)
+
+
+def _order(question: Question, answers: Sequence[str], scores: Sequence[float]) -> list[int]:
+    """The places of answers, best first: by score, and those that say nothing last.
+
+    Where answers come from a closed set (choices; yes and no), equal ones stand together, by the sum of their scores."""
+    closed = bool(question.choices) or asks_yes_or_no(question.text)
+    forms = [normalized(answer if question.choices else yes_or_no(answer)) for answer in answers]
+    together: dict[str, float] = {}
+    for form, score in zip(forms, scores, strict=True):
+        together[form] = together.get(form, 0.0) + score
+
+    def rank(place: int) -> tuple[bool, float, float]:
+        return says_nothing(answers[place]), -together[forms[place]] if closed else 0.0, -scores[place]
+
+    return sorted(range(len(answers)), key=rank)
 
 
 def _label(draft: Draft) -> str:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gnothi.types import Attended
 
+Counts = Callable[[str, bool], bool]
+"""Whether a word says anything, given that it opens a sentence or not (then its capital makes a name of it)."""
 
-def needs_for_information(attended: Attended, counts: Callable[[str], bool], relative: bool = True) -> list[float]:
+# After what a sentence begins: nothing, a new line, the end of another sentence, a label or a tag of the prompt.
+_OPENING = re.compile(r"(?:^|\n|[.!?:>]\W?)\s*$")
+_NEAR = 8
+
+
+def needs_for_information(attended: Attended, counts: Counts, relative: bool = True) -> list[float]:
     """RIND: for each token of the continuation its entropy, times the most that a later token looks at it, times 0 for a token
-    that ``counts`` says no of. The last token, which none follows, gets 0.
+    of a word that ``counts`` says no of, and for mere punctuation. The last token, which none follows, gets 0.
 
     ``relative``: attention counts by the mean over the tokens of the same sentence, as in the authors' code, so that the scale
     does not depend on the length of what the model sees; else as it is, as in the paper's formula.
@@ -24,7 +32,10 @@ def needs_for_information(attended: Attended, counts: Callable[[str], bool], rel
         for first, end in _sentences(attended.tokens[start:]):
             total = looked_at[first:end].sum()
             looked_at[first:end] *= (end - first) / total if total > 0 else 0.0
-    counted = [counts(token) for token in attended.tokens[start:]]
+    counted = np.zeros(count, bool)
+    for word, places, opens in _words(attended.tokens[start:], "".join(attended.tokens[:start])):
+        counted[places] |= counts(word, opens)
+    counted &= [any(letter.isalnum() for letter in token) for token in attended.tokens[start:]]
     return [float(value) for value in np.asarray(attended.entropies, np.float64) * looked_at * counted]
 
 
@@ -38,7 +49,7 @@ def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
     return list(zip([0, *ends], [*ends, len(tokens)], strict=True))
 
 
-def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Callable[[str], bool]) -> list[str]:
+def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Counts) -> list[str]:
     """QFS: of the last occurrence of ``given`` in the prompt and of the continuation before token ``row``, the ``n`` words
     that this token looks at most, in the order of the text and without those that ``counts`` says no of.
 
@@ -46,20 +57,26 @@ def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Ca
     """
     end = attended.prompt_tokens + row
     first = _beginning(attended.tokens[: attended.prompt_tokens], given)
-    words: list[tuple[str, float]] = []
-    open_ = False
-    for place in range(first, end):
-        text, weight = attended.tokens[place], float(attended.attention[row, place])
-        for number, piece in enumerate(text.split()):
-            if number == 0 and open_ and not text[0].isspace():
-                before, most = words[-1]
-                words[-1] = before + piece, max(most, weight)
-            else:
-                words.append((piece, weight))
-        open_ = bool(text) and not text[-1].isspace() and bool(words)
-    eligible = [place for place, (word, _) in enumerate(words) if counts(word)]
+    weights = attended.attention[row, first:end]
+    words = [(word, float(weights[places].max()), opens) for word, places, opens in _words(attended.tokens[first:end])]
+    eligible = [place for place, (word, _, opens) in enumerate(words) if counts(word, opens)]
     chosen = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
     return [words[place][0] for place in chosen]
+
+
+def _words(tokens: Sequence[str], before: str = "") -> list[tuple[str, list[int], bool]]:
+    """The words that tokens spell, each with the places of the tokens it is made of, and whether it opens a sentence.
+
+    ``before`` is the text before the first token, which begins a word."""
+    before = before[-_NEAR:]
+    text, start = before + "".join(tokens), len(before)
+    owners = [place for place, token in enumerate(tokens) for _ in token]
+    words = []
+    for match in re.compile(r"\S+").finditer(text, start):
+        first, end = match.span()
+        opens = _OPENING.search(text[max(0, first - _NEAR) : first]) is not None
+        words.append((match.group(), sorted(set(owners[first - start : end - start])), opens))
+    return words
 
 
 def _beginning(tokens: Sequence[str], given: str) -> int:
