@@ -180,7 +180,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
     (found,) = gnothi_json("gates", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
-    assert len(found["signals"]) == 13
+    assert len(found["signals"]) == 14
     code, _, err = gnothi("calibrate", run, "--out", out)
     assert code == 2
     assert "--signal: expected one of those that" in err

@@ -141,7 +141,7 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
     code, said, _ = gnothi("ask", asked, *settings)
     assert code == 0
-    assert "neighbours 1.00 > 0.50: unsure, retrieve" in said
+    assert "neighbours 0.50 > 0.00: unsure, retrieve" in said
     assert true in said
     assert "holds no knowledge reference" in gnothi("ask", asked, "--method", "skr", "--set", f"reference={tmp_path}")[2]
 
