@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi import methods
 from gnothi.evaluation.ends import AT_ONCE, closed_book
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.statistics import auroc, auroc_interval, crossfit_probabilities, ece
@@ -117,10 +118,13 @@ def degenerate(gate: Mapping[str, Any] | None, method: str = "") -> str | None:
         return None
     which = "never" if rate <= DEGENERATE else "always"
     limits = ", ".join(f"{threshold:g}" for threshold in gate["thresholds"])
+    choose = f"choose one with `gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
+    if method in methods.names() and not methods.can_be_calibrated(method):
+        choose = f"`gnothi methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate['signal']}, threshold {limits}) retrieved in {rate:.1%} of {gate['decisions']} decisions: it "
         f"(almost) {which} fires.{advice(gate.get('range'), gate['thresholds'])} Thresholds do not transfer between models: "
-        f"choose one with `gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`, or look at `gnothi gates RUN`."
+        f"{choose}, and see what others would do with `gnothi gates RUN`."
     )
 
 

@@ -7,6 +7,7 @@ answer = await seakr(question)
 
 from gnothi.methods.registry import (
     Description,
+    can_be_calibrated,
     check,
     create,
     describe,
@@ -21,6 +22,7 @@ from gnothi.methods.registry import (
 
 __all__ = [
     "Description",
+    "can_be_calibrated",
     "check",
     "create",
     "describe",

@@ -9,6 +9,9 @@ from gnothi.errors import InvalidSetting
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe
 
+ASSESSED = frozenset({"assess", "alpha", "tries"})
+"""The settings of a gate that is no signal's: whether, and in which share of how many tries, answers must agree (KEQA)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gating:

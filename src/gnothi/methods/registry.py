@@ -15,7 +15,7 @@ from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
-from gnothi.methods.gating import Gating
+from gnothi.methods.gating import ASSESSED, Gating
 from gnothi.methods.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
@@ -118,6 +118,11 @@ def gating_of(name: str) -> Gating | None:
     """What makes up the method's gate; None for one whose decisions are no signal's."""
     gating: Gating | None = getattr(find(name), "gating", None)
     return gating
+
+
+def can_be_calibrated(name: str) -> bool:
+    """Whether the method has a gate whose threshold `gnothi calibrate` can choose: one of a signal, or KEQA's assessment."""
+    return gating_of(name) is not None or settings_of(name).keys() >= ASSESSED
 
 
 def settings_of(name: str) -> dict[str, config.Setting]:
