@@ -277,17 +277,18 @@ def _from_replay(replay: Replay, method: str | None, signal: str | None, model: 
             f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
             f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
         )
+    measured = scores.signal or scores.name
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
-        signal=scores.signal or scores.name,
+        signal=measured,
         answers_of=replay.names[0],
         dataset=replay.dataset,
         metric=replay.metric,
         model=model or _speaker_of(replay, scores.method),
         sign=scores.sign,
         fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=scores_depend_on(recorded | dict(scores.settings)),
+        settings=scores_depend_on(recorded | dict(scores.settings), measured),
         failed=_failed_of(replay),
     )
 

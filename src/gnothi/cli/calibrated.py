@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     gating = registry.gating_of(method)
     if gating is None:
         return _agreement(values)
-    return Gated(values[gating.signal], gating.threshold, scores_depend_on(values))
+    signal = values[gating.signal]
+    return Gated(signal, gating.threshold, scores_depend_on(values, signal))
 
 
 def speaker_of(method: str, model: str, settings: Settings) -> str:
@@ -92,16 +93,19 @@ def _agreement(values: Mapping[str, Any]) -> Gated | None:
     """KEQA's gate: the disagreement of tries. None for a method without one, or where every quiz is looked up."""
     if not values.keys() >= _ASSESSED or not values["assess"]:
         return None
-    return Gated("consistency", AGREEMENT, scores_depend_on(values))
+    return Gated("consistency", AGREEMENT, scores_depend_on(values, "consistency"))
 
 
-def scores_depend_on(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a method's settings that its gate's scores depend on."""
-    from gnothi.methods.settings import SignalSettings
+def scores_depend_on(settings: Mapping[str, Any], signal: str | None) -> dict[str, Any]:
+    """Those of a method's settings that the scores of ``signal``, and the answers beside them, depend on: how it replies, and
+    what the signal has a use for."""
+    from gnothi.methods.settings import READ_AS
+    from gnothi.signals import registry
 
     if settings.keys() >= _ASSESSED:
         return {key: settings[key] for key in ("tries", "temperature", "top_p", "decompose", "judge")}
-    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason"}
+    read = registry.takes(signal) if signal in registry.names() else READ_AS.keys()
+    wanted = {"max_tokens", "form", "reason", *(key for part in READ_AS.keys() & read for key in READ_AS[part])}
     return {key: value for key, value in settings.items() if key in wanted}
 
 

@@ -139,7 +139,8 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
                     "signal": calibration.signal,
                     "threshold": calibration.threshold,
                     "fires": calibration.fires,
-                    "settings": dict(calibration.settings),
+                    # None is a value here: another layer than the default one is another score.
+                    "settings": {key: "none" if one is None else one for key, one in calibration.settings.items()},
                 },
                 **calibration.details,
             }

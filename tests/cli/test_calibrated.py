@@ -1,0 +1,90 @@
+"""``--calibration FILE``: where a threshold may be used."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.cli.calibrated import scores_depend_on, with_calibration
+from gnothi.config import Settings, read_settings
+from gnothi.errors import InvalidSetting
+from gnothi.evaluation.calibration_file import Calibration, read, write
+from gnothi.models.identity import identify
+from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
+from tests.cli.test_calibrate import teach
+
+Run = Callable[..., tuple[int, str, str]]
+
+REPLY = {"max_tokens", "reason"}
+SAMPLED = {"samples", "temperature", "top_k", "top_p"}
+STATE = {"layer", "site", "position"}
+
+
+def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any] | None = None, **more: Any) -> Path:
+    write(Calibration("seakr", signal, -3.0, identify("lab"), "some", 100, "em", "", settings=settings or {}, **more), path)
+    return path
+
+
+def used(path: Path, method: str, *given: str) -> tuple[Settings, list[str]]:
+    said: list[str] = []
+    return with_calibration(path, False, "lab", [method], read_settings(overrides=given), said.append), said
+
+
+def worded(path: Path) -> Path:
+    """The laboratory's probe, of which only the part that reads wordings is left: the scripted model has other states."""
+    shutil.copytree(LAB_FOLDER, path)
+    (path / WEIGHTS).unlink()
+    header = path / HEADER
+    header.write_text(json.dumps(json.loads(header.read_text("utf-8")) | {"states": []}), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("signal", "wanted"),
+    [
+        ("gram", SAMPLED | STATE | {"alpha"}),
+        ("consistency", SAMPLED),
+        ("perplexity", set()),
+        ("self_report", set()),
+        ("probe", {"probe"}),
+        ("question", {"probe"}),
+    ],
+)
+def test_scores_depend_on_what_their_signal_reads(signal: str, wanted: set[str]) -> None:
+    every = dict.fromkeys(REPLY | SAMPLED | STATE | {"alpha", "probe", "form", "k", "threshold"}, 1)
+    assert scores_depend_on(every, signal).keys() == REPLY | wanted | {"form"}
+
+
+def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> None:
+    made = calibration_of(tmp_path / "made.toml", settings={"layer": None, "form": "simple"})
+    assert read(made).settings == {"layer": "none", "form": "simple"}
+    assert used(made, "compose", "gate=gram")[1]
+    with pytest.raises(InvalidSetting, match=r"was made with layer = none, got 0"):
+        used(made, "compose", "gate=gram", "layer=0")
+
+
+def test_the_panels_scores_are_those_of_a_gate(
+    scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Also where the panel was given a probe, and the gate has another signal."""
+    known = teach(scripted)
+    run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
+    probe = worded(tmp_path / "probe")
+    panel = ("--method", "panel,rag", "--set", f"panel.probe={probe}", "--set", "panel.samples=4", "--limit", "40")
+    assert gnothi("eval", "lab:one_hop", *panel, "--out", run)[0] == 0
+    for measured, settings in (
+        ("gram", ("samples=4",)),
+        ("perplexity", ()),
+        ("question", (f"probe={probe}",)),
+        ("gram.residual.last", ("samples=4", "site=residual", "position=last")),
+    ):
+        gnothi_json("calibrate", run, "--signal", measured, "--out", out)
+        signal = measured.partition(".")[0]
+        given = [part for one in (f"gate={signal}", *settings) for part in ("--set", one)]
+        code, _, err = gnothi("ask", known[0], "--method", "compose", *given, "--calibration", out)
+        assert (code, f"for {signal}, calibrated on 40 questions of lab:one_hop" in err) == (0, True), err
