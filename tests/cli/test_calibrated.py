@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -66,6 +67,33 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
     assert used(made, "compose", "gate=gram")[1]
     with pytest.raises(InvalidSetting, match=r"was made with layer = none, got 0"):
         used(made, "compose", "gate=gram", "layer=0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "given", "said"),
+    [
+        ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
+        ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
+        ({}, "seakr", [], r"Use --set form=simple, calibrate anew"),  # recorded outcomes are of whole replies
+        ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"], "is for scores of single quizzes"),
+        ({"form": "simple"}, "keqa", [], "got method keqa with scores of single quizzes"),
+    ],
+)
+def test_scores_of_sentences_are_none_of_whole_replies(
+    tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str], said: str
+) -> None:
+    signal = "consistency" if method == "keqa" or "signal=consistency" in given else "gram"
+    made = calibration_of(tmp_path / "made.toml", signal, settings)
+    with pytest.raises(InvalidSetting, match=re.escape(said)):
+        used(made, method, *given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "given"),
+    [({}, "compose", ["gate=gram"]), ({"form": "simple"}, "seakr", ["form=simple"]), ({"form": "multi_hop"}, "seakr", [])],
+)
+def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]) -> None:
+    assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
 
 
 def test_the_panels_scores_are_those_of_a_gate(

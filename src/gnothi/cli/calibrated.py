@@ -15,6 +15,7 @@ from gnothi.errors import InvalidSetting
 AGREEMENT = "alpha"
 """How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
 _ASSESSED = {AGREEMENT, "assess", "tries"}
+_FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
 
 def calibration(command: click.decorators.FC) -> click.decorators.FC:
@@ -143,16 +144,8 @@ def with_calibration(
                     f"--calibration: got a threshold from {path} and another one from {settings.given[key].source}, "
                     "expected one."
                 )
-        differing = [
-            key for key, value in gate.settings.items() if key in found.settings and not _same(value, found.settings[key])
-        ]
-        if differing and not anyway:
-            key = differing[0]
-            raise InvalidSetting(
-                f"--calibration: {path} was made with {key} = {as_text(found.settings[key])}, got "
-                f"{as_text(gate.settings[key])}: its threshold may mean something else. Use the same settings, calibrate anew, "
-                "or add --anyway."
-            )
+        if not anyway:
+            _check_settings(path, found.settings, name, gate.settings)
         set_to = gate.at(found.threshold)
         changed |= {f"{name}.{key}": Given(value, f"--calibration {path}") for key, value in set_to.items()}
         told = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in set_to.items())})" if gate.key == AGREEMENT else ""
@@ -161,6 +154,28 @@ def with_calibration(
             f"{found.dataset}"
         )
     return Settings(changed)
+
+
+def _check_settings(path: Path, made_with: Mapping[str, Any], method: str, got: Mapping[str, Any]) -> None:
+    """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
+    made_of, of = _form(made_with), _form(got)
+    if made_of != of:
+        same = f"--set form={made_of}" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+        raise InvalidSetting(
+            f"--calibration: {path} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores of "
+            f"{_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add --anyway."
+        )
+    for key, value in got.items():
+        if key in made_with and not _same(value, made_with[key]):
+            raise InvalidSetting(
+                f"--calibration: {path} was made with {key} = {as_text(made_with[key])}, got {as_text(value)}: its threshold "
+                "may mean something else. Use the same settings, calibrate anew, or add --anyway."
+            )
+
+
+def _form(settings: Mapping[str, Any]) -> str:
+    """What is scored: as the setting says, the quizzes of a method that tries them several times, else a whole reply."""
+    return str(settings.get("form", "quizzes" if "tries" in settings else "simple"))
 
 
 def _same(one: Any, other: Any) -> bool:
