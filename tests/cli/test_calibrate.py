@@ -239,7 +239,8 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
     assert (code, "slimplm: threshold" in err) == (0, True)
     assert gnothi_json("calibrate", run, "--out", out)["model"]["name"] == "some/proxy"
-    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "lab"
+    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "some/proxy"  # the run's model
+    assert "scores of" in gnothi("calibrate", run, "--model", "some/other", "--out", out)[2]
 
 
 def test_questions_that_fail_are_told_counted_and_tried_again(

@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.cli import options
+from gnothi.cli.calibration_source import Source, from_replay, replay_of
 from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
 from gnothi.cli.spending import spending
 from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
-    from gnothi.evaluation.calibrating import Chosen, Sample
+    from gnothi.evaluation.calibrating import Chosen
     from gnothi.evaluation.calibration_file import Calibration
-    from gnothi.evaluation.replay import Replay
     from gnothi.evaluation.rows import Row
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``failed`` are rows of questions left out of the sample."""
-
-    sample: Sample
-    method: str | None
-    signal: str
-    answers_of: str
-    dataset: str
-    metric: str
-    model: str
-    sign: int = 1
-    fingerprint: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    failed: Sequence[Row] = ()
-
-    @property
-    def failures(self) -> int:
-        return len({row.question_id for row in self.failed})
 
 
 @click.command()
@@ -142,12 +120,14 @@ def calibrate(
 
     settings = options.read(config, overrides, cache)
     given_model, given_method = (
-        value if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT else None
+        value if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE else None
         for name, value in (("model", model), ("method", method))
     )
-    replayed = _replay(dataset, metric, never, always)
+    replayed = replay_of(dataset, metric, never, always)
     if replayed is not None:
-        source = _from_replay(replayed, given_method, signal, given_model or "")
+        source = from_replay(replayed, given_method, signal, given_model or "")
+        for warning in source.warnings:
+            click.echo(warning, err=True)
     else:
         weigh = price is not None or target_error is None
         check_probes(None, model, [method], settings)
@@ -233,82 +213,6 @@ def _calibration(source: Source, chosen: Chosen) -> Calibration:
 
 
 # --- where scores and outcomes come from ----------------------------------------------------------------------------
-
-
-def _replay(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
-    """What was recorded; None for a data set, whose questions are to be asked."""
-    from gnothi.evaluation.gates import read
-    from gnothi.evaluation.recorded import is_recorded
-
-    path = Path(dataset)
-    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
-        return read(path, metric, never, always)
-    if never or always:
-        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
-    return None
-
-
-def _from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
-    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
-    from gnothi.cli.calibrated import scores_depend_on
-    from gnothi.evaluation.calibrating import Sample
-
-    found = {one.name: one for one in replay.signals}
-    if not found:
-        raise InvalidInput(
-            f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
-        )
-    if signal is not None and signal not in found:
-        raise UnknownName(f"signal of {replay.source}", signal, found)
-    methods = dict.fromkeys(one.method for one in found.values() if one.method)
-    if method is not None and methods and method not in methods:
-        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
-    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
-    if len(fitting) != 1:
-        several = len(methods) > 1 and method is None
-        flag, names = ("--method", methods) if several else ("--signal", [one.name for one in fitting] or found)
-        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
-    (scores,) = fitting
-    prefix = f"method.{scores.method}."
-    recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
-    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
-        raise InvalidSetting(
-            f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
-            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
-            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
-        )
-    measured = scores.signal or scores.name
-    return Source(
-        sample=Sample(scores.values, replay.never, replay.always),
-        method=scores.method or None,
-        signal=measured,
-        answers_of=replay.names[0],
-        dataset=replay.dataset,
-        metric=replay.metric,
-        model=model or _speaker_of(replay, scores.method),
-        sign=scores.sign,
-        fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=scores_depend_on(recorded | dict(scores.settings), measured),
-        failed=_failed_of(replay),
-    )
-
-
-def _speaker_of(replay: Replay, method: str) -> str:
-    """The model that the method's gate listened to; empty where that is not known."""
-    from gnothi import methods
-
-    gating = methods.gating_of(method) if method in methods.names() else None
-    named = replay.settings.get(f"method.{method}.{gating.speaker}", "none") if gating else "none"
-    return str(replay.settings.get("model.name", "") if named == "none" else named)
-
-
-def _failed_of(replay: Replay) -> list[Row]:
-    """Rows of the run for whose sake questions are missing from the replay."""
-    from gnothi.evaluation.run_folder import read_rows
-
-    path = Path(replay.source)
-    rows = read_rows(path) if path.is_dir() else []
-    return [row for row in rows if row.failed and row.question_id not in replay.questions]
 
 
 def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:

@@ -1,0 +1,144 @@
+"""What ``gnothi calibrate`` calibrates on, and a run or a file of recorded outcomes as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+
+if TYPE_CHECKING:
+    from gnothi.evaluation.calibrating import Sample
+    from gnothi.evaluation.replay import Replay
+    from gnothi.evaluation.rows import Row
+
+_MODEL = "model.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
+    ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell of the rest."""
+
+    sample: Sample
+    method: str | None
+    signal: str
+    answers_of: str
+    dataset: str
+    metric: str
+    model: str
+    sign: int = 1
+    fingerprint: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    failed: Sequence[Row] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def failures(self) -> int:
+        return len({row.question_id for row in self.failed})
+
+
+def replay_of(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
+    """What was recorded; None for a data set, whose questions are to be asked."""
+    from gnothi.evaluation.gates import read
+    from gnothi.evaluation.recorded import is_recorded
+
+    path = Path(dataset)
+    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
+        return read(path, metric, never, always)
+    if never or always:
+        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
+    return None
+
+
+def from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
+    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
+    from gnothi.cli.calibrated import scores_depend_on
+    from gnothi.evaluation.calibrating import Sample
+
+    found = {one.name: one for one in replay.signals}
+    if not found:
+        raise InvalidInput(
+            f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
+        )
+    if signal is not None and signal not in found:
+        raise UnknownName(f"signal of {replay.source}", signal, found)
+    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    if method is not None and methods and method not in methods:
+        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
+    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
+    if len(fitting) != 1:
+        several = len(methods) > 1 and method is None
+        flag, names = ("--method", methods) if several else ("--signal", [one.name for one in fitting] or found)
+        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
+    (scores,) = fitting
+    prefix = f"method.{scores.method}."
+    recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
+    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
+        raise InvalidSetting(
+            f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
+            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
+            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
+        )
+    measured = scores.signal or scores.name
+    model, warnings = _model_of(replay, scores.method, model)
+    return Source(
+        sample=Sample(scores.values, replay.never, replay.always),
+        method=scores.method or None,
+        signal=measured,
+        answers_of=replay.names[0],
+        dataset=replay.dataset,
+        metric=replay.metric,
+        model=model,
+        warnings=warnings,
+        sign=scores.sign,
+        fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
+        settings=scores_depend_on(recorded | dict(scores.settings), measured),
+        failed=_failed_of(replay),
+    )
+
+
+def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
+    """The model that the method's gate listened to, by the name it is ``given`` where that is the same; empty where it is not
+    known. And what to warn of: that it may have changed. Raises InvalidSetting for another one."""
+    from gnothi.evaluation.journal import FINGERPRINTS
+    from gnothi.models.identity import content, identify
+
+    key = _speaker_of(replay, method)
+    recorded = str(replay.settings.get(key, ""))
+    if not recorded:
+        return given, []
+    before = replay.settings.get(f"{FINGERPRINTS}{key}", "")
+    if given and given != recorded:
+        if (before and content(given) == before) or identify(recorded).same(identify(given)):
+            return given, []
+        if given != replay.settings.get(_MODEL):
+            raise InvalidSetting(
+                f"--model: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a threshold chosen "
+                "from them. Leave --model out. (A folder that has moved may be named where it is now: its content tells.)"
+            )
+    changed = before and (now := content(recorded)) and now != before
+    return recorded, [
+        f"warning: the model {recorded} is not what it was for {replay.source}: its content has changed. The scores are of the "
+        "model as it was then, but the file will pass for a calibration of what it is now. Make the run anew."
+    ] * bool(changed)
+
+
+def _speaker_of(replay: Replay, method: str) -> str:
+    """The key under which the run names the model that the method's gate listened to."""
+    from gnothi import methods
+
+    gating = methods.gating_of(method) if method in methods.names() else None
+    key = f"method.{method}.{gating.speaker}" if gating else _MODEL
+    return _MODEL if replay.settings.get(key, "none") == "none" else key
+
+
+def _failed_of(replay: Replay) -> list[Row]:
+    """Rows of the run for whose sake questions are missing from the replay."""
+    from gnothi.evaluation.run_folder import read_rows
+
+    path = Path(replay.source)
+    rows = read_rows(path) if path.is_dir() else []
+    return [row for row in rows if row.failed and row.question_id not in replay.questions]

@@ -1,0 +1,66 @@
+"""What a calibration on a run or on a file of recorded outcomes is of."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnothi.cli.calibration_source import from_replay
+from gnothi.errors import InvalidSetting
+from gnothi.evaluation.replay import Replay, Scores
+from gnothi.models.identity import content
+from tests.cli.test_gates import recorded
+
+__all__ = ["recorded"]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def folder(path: Path, size: int) -> str:
+    path.mkdir()
+    (path / "config.json").write_text(f'{{"hidden_size": {size}}}', "utf-8")
+    return str(path)
+
+
+def replay_by(*methods: tuple[str, str], **settings: object) -> Replay:
+    """Of methods with a signal each, on four questions."""
+    ends = np.array([1.0, 0.0, 1.0, 0.0])
+    seen = np.zeros(4, dtype=bool)
+    names = [signal for _, signal in methods]
+    signals = tuple(
+        Scores(
+            signal if names.count(signal) == 1 else f"{method}: {signal}",
+            ends, seen, seen, "", method=method, signal=signal.partition(".")[0],
+        )
+        for method, signal in methods
+    )  # fmt: skip
+    config = {key.replace("__", "."): value for key, value in settings.items()}
+    return Replay("runs/some", "lab", "em", ("cot", "rag"), ends, ends, signals, settings=config)
+
+
+def test_a_run_is_of_its_own_model(tmp_path: Path) -> None:
+    ours, other = folder(tmp_path / "ours", 8), folder(tmp_path / "other", 16)
+    made = replay_by(("seakr", "gram"), model__name=ours, fingerprints__model__name=content(ours))
+    assert from_replay(made, None, None, "").model == ours
+    assert from_replay(made, None, None, ours).model == ours
+    for wrong in (other, "some/model", "openai:gpt"):
+        with pytest.raises(InvalidSetting, match=f"--model: got '{wrong}', but the scores of runs/some are of '{ours}'"):
+            from_replay(made, None, None, wrong)
+    moved = str(tmp_path / "moved")
+    shutil.move(ours, moved)
+    assert from_replay(made, None, None, moved).model == moved
+    assert not from_replay(made, None, None, moved).warnings
+    folder(tmp_path / "ours", 32)
+    (warning,) = from_replay(made, None, None, "").warnings
+    assert f"the model {ours} is not what it was for runs/some" in warning
+
+
+def test_what_a_record_does_not_say_is_told_to_it() -> None:
+    made = replace(replay_by(("seakr", "gram")), settings={})
+    assert from_replay(made, None, None, "some/model").model == "some/model"
+    assert from_replay(made, None, None, "").model == ""
