@@ -87,6 +87,25 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     assert said in err
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--limit", "30"), "--limit: got one with a file of recorded outcomes"),
+        (("--set", "samples=5"), "settings of their own"),
+        (("--index", "lab"), "no model or index opened"),
+        (("--graph", "lab"), "--graph: got one"),
+        (("--workers", "2"), "--workers: got one"),
+        (("--no-cache",), "--cache: got one"),
+    ],
+)
+def test_flags_that_would_count_for_nothing(
+    gnothi: Run, recorded: str, tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    out = tmp_path / "made.toml"
+    code, _, err = gnothi("calibrate", recorded, "--signal", "perplexity", *flags, "--out", str(out))
+    assert (code, said in " ".join(err.split()), out.exists()) == (2, True, False), err
+
+
 def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
@@ -103,6 +122,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
         (("lab", "--method", "direct"), "has no gate with a threshold"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves"),
         (("lab", "--never", "direct"), "got the data set 'lab'"),
+        (("lab", "--signal", "perplexity"), "signal of the method's gate"),
         (("lab", "--metric", "contained"), "unknown metric"),
     ):
         code, _, err = gnothi("calibrate", *arguments, "--out", out)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.cli.calibration_source import Source, from_replay, replay_of
+from gnothi.cli.calibration_source import Source, check_used, from_replay, replay_of
 from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
 from gnothi.cli.spending import spending
 from gnothi.config import Given
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     metavar="P",
     help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
 )
-@click.option("--signal", metavar="NAME", help="Which of the recorded signals, where there are several.")
+@click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
 @click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
@@ -107,8 +107,9 @@ def calibrate(
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
     A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
-    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model. Exit code 1: some
-    questions failed, and the threshold and its guarantee come from the others.
+    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and
+    flags about asking (--limit, --set, --index ...) are refused. Exit code 1: some questions failed, and the threshold and its
+    guarantee come from the others.
     """
     from gnothi.cli import calibration_table, terminal
     from gnothi.cli.probed import check_probes, learnt_from
@@ -119,13 +120,15 @@ def calibrate(
     from gnothi.evaluation.runner import fingerprint
 
     settings = options.read(config, overrides, cache)
-    given_model, given_method = (
-        value if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE else None
-        for name, value in (("model", model), ("method", method))
-    )
+    typed = {
+        option.name: option.opts[0]
+        for option in ctx.command.params
+        if option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+    }
     replayed = replay_of(dataset, metric, never, always)
+    check_used(dataset, typed, replayed is not None)
     if replayed is not None:
-        source = from_replay(replayed, given_method, signal, given_model or "")
+        source = from_replay(replayed, method if "method" in typed else None, signal, model if "model" in typed else "")
         for warning in source.warnings:
             click.echo(warning, err=True)
     else:

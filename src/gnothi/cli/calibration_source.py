@@ -40,6 +40,31 @@ class Source:
         return len({row.question_id for row in self.failed})
 
 
+_ASKING = "nothing is asked, and no model or index opened"
+_UNUSED = {
+    "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
+    "overrides": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
+    "config": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
+    "format": "it is recognised",
+} | dict.fromkeys(
+    ("index", "graph", "seed", "concurrency", "workers", "max_failures", "cache", "max_cost", "max_tokens"), _ASKING
+)
+"""Parameters that a run or a file of recorded outcomes has no use for, and why."""
+
+
+def check_used(dataset: str, typed: Mapping[str, str], recorded: bool) -> None:
+    """Raises InvalidSetting for a flag that would count for nothing. ``typed`` are the given ones by name of the parameter;
+    ``recorded``: the data set is a run or a file of outcomes."""
+    if not recorded and "signal" in typed:
+        raise InvalidSetting(
+            f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
+            "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
+        )
+    for name in (name for name in typed if recorded and name in _UNUSED):
+        what = "a run" if Path(dataset).is_dir() else "a file of recorded outcomes"
+        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {_UNUSED[name]}.")
+
+
 def replay_of(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
     """What was recorded; None for a data set, whose questions are to be asked."""
     from gnothi.evaluation.gates import read
