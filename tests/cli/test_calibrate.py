@@ -96,6 +96,7 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
         (("--graph", "lab"), "--graph: got one"),
         (("--workers", "2"), "--workers: got one"),
         (("--no-cache",), "--cache: got one"),
+        (("--method", "seakr"), "does not say whose scores"),
     ],
 )
 def test_flags_that_would_count_for_nothing(

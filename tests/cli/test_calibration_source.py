@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gnothi.cli.calibration_source import from_replay
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.evaluation.replay import Replay, Scores
 from gnothi.models.identity import content
 from tests.cli.test_gates import recorded
@@ -64,3 +64,44 @@ def test_what_a_record_does_not_say_is_told_to_it() -> None:
     made = replace(replay_by(("seakr", "gram")), settings={})
     assert from_replay(made, None, None, "some/model").model == "some/model"
     assert from_replay(made, None, None, "").model == ""
+
+
+PANEL_AND_GATES = (
+    ("panel", "gram"), ("panel", "gram.residual.last"), ("panel", "energy"), ("seakr", "gram"), ("compose", "energy"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "signal", "found"),
+    [
+        ("panel", "gram", ("panel", "panel: gram")),
+        ("panel", "panel: gram", ("panel", "panel: gram")),
+        (None, "seakr: gram", ("seakr", "seakr: gram")),
+        ("seakr", None, ("seakr", "seakr: gram")),
+        (None, "gram.residual.last", ("panel", "gram.residual.last")),
+        ("panel", "energy", ("panel", "panel: energy")),
+    ],
+)
+def test_a_signal_by_its_method_or_by_its_label(method: str | None, signal: str | None, found: tuple[str, str]) -> None:
+    made = replay_by(*PANEL_AND_GATES)
+    source = from_replay(made, method, signal, "")
+    expected = next(one for one in made.signals if (one.method, one.name) == found)
+    assert (source.method, source.signal) == (expected.method, expected.signal)
+    assert source.sample.scores is expected.values
+
+
+@pytest.mark.parametrize(
+    ("method", "signal", "said"),
+    [
+        (None, None, "--method: expected one of those that runs/some holds: panel, seakr, compose."),
+        (None, "gram", "--method: expected one of those that runs/some holds: panel, seakr."),
+        ("panel", None, "--signal: expected one of those that runs/some holds: gram, gram.residual.last, energy."),
+        ("seakr", "energy", "unknown signal of seakr in runs/some: got 'energy'"),
+        (None, "prompt", "unknown signal of runs/some: got 'prompt'"),
+        ("iekr", "gram", "unknown method with a gate"),
+    ],
+)
+def test_an_ambiguous_signal_says_what_would_tell(method: str | None, signal: str | None, said: str) -> None:
+    with pytest.raises((InvalidSetting, UnknownName)) as refused:
+        from_replay(replay_by(*PANEL_AND_GATES), method, signal, "")
+    assert said in str(refused.value)

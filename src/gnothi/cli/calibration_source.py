@@ -11,7 +11,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
     from gnothi.evaluation.calibrating import Sample
-    from gnothi.evaluation.replay import Replay
+    from gnothi.evaluation.replay import Replay, Scores
     from gnothi.evaluation.rows import Row
 
 _MODEL = "model.name"
@@ -88,15 +88,21 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         raise InvalidInput(
             f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
         )
-    if signal is not None and signal not in found:
-        raise UnknownName(f"signal of {replay.source}", signal, found)
     methods = dict.fromkeys(one.method for one in found.values() if one.method)
-    if method is not None and methods and method not in methods:
+    if method is not None and not methods:
+        raise InvalidSetting(
+            f"--method: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with --signal."
+        )
+    if method is not None and method not in methods:
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
-    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
+    known = [one for one in found.values() if not methods or method in (None, one.method)]
+    fitting = [one for one in known if signal in (None, one.name, _measured(one))]
+    if signal is not None and not fitting:
+        of = f"{method} in {replay.source}" if method in methods else replay.source
+        raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
     if len(fitting) != 1:
-        several = len(methods) > 1 and method is None
-        flag, names = ("--method", methods) if several else ("--signal", [one.name for one in fitting] or found)
+        left = dict.fromkeys(one.method for one in fitting)
+        flag, names = ("--method", left) if len(left) > 1 else ("--signal", map(_measured, fitting))
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
     prefix = f"method.{scores.method}."
@@ -123,6 +129,11 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         settings=scores_depend_on(recorded | dict(scores.settings), measured),
         failed=_failed_of(replay),
     )
+
+
+def _measured(scores: Scores) -> str:
+    """What the method measured, without its own name, which labels have where several methods measured the same."""
+    return scores.name.removeprefix(f"{scores.method}: ")
 
 
 def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
