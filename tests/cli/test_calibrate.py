@@ -121,7 +121,9 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     for arguments, said in (
         (("lob",), "lab:one_hop"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
-        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves"),
+        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
+        (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
+        (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
         (("lab", "--never", "direct"), "got the data set 'lab'"),
         (("lab", "--signal", "perplexity"), "signal of the method's gate"),
         (("lab", "--metric", "contained"), "unknown metric"),

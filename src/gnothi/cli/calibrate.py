@@ -227,19 +227,21 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
     from gnothi.evaluation.calibrating import Sample
     from gnothi.evaluation.metrics import METRICS
     from gnothi.evaluation.runner import fingerprint
+    from gnothi.methods import gating_of
 
     if metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)
     (method,) = job.methods
     gate = gate_of(method, job.settings)
     if gate is None or gate.signal is None:
-        what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
-        if gate is None and method == "keqa":
+        expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
+        if gating := gating_of(method):
+            what, expected = "asks no signal before it retrieves", f"Name one: --set {gating.signal}=perplexity, say."
+        elif method == "keqa":
             what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
-        raise InvalidSetting(
-            f"--method: got {method!r}, which {what}; expected one that has, as seakr, or the folder of a run in place of the "
-            "data set."
-        )
+        else:
+            what = "has no gate with a threshold"
+        raise InvalidSetting(f"--method: got {method!r}, which {what}. {expected}")
     shut = _run(job, folder / "shut", gate.key, gate.at(float("inf")) | gate.measured())
     open_ = _run(job, folder / "open", gate.key, gate.at(float("-inf"))) if weigh else None
     scores, never, always = _paired(shut, open_, metric)

@@ -73,7 +73,10 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     gating = registry.gating_of(method)
     if gating is None:
         return _agreement(values)
-    signal = values[gating.signal]
+    from gnothi.signals import registry as signals
+
+    # A gate may also be told to fire always or never, by no signal.
+    signal = values[gating.signal] if values[gating.signal] in signals.names() else None
     return Gated(signal, gating.threshold, scores_depend_on(values, signal))
 
 
