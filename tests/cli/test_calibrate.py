@@ -155,6 +155,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     assert code == 0
     assert "seakr: threshold" in err
     assert "calibrated on 60 questions of lab:one_hop" in err
+    assert f"warning: the threshold of {out} was chosen on questions of lab:one_hop" in err
     assert read_config(Path(run))["method.seakr.threshold"] == made["gate"]["threshold"]
 
     for more, said in (

@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gnothi.cli.calibrated import scores_depend_on, with_calibration
+from gnothi.cli.calibrated import chosen_on, scores_depend_on, with_calibration
 from gnothi.config import Settings, read_settings
 from gnothi.errors import InvalidSetting
 from gnothi.evaluation.calibration_file import Calibration, read, write
@@ -116,3 +117,35 @@ def test_the_panels_scores_are_those_of_a_gate(
         given = [part for one in (f"gate={signal}", *settings) for part in ("--set", one)]
         code, _, err = gnothi("ask", known[0], "--method", "compose", *given, "--calibration", out)
         assert (code, f"for {signal}, calibrated on 40 questions of lab:one_hop" in err) == (0, True), err
+
+
+@pytest.mark.parametrize(
+    ("failures", "answers_of", "told"),
+    [
+        (0, "", "calibrated on 100 questions of some"),
+        (0, "compose", "calibrated on 100 questions of some"),
+        (0, "panel", "calibrated on 100 questions of some, by the answers of panel"),
+        (5, "cot", "calibrated on 100 questions of some (5 more failed and had no part in it), by the answers of cot"),
+    ],
+)
+def test_what_a_threshold_rests_on_is_said_where_it_is_used(tmp_path: Path, failures: int, answers_of: str, told: str) -> None:
+    made = calibration_of(tmp_path / "made.toml", failures=failures, answers_of=answers_of)
+    assert used(made, "compose", "gate=gram")[1] == [f"compose: threshold -3 for gram, {told}"]
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "asked", "fingerprint", "warned"),
+    [
+        ("lab", "lab", "", True),
+        ("lab:one_hop", "lab", "", True),
+        ("lab-train", "lab", "0123", False),
+        ("some.jsonl", "other.jsonl", "4567", True),
+        ("some.jsonl", "other.jsonl", "", False),
+    ],
+)
+def test_questions_that_a_threshold_was_chosen_on(
+    tmp_path: Path, calibrated: str, asked: str, fingerprint: str, warned: bool
+) -> None:
+    made = replace(read(calibration_of(tmp_path / "made.toml")), dataset=calibrated, data_fingerprint="4567")
+    write(made, tmp_path / "made.toml")
+    assert ("was chosen on questions of" in chosen_on(tmp_path / "made.toml", asked, fingerprint)) is warned

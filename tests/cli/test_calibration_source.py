@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +13,7 @@ from gnothi.cli.calibration_source import from_replay
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.evaluation.replay import Replay, Scores
 from gnothi.models.identity import content
-from tests.cli.test_gates import recorded
-
-__all__ = ["recorded"]
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.test_probed import probe_of
 
 
 def folder(path: Path, size: int) -> str:
@@ -105,3 +100,23 @@ def test_an_ambiguous_signal_says_what_would_tell(method: str | None, signal: st
     with pytest.raises((InvalidSetting, UnknownName)) as refused:
         from_replay(replay_by(*PANEL_AND_GATES), method, signal, "")
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("signal", "dataset", "fingerprint", "warned"),
+    [
+        ("question", "lab-train:one_hop", "", True),
+        ("probe", "other.jsonl", "0123", True),
+        ("probe", "other.jsonl", "4567", False),
+        ("gram", "lab-train", "", False),
+    ],
+)
+def test_a_run_over_what_its_probe_learnt_from(
+    tmp_path: Path, signal: str, dataset: str, fingerprint: str, warned: bool
+) -> None:
+    spec = probe_of(tmp_path / "probe", "lab-train", "0123")
+    made = replay_by(("panel", signal), method__panel__probe=spec, dataset__fingerprint=fingerprint)
+    warnings = from_replay(replace(made, dataset=dataset), None, None, "").warnings
+    assert [f"the probe {spec} learnt from" in one for one in warnings] == [True] * warned
+    shutil.rmtree(spec)
+    assert not from_replay(replace(made, dataset=dataset), None, None, "").warnings

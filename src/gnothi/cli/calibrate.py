@@ -102,7 +102,7 @@ def calibrate(
 
     \b
     gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
-    gnothi calibrate runs/lab --price 0.05 --out lab.toml
+    gnothi calibrate runs/lab --price 0.05 --out priced.toml
     gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
@@ -112,7 +112,7 @@ def calibrate(
     guarantee come from the others.
     """
     from gnothi.cli import calibration_table, terminal
-    from gnothi.cli.probed import check_probes, learnt_from
+    from gnothi.cli.probed import calibrating_warning, check_probes, learnt_from
     from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
@@ -136,11 +136,7 @@ def calibrate(
         check_probes(None, model, [method], settings)
         questions = load_questions(dataset, format, limit)
         for spec in learnt_from(dataset, [method], settings, fingerprint(questions)):
-            click.echo(
-                f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, "
-                "and no guarantee holds. Calibrate on questions that it has not seen.",
-                err=True,
-            )
+            click.echo(calibrating_warning(spec, dataset), err=True)
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
         check_workers(workers, models)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.cli.seen import same_questions
 from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from gnothi.evaluation.calibration_file import Calibration
 
 AGREEMENT = "alpha"
 """How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
@@ -152,11 +156,28 @@ def with_calibration(
         set_to = gate.at(found.threshold)
         changed |= {f"{name}.{key}": Given(value, f"--calibration {path}") for key, value in set_to.items()}
         told = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in set_to.items())})" if gate.key == AGREEMENT else ""
-        say(
-            f"{name}: threshold {found.threshold:g} for {found.signal}{told}, calibrated on {found.questions} questions of "
-            f"{found.dataset}"
-        )
+        say(f"{name}: threshold {found.threshold:g} for {found.signal}{told}, {_on_what(found, name)}")
     return Settings(changed)
+
+
+def chosen_on(path: Path, dataset: str, fingerprint: str) -> str:
+    """A warning where the threshold of the file was chosen on questions of that data set, else nothing. Raises InvalidInput."""
+    from gnothi.evaluation.calibration_file import read
+
+    found = read(path)
+    if not same_questions(found.dataset, found.data_fingerprint, dataset, fingerprint):
+        return ""
+    return (
+        f"warning: the threshold of {path} was chosen on questions of {dataset}, so it does better on them than on others. "
+        "Evaluate on questions that it has not seen."
+    )
+
+
+def _on_what(found: Calibration, method: str) -> str:
+    """What the threshold rests on, as far as someone who uses it for the method has to know."""
+    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
+    failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    return f"calibrated on {found.questions} questions of {found.dataset}{failed}{others}"
 
 
 def _check_settings(path: Path, made_with: Mapping[str, Any], method: str, got: Mapping[str, Any]) -> None:

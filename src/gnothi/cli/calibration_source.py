@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         )
     measured = scores.signal or scores.name
     model, warnings = _model_of(replay, scores.method, model)
+    settings = scores_depend_on(recorded | dict(scores.settings), measured)
+    fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -123,12 +126,22 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         dataset=replay.dataset,
         metric=replay.metric,
         model=model,
-        warnings=warnings,
+        warnings=warnings + _learnt(settings.get("probe"), replay.dataset, fingerprint),
         sign=scores.sign,
-        fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=scores_depend_on(recorded | dict(scores.settings), measured),
+        fingerprint=fingerprint,
+        settings=settings,
         failed=_failed_of(replay),
     )
+
+
+def _learnt(spec: object, dataset: str, fingerprint: str) -> list[str]:
+    """A warning where the probe of the run learnt from its questions; one that is no longer there does not tell."""
+    from gnothi.cli.probed import calibrating_warning, learnt
+
+    with suppress(InvalidInput):
+        if isinstance(spec, str) and spec != "none" and learnt(spec, dataset, fingerprint):
+            return [calibrating_warning(spec, dataset)]
+    return []
 
 
 def _measured(scores: Scores) -> str:
