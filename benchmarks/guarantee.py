@@ -1,6 +1,6 @@
 """Whether the guaranteed threshold keeps its promise on recorded outcomes: thousands of calibrations, each held to the truth.
 
-guarantee.py [FILE|RUN ...] [--draws N] [--json]     (default: nq.test and trivia.test of shared/data/recorded)
+guarantee.py [FILE|RUN ...] [--draws N] [--needed N] [--json]     (default: nq.test and trivia.test of shared/data/recorded)
 
 The recorded questions stand for the population, so the true error of every threshold is known. Three ways to look:
 
@@ -15,6 +15,9 @@ The recorded questions stand for the population, so the true error of every thre
 
 A draw that is refused breaks no promise; how many are is shown beside. ``slack`` is the 99.9 % quantile of the number of
 breaches if each had the probability ε, as a share.
+
+``--needed N`` looks at refusals instead: how often samples of N are refused and told a number of questions, its median, and how
+often samples of that number then are granted the promise (median over those refusals; aimed at is ``POWER``).
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,10 +35,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from gnothi.evaluation.gates import read
-from gnothi.signals.guarantee import promised
+from gnothi.signals.guarantee import promised, questions_needed
 
 TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5)
 EPSILON = 0.1
+TRIES = 40
 DEFAULT = ("nq.test.jsonl", "trivia.test.jsonl")
 
 Floats = NDArray[np.float64]
@@ -92,6 +97,43 @@ def measure(data: str, signal: str, scores: Floats, wrong: Mask, target: float, 
     return Outcome(data=data, signal=signal, target=target, trusted=trusted / draws, slack=slack, **shares)
 
 
+@dataclass(frozen=True)
+class Advised:
+    """Of ``draws`` samples: the share that was ``refused``, of all the share that was told a number (``advised``), the median
+    ``needed``, and how often samples of that many are ``granted``, its median and range over the samples; None without any."""
+
+    data: str
+    signal: str
+    target: float
+    refused: float
+    advised: float
+    needed: float | None
+    granted: float | None
+    least_granted: float | None
+    most_granted: float | None
+
+
+def advise(data: str, signal: str, scores: Floats, wrong: Mask, target: float, size: int, draws: int) -> Advised:
+    refused, needed, granted = 0, [], []
+    for draw in range(draws):
+        random = np.random.default_rng((draw, 11))
+        chosen = random.integers(0, len(scores), size)
+        if promised(scores[chosen], wrong[chosen], target, EPSILON, seed=draw) is not None:
+            continue
+        refused += 1
+        number = questions_needed(scores[chosen], wrong[chosen], target, EPSILON)
+        if number is None:
+            continue
+        again = [random.integers(0, len(scores), number) for _ in range(TRIES)]
+        found = [promised(scores[one], wrong[one], target, EPSILON, seed=place) for place, one in enumerate(again)]
+        needed.append(number)
+        granted.append(sum(one is not None for one in found) / TRIES)
+    if not needed:
+        return Advised(data, signal, target, refused / draws, 0.0, None, None, None, None)
+    middle, often = float(np.median(needed)), float(np.median(granted))
+    return Advised(data, signal, target, refused / draws, len(needed) / draws, middle, often, min(granted), max(granted))
+
+
 def recorded() -> list[Path]:
     given = os.environ.get("GNOTHI_SHARED")
     parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
@@ -111,11 +153,27 @@ COLUMNS = {
 }
 
 
+def _needed(sources: Sequence[Path], targets: Sequence[float], size: int, draws: int, as_json: bool) -> int:
+    found = []
+    for path in sources:
+        replay = read(path)
+        for signal in replay.signals:
+            for target in targets:
+                one = advise(replay.dataset, signal.name, signal.values, replay.never < 1, target, size, draws)
+                found.append(one)
+                if not as_json:
+                    print(" ".join(f"{key}={value}" for key, value in asdict(one).items()), flush=True)  # noqa: T201
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(one) for one in found], indent=2) + "\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sources", nargs="*", type=Path, metavar="FILE|RUN")
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--targets", type=float, nargs="*", default=TARGETS)
+    parser.add_argument("--needed", type=int, metavar="N")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
 
@@ -123,6 +181,8 @@ def main() -> int:
         if not given.json:
             print(line, flush=True)  # noqa: T201
 
+    if given.needed:
+        return _needed(given.sources or recorded(), given.targets, given.needed, given.draws, given.json)
     say(f"{'data':<14}{'signal':<14}{'target':>6}" + "".join(f"{heading:>12}" for heading in COLUMNS.values()))
     outcomes = []
     for path in given.sources or recorded():

@@ -50,4 +50,9 @@ def test_the_program(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
     assert (found["signal"], found["kept"], found["drawn"]) == ("gram", True, 0)
+    asked = ("--targets", "0.2", "--needed", "20", "--draws", "20")
+    (advised,) = json.loads(run("benchmarks.guarantee", str(tmp_path / "some.jsonl"), *asked, "--json").stdout)
+    assert 0 < advised["advised"] <= advised["refused"] < 1
+    assert advised["needed"] >= 14  # (1 - 0.2)^11 <= 0.1, and a fifth is set aside
+    assert 0 <= advised["least_granted"] <= advised["granted"] <= advised["most_granted"] <= 1
     assert "20 draws each" in run("benchmarks.guarantee", str(tmp_path / "some.jsonl"), "--draws", "20").stdout

@@ -87,6 +87,26 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     assert said in err
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--limit", "30"), "--limit: got one with a file of recorded outcomes"),
+        (("--set", "samples=5"), "settings of their own"),
+        (("--index", "lab"), "no model or index opened"),
+        (("--graph", "lab"), "--graph: got one"),
+        (("--workers", "2"), "--workers: got one"),
+        (("--no-cache",), "--cache: got one"),
+        (("--method", "seakr"), "does not say whose scores"),
+    ],
+)
+def test_flags_that_would_count_for_nothing(
+    gnothi: Run, recorded: str, tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    out = tmp_path / "made.toml"
+    code, _, err = gnothi("calibrate", recorded, "--signal", "perplexity", *flags, "--out", str(out))
+    assert (code, said in " ".join(err.split()), out.exists()) == (2, True, False), err
+
+
 def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
@@ -101,8 +121,11 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     for arguments, said in (
         (("lob",), "lab:one_hop"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
-        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves"),
+        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
+        (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
+        (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
         (("lab", "--never", "direct"), "got the data set 'lab'"),
+        (("lab", "--signal", "perplexity"), "signal of the method's gate"),
         (("lab", "--metric", "contained"), "unknown metric"),
     ):
         code, _, err = gnothi("calibrate", *arguments, "--out", out)
@@ -112,7 +135,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
 
 def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     """Half of the questions are known: the script answers them rightly and surely."""
-    known = _teach(scripted)
+    known = teach(scripted)
     out = tmp_path / "made.toml"
     command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
     made = gnothi_json(*command)
@@ -132,6 +155,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     assert code == 0
     assert "seakr: threshold" in err
     assert "calibrated on 60 questions of lab:one_hop" in err
+    assert f"warning: the threshold of {out} was chosen on questions of lab:one_hop" in err
     assert read_config(Path(run))["method.seakr.threshold"] == made["gate"]["threshold"]
 
     for more, said in (
@@ -151,7 +175,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
 def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
-    known = _teach(scripted)
+    known = teach(scripted)
     unknown = next(one.text for one in lab.questions(lab.world(), "one_hop", 60) if one.text not in known)
     out = tmp_path / "made.toml"
     gnothi_json("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
@@ -192,7 +216,7 @@ def test_where_the_curve_says_nothing(tmp_path: Path, seen: list[float | None], 
 
 
 def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
-    _teach(scripted)
+    teach(scripted)
     out = tmp_path / "made.toml"
     made = gnothi_json("calibrate", "lab:one_hop", *LIVE, "--set", "query=question", "--out", str(out))
     assert {path.name for path in (tmp_path / "made.toml.runs").iterdir()} == {"shut", "open"}
@@ -202,7 +226,7 @@ def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_js
 
 
 def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:
-    _teach(scripted)
+    teach(scripted)
     iekr = ("--method", "iekr", "--set", "gate=perplexity", "--set", "choose=text", "--set", "source=graph")
     command = ("calibrate", "lab:one_hop", *iekr, "--limit", "20", "--model", "some/model", "--out")
     code, _, err = gnothi(*command, str(tmp_path / "none.toml"))
@@ -222,7 +246,7 @@ def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Pat
 def test_it_is_of_the_model_that_the_gate_listens_to(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
-    _teach(scripted)
+    teach(scripted)
     out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
     method = (
         "--method",
@@ -239,13 +263,14 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
     assert (code, "slimplm: threshold" in err) == (0, True)
     assert gnothi_json("calibrate", run, "--out", out)["model"]["name"] == "some/proxy"
-    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "lab"
+    assert gnothi_json("calibrate", run, "--model", "lab", "--out", out)["model"]["name"] == "some/proxy"  # the run's model
+    assert "scores of" in gnothi("calibrate", run, "--model", "some/other", "--out", out)[2]
 
 
 def test_questions_that_fail_are_told_counted_and_tried_again(
     scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
-    known = _teach(scripted)
+    known = teach(scripted)
     works = scripted._script
 
     def breaks(prompt: Prompt) -> Any:
@@ -296,7 +321,7 @@ def test_keqa_by_the_agreement_of_its_tries(
     made = gnothi_json("calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
     assert (made["gate"]["method"], made["gate"]["signal"]) == ("keqa", "consistency")
     assert made["gate"]["settings"] == {
-        "tries": 7, "temperature": 1.0, "top_p": 1.0, "decompose": False,
+        "tries": 7, "temperature": 1.0, "top_p": 1.0, "decompose": False, "judge": "none",
     }  # fmt: skip
     assert (made["sample"]["wrong_from_memory"], made["sample"]["trusted"]) == (30, 30)
     assert (made["worth"]["never"], made["worth"]["always"]) == (0.5, 1.0)
@@ -327,7 +352,7 @@ def test_the_share_of_a_threshold(threshold: float, alpha: float) -> None:
 
 
 def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
-    _teach(scripted)
+    teach(scripted)
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
     asked = len(scripted.prompts)
@@ -348,7 +373,7 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     assert (code, "method with a gate" in err) == (2, True)
 
 
-def _teach(scripted: Scripted) -> list[str]:
+def teach(scripted: Scripted) -> list[str]:
     """Every other question of the data set is known, and all are with a passage. Returns the texts of the known ones."""
     questions = lab.questions(lab.world(), "one_hop", 500)[:60]
     truth = {question.text: question.answers[0] for question in questions}

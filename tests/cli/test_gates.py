@@ -196,7 +196,8 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert code == 2
     assert "was made with site = residual, got ffn" in err
     code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
-    assert "was made with form = simple, got multi_hop" in err
+    assert "is for scores of whole replies" in err
+    assert "(form = multi_hop)" in err
     assert scripted.prompts
 
 

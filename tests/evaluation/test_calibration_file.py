@@ -54,6 +54,17 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert np.array(curve["heights"])[steps] == pytest.approx(found.probabilities.isotonic([0.1, 0.5, 0.9]), abs=1e-5)
 
 
+def test_worth_says_that_it_is_not_of_the_guaranteed_threshold() -> None:
+    random = np.random.default_rng(0)
+    scores = random.random(300)
+    sample = Sample(scores, (random.random(300) > scores).astype(float), np.ones(300))
+    for target, of in (
+        (0.3, "thresholds chosen by price, without the limit of the guarantee"),
+        (None, "thresholds chosen by price"),
+    ):
+        assert details_of(choose(sample, target, price=0.1))["worth"]["of"] == of
+
+
 def test_signals_that_rise_with_certainty_keep_their_direction(tmp_path: Path) -> None:
     found = chosen()
     write(calibration(found, -1), tmp_path / "file.toml")

@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.cli import options
+from gnothi.cli.calibration_source import Source, check_used, from_replay, replay_of
 from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
 from gnothi.cli.spending import spending
 from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
-    from gnothi.evaluation.calibrating import Chosen, Sample
+    from gnothi.evaluation.calibrating import Chosen
     from gnothi.evaluation.calibration_file import Calibration
-    from gnothi.evaluation.replay import Replay
     from gnothi.evaluation.rows import Row
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``failed`` are rows of questions left out of the sample."""
-
-    sample: Sample
-    method: str | None
-    signal: str
-    answers_of: str
-    dataset: str
-    metric: str
-    model: str
-    sign: int = 1
-    fingerprint: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    failed: Sequence[Row] = ()
-
-    @property
-    def failures(self) -> int:
-        return len({row.question_id for row in self.failed})
 
 
 @click.command()
@@ -76,7 +54,7 @@ class Source:
     metavar="P",
     help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
 )
-@click.option("--signal", metavar="NAME", help="Which of the recorded signals, where there are several.")
+@click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
 @click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
@@ -124,16 +102,17 @@ def calibrate(
 
     \b
     gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
-    gnothi calibrate runs/lab --price 0.05 --out lab.toml
+    gnothi calibrate runs/lab --price 0.05 --out priced.toml
     gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
     A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
-    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model. Exit code 1: some
-    questions failed, and the threshold and its guarantee come from the others.
+    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and
+    flags about asking (--limit, --set, --index ...) are refused. Exit code 1: some questions failed, and the threshold and its
+    guarantee come from the others.
     """
     from gnothi.cli import calibration_table, terminal
-    from gnothi.cli.probed import check_probes, learnt_from
+    from gnothi.cli.probed import calibrating_warning, check_probes, learnt_from
     from gnothi.cli.resources import load_questions, model_specs
     from gnothi.evaluation import calibration_file
     from gnothi.evaluation.calibrating import choose
@@ -141,23 +120,23 @@ def calibrate(
     from gnothi.evaluation.runner import fingerprint
 
     settings = options.read(config, overrides, cache)
-    given_model, given_method = (
-        value if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT else None
-        for name, value in (("model", model), ("method", method))
-    )
-    replayed = _replay(dataset, metric, never, always)
+    typed = {
+        option.name: option.opts[0]
+        for option in ctx.command.params
+        if option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+    }
+    replayed = replay_of(dataset, metric, never, always)
+    check_used(dataset, typed, replayed is not None)
     if replayed is not None:
-        source = _from_replay(replayed, given_method, signal, given_model or "")
+        source = from_replay(replayed, method if "method" in typed else None, signal, model if "model" in typed else "")
+        for warning in source.warnings:
+            click.echo(warning, err=True)
     else:
         weigh = price is not None or target_error is None
         check_probes(None, model, [method], settings)
         questions = load_questions(dataset, format, limit)
         for spec in learnt_from(dataset, [method], settings, fingerprint(questions)):
-            click.echo(
-                f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, "
-                "and no guarantee holds. Calibrate on questions that it has not seen.",
-                err=True,
-            )
+            click.echo(calibrating_warning(spec, dataset), err=True)
         models = model_specs(model, [method], settings)
         budget = options.budget(models, max_cost, max_tokens)
         check_workers(workers, models)
@@ -235,81 +214,6 @@ def _calibration(source: Source, chosen: Chosen) -> Calibration:
 # --- where scores and outcomes come from ----------------------------------------------------------------------------
 
 
-def _replay(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
-    """What was recorded; None for a data set, whose questions are to be asked."""
-    from gnothi.evaluation.gates import read
-    from gnothi.evaluation.recorded import is_recorded
-
-    path = Path(dataset)
-    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
-        return read(path, metric, never, always)
-    if never or always:
-        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
-    return None
-
-
-def _from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
-    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
-    from gnothi.cli.calibrated import scores_depend_on
-    from gnothi.evaluation.calibrating import Sample
-
-    found = {one.name: one for one in replay.signals}
-    if not found:
-        raise InvalidInput(
-            f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
-        )
-    if signal is not None and signal not in found:
-        raise UnknownName(f"signal of {replay.source}", signal, found)
-    methods = dict.fromkeys(one.method for one in found.values() if one.method)
-    if method is not None and methods and method not in methods:
-        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
-    fitting = [one for name, one in found.items() if signal in (None, name) and (not methods or method in (None, one.method))]
-    if len(fitting) != 1:
-        several = len(methods) > 1 and method is None
-        flag, names = ("--method", methods) if several else ("--signal", [one.name for one in fitting] or found)
-        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
-    (scores,) = fitting
-    prefix = f"method.{scores.method}."
-    recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
-    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
-        raise InvalidSetting(
-            f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
-            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
-            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
-        )
-    return Source(
-        sample=Sample(scores.values, replay.never, replay.always),
-        method=scores.method or None,
-        signal=scores.signal or scores.name,
-        answers_of=replay.names[0],
-        dataset=replay.dataset,
-        metric=replay.metric,
-        model=model or _speaker_of(replay, scores.method),
-        sign=scores.sign,
-        fingerprint=str(replay.settings.get("dataset.fingerprint", "")),
-        settings=scores_depend_on(recorded | dict(scores.settings)),
-        failed=_failed_of(replay),
-    )
-
-
-def _speaker_of(replay: Replay, method: str) -> str:
-    """The model that the method's gate listened to; empty where that is not known."""
-    from gnothi import methods
-
-    gating = methods.gating_of(method) if method in methods.names() else None
-    named = replay.settings.get(f"method.{method}.{gating.speaker}", "none") if gating else "none"
-    return str(replay.settings.get("model.name", "") if named == "none" else named)
-
-
-def _failed_of(replay: Replay) -> list[Row]:
-    """Rows of the run for whose sake questions are missing from the replay."""
-    from gnothi.evaluation.run_folder import read_rows
-
-    path = Path(replay.source)
-    rows = read_rows(path) if path.is_dir() else []
-    return [row for row in rows if row.failed and row.question_id not in replay.questions]
-
-
 def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
     """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
     ``weigh`` retrievals, with the gate open, too."""
@@ -319,19 +223,21 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
     from gnothi.evaluation.calibrating import Sample
     from gnothi.evaluation.metrics import METRICS
     from gnothi.evaluation.runner import fingerprint
+    from gnothi.methods import gating_of
 
     if metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)
     (method,) = job.methods
     gate = gate_of(method, job.settings)
     if gate is None or gate.signal is None:
-        what = "has no gate with a threshold" if gate is None else "asks no signal before it retrieves (--set gate=...)"
-        if gate is None and method == "keqa":
+        expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
+        if gating := gating_of(method):
+            what, expected = "asks no signal before it retrieves", f"Name one: --set {gating.signal}=perplexity, say."
+        elif method == "keqa":
             what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
-        raise InvalidSetting(
-            f"--method: got {method!r}, which {what}; expected one that has, as seakr, or the folder of a run in place of the "
-            "data set."
-        )
+        else:
+            what = "has no gate with a threshold"
+        raise InvalidSetting(f"--method: got {method!r}, which {what}. {expected}")
     shut = _run(job, folder / "shut", gate.key, gate.at(float("inf")) | gate.measured())
     open_ = _run(job, folder / "open", gate.key, gate.at(float("-inf"))) if weigh else None
     scores, never, always = _paired(shut, open_, metric)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.cli.seen import same_questions
 from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from gnothi.evaluation.calibration_file import Calibration
 
 AGREEMENT = "alpha"
 """How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
 _ASSESSED = {AGREEMENT, "assess", "tries"}
+_FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
 
 def calibration(command: click.decorators.FC) -> click.decorators.FC:
@@ -72,7 +77,11 @@ def gate_of(method: str, settings: Settings) -> Gated | None:
     gating = registry.gating_of(method)
     if gating is None:
         return _agreement(values)
-    return Gated(values[gating.signal], gating.threshold, scores_depend_on(values))
+    from gnothi.signals import registry as signals
+
+    # A gate may also be told to fire always or never, by no signal.
+    signal = values[gating.signal] if values[gating.signal] in signals.names() else None
+    return Gated(signal, gating.threshold, scores_depend_on(values, signal))
 
 
 def speaker_of(method: str, model: str, settings: Settings) -> str:
@@ -92,16 +101,22 @@ def _agreement(values: Mapping[str, Any]) -> Gated | None:
     """KEQA's gate: the disagreement of tries. None for a method without one, or where every quiz is looked up."""
     if not values.keys() >= _ASSESSED or not values["assess"]:
         return None
-    return Gated("consistency", AGREEMENT, scores_depend_on(values))
+    return Gated("consistency", AGREEMENT, scores_depend_on(values, "consistency"))
 
 
-def scores_depend_on(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a method's settings that its gate's scores depend on."""
-    from gnothi.methods.settings import SignalSettings
+def scores_depend_on(settings: Mapping[str, Any], signal: str | None) -> dict[str, Any]:
+    """Those of a method's settings that the scores of ``signal``, and the answers beside them, depend on: how it replies, and
+    what the signal has a use for."""
+    from gnothi.methods.settings import READ_AS
+    from gnothi.signals import registry
 
     if settings.keys() >= _ASSESSED:
         return {key: settings[key] for key in ("tries", "temperature", "top_p", "decompose", "judge")}
-    wanted = {item.name for item in fields(SignalSettings)} | {"form", "reason", "knowledge", "neighbours", "classifier"}
+    wanted = {"max_tokens", "form", "reason"}
+    if signal in registry.names():
+        wanted |= {key for part in READ_AS.keys() & registry.takes(signal) for key in READ_AS[part]}
+    else:  # what compose's gates by the question alone have learnt
+        wanted |= {"knowledge", "neighbours", "classifier"}
     return {key: value for key, value in settings.items() if key in wanted}
 
 
@@ -139,24 +154,55 @@ def with_calibration(
                     f"--calibration: got a threshold from {path} and another one from {settings.given[key].source}, "
                     "expected one."
                 )
-        differing = [
-            key for key, value in gate.settings.items() if key in found.settings and not _same(value, found.settings[key])
-        ]
-        if differing and not anyway:
-            key = differing[0]
-            raise InvalidSetting(
-                f"--calibration: {path} was made with {key} = {as_text(found.settings[key])}, got "
-                f"{as_text(gate.settings[key])}: its threshold may mean something else. Use the same settings, calibrate anew, "
-                "or add --anyway."
-            )
+        if not anyway:
+            _check_settings(path, found.settings, name, gate.settings)
         set_to = gate.at(found.threshold)
         changed |= {f"{name}.{key}": Given(value, f"--calibration {path}") for key, value in set_to.items()}
         told = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in set_to.items())})" if gate.key == AGREEMENT else ""
-        say(
-            f"{name}: threshold {found.threshold:g} for {found.signal}{told}, calibrated on {found.questions} questions of "
-            f"{found.dataset}"
-        )
+        say(f"{name}: threshold {found.threshold:g} for {found.signal}{told}, {_on_what(found, name)}")
     return Settings(changed)
+
+
+def chosen_on(path: Path, dataset: str, fingerprint: str) -> str:
+    """A warning where the threshold of the file was chosen on questions of that data set, else nothing. Raises InvalidInput."""
+    from gnothi.evaluation.calibration_file import read
+
+    found = read(path)
+    if not same_questions(found.dataset, found.data_fingerprint, dataset, fingerprint):
+        return ""
+    return (
+        f"warning: the threshold of {path} was chosen on questions of {dataset}, so it does better on them than on others. "
+        "Evaluate on questions that it has not seen."
+    )
+
+
+def _on_what(found: Calibration, method: str) -> str:
+    """What the threshold rests on, as far as someone who uses it for the method has to know."""
+    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
+    failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    return f"calibrated on {found.questions} questions of {found.dataset}{failed}{others}"
+
+
+def _check_settings(path: Path, made_with: Mapping[str, Any], method: str, got: Mapping[str, Any]) -> None:
+    """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
+    made_of, of = _form(made_with), _form(got)
+    if made_of != of:
+        same = f"--set form={made_of}" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+        raise InvalidSetting(
+            f"--calibration: {path} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores of "
+            f"{_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add --anyway."
+        )
+    for key, value in got.items():
+        if key in made_with and not _same(value, made_with[key]):
+            raise InvalidSetting(
+                f"--calibration: {path} was made with {key} = {as_text(made_with[key])}, got {as_text(value)}: its threshold "
+                "may mean something else. Use the same settings, calibrate anew, or add --anyway."
+            )
+
+
+def _form(settings: Mapping[str, Any]) -> str:
+    """What is scored: as the setting says, the quizzes of a method that tries them several times, else a whole reply."""
+    return str(settings.get("form", "quizzes" if "tries" in settings else "simple"))
 
 
 def _same(one: Any, other: Any) -> bool:

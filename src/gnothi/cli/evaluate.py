@@ -14,7 +14,7 @@ import click
 
 from gnothi import __version__
 from gnothi.cli import options, repeat
-from gnothi.cli.calibrated import calibration, with_calibration
+from gnothi.cli.calibrated import calibration, chosen_on, with_calibration
 from gnothi.cli.probed import check_probes, learnt_from
 from gnothi.cli.spending import spending
 from gnothi.config import Settings
@@ -150,6 +150,8 @@ def evaluate(
             f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others. "
             "Evaluate on questions that it has not seen."
         )
+    if calibration is not None and (warning := chosen_on(calibration, dataset, about["dataset.fingerprint"])):
+        say(warning)
     with RunFolder(out, about) as folder, spending(budget, models, out, partial(_done, job, folder), err=as_json):
         try:
             rows = _complete(job, folder)

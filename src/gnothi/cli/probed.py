@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gnothi.cli.calibrated import speaker_of
+from gnothi.cli.seen import same_questions
 from gnothi.config import Given, Settings, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 
@@ -37,21 +37,24 @@ def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settin
 def learnt_from(dataset: str, methods: Sequence[str], settings: Settings, fingerprint: str = "") -> list[str]:
     """The probes of the methods that were trained on questions of that data set, whatever their kind, or on questions of that
     fingerprint, whatever their file is called: what they say of these is no measure of what they say of others."""
+    specs = dict.fromkeys(spec for spec, _ in _probes(methods, settings).values())
+    return [spec for spec in specs if learnt(spec, dataset, fingerprint)]
+
+
+def learnt(spec: str, dataset: str, fingerprint: str) -> bool:
+    """Whether this probe did. Raises InvalidInput for a folder that holds none."""
     from gnothi.signals.probe_folder import read_header
 
-    specs = dict.fromkeys(spec for spec, _ in _probes(methods, settings).values())
-    learnt = {spec: read_header(spec)["data"] for spec in specs}
-    return [
-        spec
-        for spec, data in learnt.items()
-        if _whole(data["name"]) == _whole(dataset) or (fingerprint and data.get("fingerprint") == fingerprint)
-    ]
+    data = read_header(spec)["data"]
+    return same_questions(data["name"], data.get("fingerprint", ""), dataset, fingerprint)
 
 
-def _whole(dataset: str) -> str:
-    """A data set without the kind that follows its name; a file by its full path."""
-    path = Path(dataset)
-    return str(path.resolve()) if path.is_file() else dataset.partition(":")[0]
+def calibrating_warning(spec: str, dataset: str) -> str:
+    """What to say where a threshold is chosen on the questions that the probe learnt from."""
+    return (
+        f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, and no "
+        "guarantee holds. Calibrate on questions that it has not seen."
+    )
 
 
 def _probes(methods: Sequence[str], settings: Settings) -> dict[str, tuple[str, dict[str, Given]]]:

@@ -85,7 +85,8 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
         signed = {"threshold": sign * promise.threshold, "accepted": [sign * threshold for threshold in promise.accepted]}
         found["guarantee"] = asdict(promise) | signed
     if chosen.worth:
-        found["worth"] = asdict(chosen.worth)
+        limited = ", without the limit of the guarantee" if chosen.guarantee else ""
+        found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
     if curves := chosen.probabilities:
         knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
         found["probabilities"] = {
@@ -139,7 +140,8 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
                     "signal": calibration.signal,
                     "threshold": calibration.threshold,
                     "fires": calibration.fires,
-                    "settings": dict(calibration.settings),
+                    # None is a value here: another layer than the default one is another score.
+                    "settings": {key: "none" if one is None else one for key, one in calibration.settings.items()},
                 },
                 **calibration.details,
             }

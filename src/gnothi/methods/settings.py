@@ -63,6 +63,15 @@ class GenerationSettings:
         return Decoding(max_tokens=self.max_tokens, stop=stop)
 
 
+READ_AS: Mapping[str, tuple[str, ...]] = {
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
+    "state": ("layer", "site", "position"),
+    "alpha": ("alpha",),
+    "probe": ("probe",),
+}
+"""What a signal may take (``signals.registry.takes``), and the settings that say it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalSettings(GenerationSettings):
     """How continuations are sampled and their uncertainty is measured (SeaKR, sections 3.1 and 4.1.3)."""

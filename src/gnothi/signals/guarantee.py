@@ -133,7 +133,10 @@ def _expected_tail(scores: Floats, wrong: Mask, threshold: float, tests: int, ta
 
 def questions_needed(scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON) -> int | None:
     """About how many questions like these would let the promise be made with probability ``POWER``; None where none would,
-    as not even the surest are right often enough. An estimate: it takes the errors seen in this sample for true."""
+    as not even the surest are right often enough.
+
+    A low estimate: it takes the errors seen in this sample for true, and of all thresholds the one that looks best, part of
+    which is luck."""
     x, y = _checked(scores, wrong, target_error, epsilon)
     order = np.argsort(x, kind="stable")
     finite = int(np.isfinite(x).sum())
@@ -181,8 +184,12 @@ def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -
             f"cannot promise {asked}: {got}, and not even where this signal is surest are enough of them right; more questions "
             f"will hardly help (at least {least}, were none wrong). Allow a larger error, or use another signal or model."
         )
-    number = f"about {max(needed, least)}" if needed is not None else f"at least {least} (were none of the trusted ones wrong)"
-    luck = "" if needed is None or needed > len(scores) else " (a sample of this size mostly would do; this one does not)"
+    number = (
+        f"about {max(needed, least)} or more"
+        if needed is not None
+        else f"at least {least} (were none of the trusted ones wrong)"
+    )
+    luck = "" if needed is None or needed > len(scores) else " (a sample of this size often does; this one does not)"
     return f"cannot promise {asked}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
 
 

@@ -75,13 +75,18 @@ def create(
     if probe is None and reads_probe(name):
         raise InvalidSetting(lacks_probe(name))
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
-    used = {item.name for item in fields(cast("Any", signal))}
+    used = takes(name)
     return signal(**{key: value for key, value in settings.items() if key in used})
+
+
+def takes(name: str) -> frozenset[str]:
+    """Which of ``sampling``, ``state``, ``alpha`` and ``probe`` the signal has a use for. Raises UnknownName."""
+    return frozenset(item.name for item in fields(cast("Any", find(name))))
 
 
 def reads_probe(name: str) -> bool:
     """Whether the signal was learnt, and so takes a probe that holds what was."""
-    return any(item.name == "probe" for item in fields(cast("Any", find(name))))
+    return "probe" in takes(name)
 
 
 def lacks_probe(name: str, key: str = "signal") -> str:
