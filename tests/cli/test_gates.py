@@ -62,6 +62,29 @@ def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
         assert said in " ".join(out.split())
 
 
+@pytest.mark.parametrize(("value", "fires"), [("inf", "never"), ("-inf", "always")])
+def test_an_infinite_threshold_can_be_shown_everywhere(
+    gnothi: Run, recorded: str, tmp_path: Path, value: str, fires: str
+) -> None:
+    page, folder = tmp_path / "page.html", tmp_path / "csv"
+    code, out, err = gnothi(
+        "gates",
+        recorded,
+        "--threshold",
+        f"perplexity={value}",
+        "--html",
+        str(page),
+        "--csv",
+        str(folder),
+        "--plot",
+        f"{page}.svg",
+    )
+    assert code == 0, err
+    assert f"perplexity at {value}: accuracy" in " ".join(out.split())
+    assert f"perplexity: the threshold {value} (almost) {fires} retrieves" in err
+    assert page.exists()
+
+
 def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
     code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=inf", "--json")
     assert code == 0, err
@@ -80,6 +103,11 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
     [
         (("--threshold", "perplexity"), "expected SIGNAL=VALUE"),
         (("--threshold", "perplexity=high"), "expected SIGNAL=VALUE"),
+        (("--threshold", "perplexity=nan"), "expected SIGNAL=VALUE with a number"),
+        (("--threshold", "=2"), "expected SIGNAL=VALUE"),
+        (("--price", "nan"), "--price': got nan, expected a finite number"),
+        (("--price", "inf"), "--price': got inf, expected a finite number"),
+        (("--price", "-0.1"), "-0.1 is not in the range x>=0"),
         (("--threshold", "perplexty=2"), "Did you mean 'perplexity'"),
         (("--metric", "bleu"), "contained"),
         (("--always", "twice"), "expected twice, a text"),
