@@ -73,7 +73,7 @@ def gates(
     chosen on (cross-validation), between never, always and the oracle, which picks the better of the two for each question.
     """
     from gnothi.cli import gates_table, terminal
-    from gnothi.evaluation.gates import document, read
+    from gnothi.evaluation.gates import document, name_all, read
     from gnothi.evaluation.rows import jsonable
 
     replays = [read(path, metric, never, always, surer) for path in files]
@@ -82,6 +82,7 @@ def gates(
         if name not in known:
             raise UnknownName("signal of what was recorded", name, known)
     documents = [document(replay, price, thresholds) for replay in replays]
+    titles = [name.title for name in name_all(documents)]
     if plot is not None:
         from gnothi.evaluation.frontier_figure import save
 
@@ -100,12 +101,12 @@ def gates(
         terminal.print_json(jsonable(documents))  # a threshold may be infinite
     else:
         screen = terminal.console()
-        for number, found in enumerate(documents):
+        for number, (found, name) in enumerate(zip(documents, titles, strict=True)):
             if number:
                 click.echo()
-            gates_table.show(screen, found)
+            gates_table.show(screen, found, name)
         for line in written:
             click.echo(line)
-    for found in documents:
+    for found, name in zip(documents, titles, strict=True):
         for warning in found["warnings"]:
-            click.echo(f"warning: {found['dataset']}: {warning}", err=True)
+            click.echo(f"warning: {name}: {warning}", err=True)

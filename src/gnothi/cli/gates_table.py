@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def show(console: Console, found: Mapping[str, Any]) -> None:
-    """Never, always and oracle; a row per signal; the combinations; what was replayed."""
+def show(console: Console, found: Mapping[str, Any], title: str) -> None:
+    """Under the ``title``: never, always and oracle; a row per signal; the combinations; what was replayed."""
     from rich.table import Table
 
     names, intervals = found["names"], found["intervals"]
@@ -21,7 +21,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         f"{role} {share(found[role])} ({between(intervals[role])}{f'; {names[role]}' if role in names else ''})"
         for role in ("never", "always", "oracle")
     )
-    paragraph(console, f"{found['dataset']}: {found['n']} questions, {found['metric']}: {ends}")
+    paragraph(console, f"{title}: {found['n']} questions, {found['metric']}: {ends}")
     for name, other in found["others"].items():
         searches = "" if other["searches"] is None else f", {other['searches']:.2f} searches a question"
         paragraph(console, f"{name}: {share(other['accuracy'])}{searches}; oracle of never and it {share(other['oracle'])}")

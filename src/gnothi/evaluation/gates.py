@@ -16,6 +16,7 @@ from gnothi.evaluation.recorded_run import read_run
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 from gnothi.evaluation.rows import rounded
 from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, spearman
+from gnothi.evaluation.titles import Name, names
 from gnothi.signals.combination import fit_logistic
 
 FEWEST = 20
@@ -78,6 +79,11 @@ def _other(name: str, replay: Replay) -> dict[str, Any]:
         "oracle": _mean(oracle(replay.never, values)),
         "searches": replay.searches.get(name),
     }
+
+
+def name_all(documents: Sequence[Mapping[str, Any]]) -> list[Name]:
+    """What tells several documents apart."""
+    return names([(found["dataset"], (Path(found["file"]),)) for found in documents])
 
 
 # --- one signal ----------------------------------------------------------------------------------------------------
