@@ -92,6 +92,28 @@ def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> No
     assert "perplexity: the threshold inf (almost) never retrieves" in err
 
 
+def test_questions_without_a_score_are_told(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in Path(recorded).read_text().splitlines()]
+    for number, record in enumerate(records):
+        record["direct"] |= {
+            "eigen_score": float("nan"),
+            "gram": None if number < 7 else number,
+            "more": None if number < 7 else 1,
+        }
+    Path(recorded).write_text("\n".join(map(json.dumps, records)))
+    page = tmp_path / "page.html"
+    code, out, err = gnothi("gates", recorded, "--html", str(page), "--csv", str(tmp_path))
+    said = " ".join(out.split())
+    assert (code, "gram, more: no score for 7 of 120 questions" in said) == (0, True)
+    assert "eigen_score: no score for 120 of 120 questions" in said
+    assert "perplexity:" not in said
+    assert "warning: some.test: eigen_score: there is no score of any question, so it tells nothing" in err
+    assert page.read_text("utf-8").count("no score for 7</small>") == 2
+    with (tmp_path / "signals.csv").open(encoding="utf-8") as lines:
+        missing = {line["signal"]: line["not_measured"] for line in csv.DictReader(lines)}
+    assert missing == {"perplexity": "0", "energy_score": "0", "eigen_score": "120", "gram": "7", "more": "7"}
+
+
 def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
     code, _, err = gnothi("gates", recorded, "--threshold", "perplexity=0.5", "--json")
     assert code == 0

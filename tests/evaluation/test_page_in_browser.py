@@ -123,7 +123,8 @@ def test_text_can_be_read_in_both_schemes(looked: dict[str, dict[str, Any]]) -> 
 WIDTH = """
 if (UNFOLD) for (const item of document.querySelectorAll("details")) item.open = true;
 const inside = item => item.closest(".wide") && !item.matches(".wide");
-const out = [...document.querySelectorAll("body *")].filter(item => item.getBoundingClientRect().right > innerWidth + 1 && !inside(item));
+const out = [...document.querySelectorAll("body *")].filter(
+  item => item.getBoundingClientRect().right > innerWidth + 1 && !inside(item));
 const found = {width: innerWidth, needs: document.documentElement.scrollWidth,
   out: [...new Set(out.map(item => `${item.tagName}: ${item.textContent.trim().slice(0, 60)}`))]};
 parent.document.querySelector("pre").append(JSON.stringify(found) + "\\n");

@@ -50,6 +50,8 @@ def show(console: Console, found: Mapping[str, Any], title: str) -> None:
                 f"{name} at {replayed['threshold']:g}: accuracy {share(replayed['accuracy'])} "
                 f"({between(replayed['interval'])}), retrieves for {share(replayed['retrieval_rate'])}{trusted}",
             )
+    for line in _not_measured(found):
+        paragraph(console, line)
     truth = " and ".join(dict.fromkeys(signal["truth"] for signal in found["signals"].values()))
     priced = f" less {found['price']:g} a retrieval" if found["price"] else ""
     paragraph(
@@ -61,6 +63,19 @@ def show(console: Console, found: Mapping[str, Any], title: str) -> None:
         "wrong answers, or where retrieval helps. Below: 95 % intervals.",
         style="dim",
     )
+
+
+def _not_measured(found: Mapping[str, Any]) -> list[str]:
+    """A line for the signals that lack the same number of scores."""
+    lacking: dict[int, list[str]] = {}
+    for name, signal in found["signals"].items():
+        lacking.setdefault(signal["not_measured"], []).append(name)
+    return [
+        f"{', '.join(names)}: no score for {number} of {found['n']} questions (nothing could be measured, or there was no answer to "
+        "measure). They count as the least certain: every gate retrieves for them."
+        for number, names in sorted(lacking.items())
+        if number
+    ]
 
 
 def _threshold(signal: Mapping[str, Any]) -> str:

@@ -156,7 +156,9 @@ def _replayed(signal: Scores, replay: Replay, threshold: float) -> dict[str, Any
 
 
 def _decides_nothing(name: str, signal: Mapping[str, Any]) -> list[str]:
-    """For a threshold that was to be replayed: it (almost) never or always fires."""
+    """A signal without a single score, or a threshold to be replayed that (almost) never or always fires."""
+    if signal["range"] is None:
+        return [f"{name}: there is no score of any question, so it tells nothing: every gate by it always retrieves."]
     replayed = signal.get("replayed")
     if replayed is None or DEGENERATE < replayed["retrieval_rate"] < 1 - DEGENERATE:
         return []

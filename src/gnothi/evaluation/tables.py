@@ -122,7 +122,7 @@ def _search(methods: Iterable[Mapping[str, Any]]) -> Iterable[Line]:
 def _signals(gates: Mapping[str, Any] | None) -> Iterable[Line]:
     for name, signal in (gates or {"signals": {}})["signals"].items():
         chosen = signal["chosen"] or {}
-        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "auroc")}
+        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "not_measured", "auroc")}
         line |= _bounds("auroc", signal["interval"]) | _ends(gates)
         line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", *_WORTH)} | _worth(chosen)
         yield line | {f"hindsight_{key}": value for key, value in signal["hindsight"].items()}
