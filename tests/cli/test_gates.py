@@ -134,6 +134,8 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
         (("--metric", "bleu"), "contained"),
         (("--always", "twice"), "expected twice, a text"),
         (("--surer", "gram"), "signal of the file"),
+        (("--never", "one_retrieval"), "--never and --always: got 'one_retrieval' for both"),
+        (("--never", "x", "--always", "x"), "--never and --always: got 'x' for both, expected two ways of answering"),
         (("--plot", "picture.xyz"), "ends in .png, .svg or .pdf"),
     ],
 )

@@ -67,12 +67,13 @@ def show(console: Console, found: Mapping[str, Any], title: str) -> None:
 
 def _not_measured(found: Mapping[str, Any]) -> list[str]:
     """A line for the signals that lack the same number of scores."""
+    of = found["n"]
     lacking: dict[int, list[str]] = {}
     for name, signal in found["signals"].items():
         lacking.setdefault(signal["not_measured"], []).append(name)
     return [
-        f"{', '.join(names)}: no score for {number} of {found['n']} questions (nothing could be measured, or there was no answer to "
-        "measure). They count as the least certain: every gate retrieves for them."
+        f"{', '.join(names)}: no score for {number} of {of} questions (nothing could be measured, or there was no answer "
+        "to measure). They count as the least certain: every gate retrieves for them."
         for number, names in sorted(lacking.items())
         if number
     ]

@@ -15,6 +15,7 @@ import numpy as np
 
 from gnothi.datasets.records import Record, read_records
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.evaluation.ends import require_two
 from gnothi.evaluation.metrics import METRICS, Metric, contained
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 from gnothi.evaluation.stored_rows import shown
@@ -33,9 +34,10 @@ def read_recorded(
     path: Path, metric: str = "contained", never: str = NO, always: str = ONE, surer: Sequence[str] = ()
 ) -> Replay:
     """``never`` and ``always`` are the keys of the answers that stand for them; ``surer`` names further signals that rise with
-    certainty. Raises InvalidInput naming file and line, and UnknownName."""
+    certainty. Raises InvalidInput naming file and line, UnknownName, and InvalidSetting where both are the same."""
     if metric not in FILE_METRICS:
         raise UnknownName("metric", metric, FILE_METRICS)
+    require_two(never, always)
     records = list(read_records(path))
     if not records:
         raise InvalidInput(f"{path}: got no lines, expected recorded outcomes, one JSON object per question.")
