@@ -62,11 +62,56 @@ def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
         assert said in " ".join(out.split())
 
 
+@pytest.mark.parametrize(("value", "fires"), [("inf", "never"), ("-inf", "always")])
+def test_an_infinite_threshold_can_be_shown_everywhere(
+    gnothi: Run, recorded: str, tmp_path: Path, value: str, fires: str
+) -> None:
+    page, folder = tmp_path / "page.html", tmp_path / "csv"
+    code, out, err = gnothi(
+        "gates",
+        recorded,
+        "--threshold",
+        f"perplexity={value}",
+        "--html",
+        str(page),
+        "--csv",
+        str(folder),
+        "--plot",
+        f"{page}.svg",
+    )
+    assert code == 0, err
+    assert f"perplexity at {value}: accuracy" in " ".join(out.split())
+    assert f"perplexity: the threshold {value} (almost) {fires} retrieves" in err
+    assert page.exists()
+
+
 def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
     code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=inf", "--json")
     assert code == 0, err
     assert json.loads(out)[0]["signals"]["perplexity"]["replayed"]["threshold"] is None
     assert "perplexity: the threshold inf (almost) never retrieves" in err
+
+
+def test_questions_without_a_score_are_told(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in Path(recorded).read_text().splitlines()]
+    for number, record in enumerate(records):
+        record["direct"] |= {
+            "eigen_score": float("nan"),
+            "gram": None if number < 7 else number,
+            "more": None if number < 7 else 1,
+        }
+    Path(recorded).write_text("\n".join(map(json.dumps, records)))
+    page = tmp_path / "page.html"
+    code, out, err = gnothi("gates", recorded, "--html", str(page), "--csv", str(tmp_path))
+    said = " ".join(out.split())
+    assert (code, "gram, more: no score for 7 of 120 questions" in said) == (0, True)
+    assert "eigen_score: no score for 120 of 120 questions" in said
+    assert "perplexity:" not in said
+    assert "warning: some.test: eigen_score: there is no score of any question, so it tells nothing" in err
+    assert page.read_text("utf-8").count("no score for 7</small>") == 2
+    with (tmp_path / "signals.csv").open(encoding="utf-8") as lines:
+        missing = {line["signal"]: line["not_measured"] for line in csv.DictReader(lines)}
+    assert missing == {"perplexity": "0", "energy_score": "0", "eigen_score": "120", "gram": "7", "more": "7"}
 
 
 def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
@@ -80,10 +125,17 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
     [
         (("--threshold", "perplexity"), "expected SIGNAL=VALUE"),
         (("--threshold", "perplexity=high"), "expected SIGNAL=VALUE"),
+        (("--threshold", "perplexity=nan"), "expected SIGNAL=VALUE with a number"),
+        (("--threshold", "=2"), "expected SIGNAL=VALUE"),
+        (("--price", "nan"), "--price': got nan, expected a finite number"),
+        (("--price", "inf"), "--price': got inf, expected a finite number"),
+        (("--price", "-0.1"), "-0.1 is not in the range x>=0"),
         (("--threshold", "perplexty=2"), "Did you mean 'perplexity'"),
         (("--metric", "bleu"), "contained"),
         (("--always", "twice"), "expected twice, a text"),
         (("--surer", "gram"), "signal of the file"),
+        (("--never", "one_retrieval"), "--never and --always: got 'one_retrieval' for both"),
+        (("--never", "x", "--always", "x"), "--never and --always: got 'x' for both, expected two ways of answering"),
         (("--plot", "picture.xyz"), "ends in .png, .svg or .pdf"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import pytest
 from gnothi import lab
 from gnothi.cli import resources
 from gnothi.models.fake import Reply, Scripted
-from gnothi.models.wrappers import Seeded, Traced
+from gnothi.models.wrappers import Seeded, Traced, Wrapper
 from gnothi.signals.probe_folder import HEADER
-from gnothi.types import Capabilities, Prompt, Question
+from gnothi.types import Capabilities, Decoding, Generation, Prompt, Question
 from tests.cli.conftest import stand_in
 
 Run = Callable[..., tuple[int, str, str]]
@@ -61,6 +61,49 @@ def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: 
     assert code == 0, err
     assert "probe 1.00 > 0.50: unsure, retrieve" in said
     assert gnothi("ask", ASKED, "--set", "signal=question", "--set", f"probe={out}")[0] == 0
+
+
+class Layered(Wrapper):
+    """Has four layers and says so; questions in whose text ``trouble`` finds something fail."""
+
+    metadata: Mapping[str, str] = {"layers": "4"}
+
+    def __init__(self, trouble: Callable[[str], object]) -> None:
+        super().__init__(Scripted(script, name="lab"))
+        self.trouble = trouble
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        if self.trouble(prompt.question):
+            raise RuntimeError("the lamp is out")
+        return await super().generate(prompt, decoding)
+
+
+def test_a_layer_that_the_model_does_not_have(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
+    monkeypatch.setattr(resources, "open_model", lambda *_, **__: Traced(Seeded(Layered(lambda _: False))))
+    out = tmp_path / "probe"
+    code, said, err = gnothi(*COMMAND, "--out", str(out), "--set", "layers=1,99")
+    assert (code, said, out.exists()) == (2, "", False)
+    assert "setting 'layers': got 99, expected 0 to 3 for the model lab" in err
+    assert gnothi(*COMMAND, "--out", str(out), "--set", "layers=1,3")[0] == 0
+
+
+def test_it_says_why_questions_failed(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
+    def train(trouble: Callable[[int], object]) -> tuple[int, str, str]:
+        model = Layered(lambda text: trouble(training()[text][0]))
+        monkeypatch.setattr(resources, "open_model", lambda *_, **__: Traced(Seeded(model)))
+        return gnothi(*COMMAND, "--out", str(tmp_path / "probe"))
+
+    code, said, err = train(lambda _: True)
+    assert (code, said) == (1, "")
+    assert "60 of 60 questions failed, all with RuntimeError: the lamp is out. Remove the cause; the same command" in err
+    code, said, err = train(lambda number: number >= 8)
+    assert (code, said) == (2, "")
+    assert "got 4 questions of 8 that are answered wrongly" in err
+    assert "52 of 60 questions failed, all with RuntimeError: the lamp is out. Remove the cause" in err
+    code, said, err = train(lambda number: number == 9)
+    assert (code, "questions   59, 1 failed" in said) == (1, True)
+    assert "warning: 1 of 60 questions failed, all with RuntimeError: the lamp is out. Remove the cause" in err
+    assert train(lambda _: False)[0] == 0
 
 
 @pytest.mark.usefixtures("halves")

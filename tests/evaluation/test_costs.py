@@ -40,6 +40,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("prompt: 1", encoding="utf-8")
     with pytest.raises(InvalidInput, match="not valid TOML"):
         read_prices(tmp_path / "bad.toml")
+    (tmp_path / "huge.toml").write_text(f"prompt = {10**400}", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match="got prompt = 1000"):
+        read_prices(tmp_path / "huge.toml")
     (tmp_path / "true.toml").write_text("prompt = true", encoding="utf-8")
     with pytest.raises(InvalidSetting, match="got prompt = True"):
         read_prices(tmp_path / "true.toml")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.errors import UnknownName
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.evaluation import gates
 from gnothi.evaluation.costs import Prices
 from gnothi.evaluation.document import document
@@ -212,6 +212,9 @@ def test_ends_can_be_named(tmp_path: Path) -> None:
     assert document(section, never="direct")["gates"]["names"] == {"never": "direct", "always": "rag"}
     with pytest.raises(UnknownName, match="cott"):
         document(section, never="cott")
+    for never, always in (("cot", "cot"), ("rag", None), (None, "cot")):
+        with pytest.raises(InvalidSetting, match=r"--never and --always: got '(cot|rag)' for both"):
+            document(section, never=never, always=always)
 
 
 @pytest.mark.parametrize("make", [lambda path: make_run(path, []), lambda path: make_run(path, [row("seakr", 1, failed=True)])])

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from gnothi.evaluation import gates
+from gnothi.evaluation.gates_page import write_page
 from gnothi.evaluation.report import write_report
 from gnothi.evaluation.sections import load_runs
 from tests.evaluation.rows import row
@@ -116,6 +118,37 @@ def test_text_can_be_read_in_both_schemes(looked: dict[str, dict[str, Any]]) -> 
     assert schemes["light"] != schemes["dark"]
     low = {f"{scheme}: {pair}": value for scheme, pairs in schemes.items() for pair, value in pairs.items() if value < 4.5}
     assert low == {}
+
+
+WIDTH = """
+if (UNFOLD) for (const item of document.querySelectorAll("details")) item.open = true;
+const inside = item => item.closest(".wide") && !item.matches(".wide");
+const out = [...document.querySelectorAll("body *")].filter(
+  item => item.getBoundingClientRect().right > innerWidth + 1 && !inside(item));
+const found = {width: innerWidth, needs: document.documentElement.scrollWidth,
+  out: [...new Set(out.map(item => `${item.tagName}: ${item.textContent.trim().slice(0, 60)}`))]};
+parent.document.querySelector("pre").append(JSON.stringify(found) + "\\n");
+"""
+
+
+def test_no_page_of_gates_is_wider_than_the_screen(tmp_path: Path) -> None:
+    folder = tmp_path / "a_folder_with_a_name_of_more_than_forty_characters_without_a_gap"
+    runs = [full(folder / name) for name in ("a_run_with_a_name_of_more_than_forty_characters_without_a_gap", "other")]
+    replays = [gates.read(run) for run in runs]
+    write_page(replays, [gates.document(replay, thresholds={"gram": 0.5}) for replay in replays], tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    frames = "".join(
+        f'<iframe style="width: {width}px; height: 800px; border: 0" srcdoc="{escape(probed)}"></iframe>'
+        for unfold in ("false", "true")
+        for probed in [html.replace("</body>", f"<script>const UNFOLD = {unfold};{WIDTH}</script></body>")]
+        for width in (*WIDTHS, 375)
+    )
+    (tmp_path / "outer.html").write_text(f"<!doctype html><meta charset=utf-8><pre></pre>{frames}", encoding="utf-8")
+    shown = re.search(r"<pre>(.*?)</pre>", run(tmp_path, "--dump-dom", (tmp_path / "outer.html").as_uri()), re.DOTALL)
+    assert shown is not None
+    lines = [json.loads(line) for line in unescape(shown.group(1)).splitlines()]
+    assert len(lines) == 2 * (len(WIDTHS) + 1)
+    assert [line for line in lines if line["needs"] > line["width"] or line["out"]] == []
 
 
 def test_nothing_is_loaded(looked: dict[str, dict[str, Any]]) -> None:

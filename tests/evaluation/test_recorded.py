@@ -71,11 +71,12 @@ def test_a_signal_that_rises_with_certainty_can_be_named(tmp_path: Path) -> None
 
 def test_what_was_not_measured_counts_as_least_certain(tmp_path: Path) -> None:
     path = written(
-        tmp_path, line(), line(direct={"gram": float("nan")}), line(direct={"gram": None}), line(direct={"gram": -3})
+        tmp_path, line(), *(line(direct={"gram": score}) for score in (float("nan"), None, float("inf"), -float("inf"), -3))
     )
-    (found,) = read_recorded(path).signals
-    assert found.values.tolist() == [np.inf, np.inf, np.inf, -3]
-    assert found.known.tolist() == [False, True, True, True]
+    for signal in ((), ("gram",)):
+        (found,) = read_recorded(path, surer=signal).signals
+        assert found.values.tolist() == [*[np.inf] * 5, -3 * found.sign]
+        assert found.known.tolist() == [False, *[True] * 5]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,10 @@ def test_what_was_not_measured_counts_as_least_certain(tmp_path: Path) -> None:
         ([line() | {"answers": []}], r"line 1: got answers = \[\], expected a list of gold answers"),
         ([{"question": "?", "answer": "a"}], "line 1: got answers = None, .* A data set is asked first: gnothi eval"),
         ([line(direct=[1])], r"line 1: got direct = \[1\]"),
+        ([line(direct={"gram": 10**400})], r"line 1: got gram = 10+\.\.\., expected a number of ordinary size, or null"),
+        ([line(direct={"gram": 1}), line(direct={"gram": "1"})], "line 2: got gram = '1', expected a number"),
+        ([line(direct={"gram": 1}), line(direct={"gram": True})], "line 2: got gram = True, expected a number"),
+        ([line(multi_retrieval="a", multi_retrieval_steps=10**400)], "line 1: got multi_retrieval_steps = 1000"),
     ],
 )
 def test_files_that_hold_something_else(tmp_path: Path, lines: list[dict[str, Any]], said: str) -> None:

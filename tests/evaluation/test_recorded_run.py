@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.errors import InvalidInput, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.evaluation.recorded_run import read_run, replay_scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
@@ -83,6 +83,8 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         read_run(path)
     with pytest.raises(UnknownName, match="sekr"):
         read_run(path, never="sekr")
+    with pytest.raises(InvalidSetting, match="got 'seakr' for both"):
+        read_run(path, never="seakr", always="seakr")
     with pytest.raises(UnknownName, match="metric of a run"):
         read_run(path, metric="contained")
     with pytest.raises(InvalidInput, match="is not a run"):

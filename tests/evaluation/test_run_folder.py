@@ -21,7 +21,8 @@ CONFIG = {"seed": 1, "dataset.name": "lab", "method.seakr.threshold": -6.0, "dat
 
 
 def row(question_id: str, **values: Any) -> Row:
-    return Row("m", question_id, "Who?", cost={"retrievals": 0}, **values)
+    cost = dict.fromkeys(("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds"), 0)
+    return Row("m", question_id, "Who?", cost=cost, **values)
 
 
 def test_settings_are_kept_and_read(tmp_path: Path) -> None:

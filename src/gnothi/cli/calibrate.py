@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--target-error",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.PROBABILITY,
     metavar="R",
     help="Guarantee: at most this share of the answers given without retrieval is wrong.",
 )
 @click.option(
     "--epsilon",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.PROBABILITY,
     default=0.1,
     show_default=True,
     help="How probable it may be that the guarantee fails.",
 )
 @click.option(
     "--price",
-    type=float,
+    type=options.PRICE,
     metavar="P",
     help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
 )

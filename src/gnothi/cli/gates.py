@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.cli import options
+from gnothi.errors import UnknownName
 
 
 @click.command()
@@ -15,12 +15,17 @@ from gnothi.errors import InvalidSetting, UnknownName
 @click.option(
     "--threshold",
     "thresholds",
+    callback=options.thresholds,
     multiple=True,
     metavar="SIGNAL=VALUE",
     help="Replay this threshold of a signal, in the units of the record (repeat).",
 )
 @click.option(
-    "--price", default=0.0, show_default=True, help="What a retrieval costs, as a share of right answers, where one is chosen."
+    "--price",
+    type=options.PRICE,
+    default=0.0,
+    show_default=True,
+    help="What a retrieval costs, as a share of right answers, where one is chosen.",
 )
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: contained for files, em for runs]")
 @click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; panel, cot or direct]")
@@ -45,7 +50,7 @@ from gnothi.errors import InvalidSetting, UnknownName
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per file.")
 def gates(
     files: tuple[Path, ...],
-    thresholds: tuple[str, ...],
+    thresholds: dict[str, float],
     price: float,
     metric: str | None,
     never: str | None,
@@ -68,16 +73,16 @@ def gates(
     chosen on (cross-validation), between never, always and the oracle, which picks the better of the two for each question.
     """
     from gnothi.cli import gates_table, terminal
-    from gnothi.evaluation.gates import document, read
+    from gnothi.evaluation.gates import document, name_all, read
     from gnothi.evaluation.rows import jsonable
 
-    wanted = _thresholds(thresholds)
     replays = [read(path, metric, never, always, surer) for path in files]
     known = {signal.name for replay in replays for signal in replay.signals}
-    for name in wanted:
+    for name in thresholds:
         if name not in known:
             raise UnknownName("signal of what was recorded", name, known)
-    documents = [document(replay, price, wanted) for replay in replays]
+    documents = [document(replay, price, thresholds) for replay in replays]
+    titles = [name.title for name in name_all(documents)]
     if plot is not None:
         from gnothi.evaluation.frontier_figure import save
 
@@ -96,25 +101,12 @@ def gates(
         terminal.print_json(jsonable(documents))  # a threshold may be infinite
     else:
         screen = terminal.console()
-        for number, found in enumerate(documents):
+        for number, (found, name) in enumerate(zip(documents, titles, strict=True)):
             if number:
                 click.echo()
-            gates_table.show(screen, found)
+            gates_table.show(screen, found, name)
         for line in written:
             click.echo(line)
-    for found in documents:
+    for found, name in zip(documents, titles, strict=True):
         for warning in found["warnings"]:
-            click.echo(f"warning: {found['dataset']}: {warning}", err=True)
-
-
-def _thresholds(given: Sequence[str]) -> dict[str, float]:
-    found = {}
-    for text in given:
-        name, _, value = text.rpartition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            name = ""
-        if not name.strip():
-            raise InvalidSetting(f"--threshold: got {text!r}, expected SIGNAL=VALUE, as in --threshold perplexity=1.3.")
-    return found
+            click.echo(f"warning: {name}: {warning}", err=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def show(console: Console, found: Mapping[str, Any]) -> None:
-    """Never, always and oracle; a row per signal; the combinations; what was replayed."""
+def show(console: Console, found: Mapping[str, Any], title: str) -> None:
+    """Under the ``title``: never, always and oracle; a row per signal; the combinations; what was replayed."""
     from rich.table import Table
 
     names, intervals = found["names"], found["intervals"]
@@ -21,7 +21,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         f"{role} {share(found[role])} ({between(intervals[role])}{f'; {names[role]}' if role in names else ''})"
         for role in ("never", "always", "oracle")
     )
-    paragraph(console, f"{found['dataset']}: {found['n']} questions, {found['metric']}: {ends}")
+    paragraph(console, f"{title}: {found['n']} questions, {found['metric']}: {ends}")
     for name, other in found["others"].items():
         searches = "" if other["searches"] is None else f", {other['searches']:.2f} searches a question"
         paragraph(console, f"{name}: {share(other['accuracy'])}{searches}; oracle of never and it {share(other['oracle'])}")
@@ -50,6 +50,8 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
                 f"{name} at {replayed['threshold']:g}: accuracy {share(replayed['accuracy'])} "
                 f"({between(replayed['interval'])}), retrieves for {share(replayed['retrieval_rate'])}{trusted}",
             )
+    for line in _not_measured(found):
+        paragraph(console, line)
     truth = " and ".join(dict.fromkeys(signal["truth"] for signal in found["signals"].values()))
     priced = f" less {found['price']:g} a retrieval" if found["price"] else ""
     paragraph(
@@ -61,6 +63,20 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         "wrong answers, or where retrieval helps. Below: 95 % intervals.",
         style="dim",
     )
+
+
+def _not_measured(found: Mapping[str, Any]) -> list[str]:
+    """A line for the signals that lack the same number of scores."""
+    of = found["n"]
+    lacking: dict[int, list[str]] = {}
+    for name, signal in found["signals"].items():
+        lacking.setdefault(signal["not_measured"], []).append(name)
+    return [
+        f"{', '.join(names)}: no score for {number} of {of} questions (nothing could be measured, or there was no answer "
+        "to measure). They count as the least certain: every gate retrieves for them."
+        for number, names in sorted(lacking.items())
+        if number
+    ]
 
 
 def _threshold(signal: Mapping[str, Any]) -> str:

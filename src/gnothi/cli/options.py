@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,38 @@ from gnothi.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
+
+
+class Number(click.FloatRange):
+    """A finite number within a range: of click's own ranges, "nan" is in every one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"got {value}, expected a finite number.", param, ctx)
+        return number
+
+
+def thresholds(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    """``SIGNAL=VALUE`` each, as a click callback. An infinite value is a gate that always or never fires; "nan" is none."""
+    found = {}
+    for text in given:
+        name, _, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not name.strip() or math.isnan(number):
+            raise click.BadParameter(
+                f"got {text!r:.60}, expected SIGNAL=VALUE with a number, as in --threshold perplexity=1.3.", ctx, param
+            )
+        found[name.strip()] = number
+    return found
+
+
+PRICE = Number(min=0)
+"""What a retrieval costs, as a share of right answers: more than 1 is dear, but means something."""
+PROBABILITY = Number(0, 1, min_open=True, max_open=True)
 
 model = click.option(
     "--model",
@@ -98,7 +131,7 @@ def spending(command: click.decorators.FC) -> click.decorators.FC:
     )
     add_cost = click.option(
         "--max-cost",
-        type=click.FloatRange(min=0),
+        type=Number(min=0),
         metavar="COST",
         help="Stop before a model behind an API has cost more than this, at model.price_in and model.price_out.",
     )

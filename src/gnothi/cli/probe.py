@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from gnothi.config import Settings
 from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.training.probe import ProbeSettings
+    from gnothi.protocols import LanguageModel
+    from gnothi.training.probe import Findings, ProbeSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +99,15 @@ def probe(
 
 
 async def _build(job: Job) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import model_settings, open_model
-    from gnothi.models.identity import identify
     from gnothi.training.probe import Findings
 
-    with Findings(job.out, job.questions, job.config) as findings:
-        if findings.missing:
-            with terminal.Waiting(f"opening model {job.model} ..."):
-                model = open_model(job.model, model_settings([job.model], job.settings)[job.model])
-            try:
-                job.probe.check(model)
+    async with contextlib.AsyncExitStack() as opened:
+        # What the model cannot give is said before there is a folder that bears the wrong settings.
+        model = _open(job, opened) if _is_new(job.out) else None
+        with Findings(job.out, job.questions, job.config) as findings:
+            if findings.missing:
+                model = model or _open(job, opened)
                 total = len(job.questions)
                 with RunProgress(total, total - len(findings.missing), job.dataset) as progress:
                     await findings.run(
@@ -119,12 +117,38 @@ async def _build(job: Job) -> dict[str, Any]:
                         job.max_failures,
                         lambda line: progress.advance("error" in line, training.cost(findings.spent)),
                     )
-            finally:
-                await model.aclose()
-        with terminal.Waiting("fitting ..."):
-            data = {"name": job.dataset, "fingerprint": job.config["dataset.fingerprint"]}
-            origin = {"model": asdict(identify(job.model)), "data": data}
-            return await asyncio.to_thread(findings.finish, job.probe, origin)
+            await opened.aclose()  # what fits the probe may have the model's memory
+            return await _fit(job, findings)
+
+
+async def _fit(job: Job, findings: Findings) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from gnothi.models.identity import identify
+    from gnothi.training.probe import AGAIN
+
+    with terminal.Waiting("fitting ..."):
+        data = {"name": job.dataset, "fingerprint": job.config["dataset.fingerprint"]}
+        origin = {"model": asdict(identify(job.model)), "data": data}
+        made = await asyncio.to_thread(findings.finish, job.probe, origin)
+    if failed := findings.why_failed():
+        click.echo(f"warning: {failed} {AGAIN}", err=True)
+    return made
+
+
+def _is_new(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and all(item.name.startswith(".") for item in folder.iterdir()))
+
+
+def _open(job: Job, opened: contextlib.AsyncExitStack) -> LanguageModel:
+    """The model, able to give what is to be collected, to be closed at the end."""
+    from gnothi.cli.resources import model_settings, open_model
+
+    with terminal.Waiting(f"opening model {job.model} ..."):
+        model = open_model(job.model, model_settings([job.model], job.settings)[job.model])
+    opened.push_async_callback(model.aclose)
+    job.probe.check(model)
+    return model
 
 
 def _show(result: Mapping[str, Any], out: Path) -> None:

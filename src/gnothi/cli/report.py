@@ -57,7 +57,7 @@ def report(
     """
     from gnothi.cli import summary_table, terminal
     from gnothi.evaluation.costs import read_prices
-    from gnothi.evaluation.sections import load_runs
+    from gnothi.evaluation.sections import load_runs, name_all
     from gnothi.evaluation.summary import summarise
 
     prices = read_prices(file, given)
@@ -82,8 +82,8 @@ def report(
     if as_json:
         terminal.print_json(documents)
         return
-    for section, found in zip(sections, documents, strict=True):
-        summary_table.show(terminal.console(), found)
+    for section, found, name in zip(sections, documents, name_all(sections), strict=True):
+        summary_table.show(terminal.console(), found, name.title)
         if prices is not None:
             summary_table.show_costs(terminal.console(), found)
         if section.missing:

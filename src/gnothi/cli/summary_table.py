@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 
 
-def show(console: Console, summary: Mapping[str, Any]) -> None:
-    """The table of methods, never/always/oracle, the paired tests that matter, decisions in the lab, warnings."""
+def show(console: Console, summary: Mapping[str, Any], title: str = "") -> None:
+    """The table of methods, never/always/oracle, the paired tests that matter, decisions in the lab, warnings. The ``title`` is
+    the data set's name where none is given."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
@@ -23,7 +24,8 @@ def show(console: Console, summary: Mapping[str, Any]) -> None:
         table.add_row(*_cells(method))
         table.add_row(*_intervals(method), style="dim")
     paragraph(
-        console, f"{summary['dataset']}: means per question, 95 % intervals below; retr.: share of questions with a search"
+        console,
+        f"{title or summary['dataset']}: means per question, 95 % intervals below; retr.: share of questions with a search",
     )
     console.print(table)
     for found in summary["signals"]:

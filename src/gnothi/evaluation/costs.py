@@ -80,10 +80,10 @@ def _checked(pairs: Mapping[str, Any], place: str) -> dict[str, Any]:
             continue
         try:
             number = float(value) if not isinstance(value, bool) else -1.0
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = -1.0
         if not 0 <= number < float("inf"):
-            raise InvalidSetting(f"{place}: got {key} = {value!r}, expected a number that is not negative.")
+            raise InvalidSetting(f"{place}: got {key} = {value!r:.60}, expected a number that is not negative.")
         values[key] = number
     return values
 

@@ -31,7 +31,7 @@ def document(
     always is missing, with the reason in ``no_gates``. ``selective`` and ``reliability`` per method, ``costs`` per method,
     ``prices``, ``runs``, the settings in which they differ (``differences``: setting and its values, run by run) and how many
     answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
-    between. Raises UnknownName for one that is not there."""
+    between. Raises UnknownName for one that is not there, InvalidSetting where both are the same."""
     by_method = group(section.rows)
     summary = summarise(section.rows, section.dataset, section.trusting)
     replayed, reason = _gates(section, by_method, never, always)

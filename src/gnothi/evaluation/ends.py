@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from gnothi.errors import InvalidSetting
 from gnothi.evaluation.rows import Row
 
 ByMethod = Mapping[str, Sequence[Row]]
@@ -33,6 +34,15 @@ def never_of(by_method: ByMethod, trusting: Collection[str] = ()) -> str | None:
 def always_of(by_method: ByMethod) -> str | None:
     """The method whose answers stand for always retrieving; None where the run holds none."""
     return ALWAYS if ALWAYS in by_method else None
+
+
+def require_two(never: str, always: str) -> None:
+    """Raise InvalidSetting where both ends are the same: every gate between them is worth as much, and there is no gap."""
+    if never == always:
+        raise InvalidSetting(
+            f"--never and --always: got {never!r} for both, expected two ways of answering that a gate stands between. Name "
+            "another one with --never or --always."
+        )
 
 
 def gauged(rows: Sequence[Row]) -> bool:

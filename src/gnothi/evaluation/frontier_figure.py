@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.evaluation.gates import name_all
 
 COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
 
@@ -23,8 +24,9 @@ def save(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
         raise MissingDependency("matplotlib", "report", "the picture of the frontiers") from error
     wide = [5.2 if len(found["signals"]) <= CROWDED else 7.2 for found in documents]
     figure = Figure(figsize=(sum(wide), 4), layout="constrained", dpi=120)
-    for axes, found in zip(figure.subplots(1, len(documents), squeeze=False)[0], documents, strict=True):
-        _panel(axes, found)
+    panels = figure.subplots(1, len(documents), squeeze=False)[0]
+    for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
+        _panel(axes, found, name.title)
     save_figure(figure, path)
 
 
@@ -40,7 +42,7 @@ def save_figure(figure: Any, path: Path) -> None:
     temporary.replace(path)
 
 
-def _panel(axes: Any, found: Mapping[str, Any]) -> None:
+def _panel(axes: Any, found: Mapping[str, Any], title: str) -> None:
     for number, (name, signal) in enumerate(found["signals"].items()):
         colour = COLOURS[number % len(COLOURS)]
         line = signal["frontier"]
@@ -58,7 +60,7 @@ def _panel(axes: Any, found: Mapping[str, Any]) -> None:
     axes.plot([0, 1], [found["never"], found["always"]], "--", color="#888888", lw=1, label="retrieving at random")
     axes.plot([0, 1], [found["never"], found["always"]], "s", color="#444444", ms=5)
     axes.plot([found["oracle_retrieval_rate"]], [found["oracle"]], "*", color="#444444", ms=11, label="oracle")
-    axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({found['metric']})", title=found["dataset"])
+    axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({found['metric']})", title=title)
     axes.grid(alpha=0.3)
     beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(found["signals"]) > CROWDED else {}
     axes.legend(fontsize=7, frameon=False, **beside)

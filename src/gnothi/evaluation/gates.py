@@ -16,6 +16,7 @@ from gnothi.evaluation.recorded_run import read_run
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
 from gnothi.evaluation.rows import rounded
 from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval, spearman
+from gnothi.evaluation.titles import Name, names
 from gnothi.signals.combination import fit_logistic
 
 FEWEST = 20
@@ -78,6 +79,11 @@ def _other(name: str, replay: Replay) -> dict[str, Any]:
         "oracle": _mean(oracle(replay.never, values)),
         "searches": replay.searches.get(name),
     }
+
+
+def name_all(documents: Sequence[Mapping[str, Any]]) -> list[Name]:
+    """What tells several documents apart."""
+    return names([(found["dataset"], (Path(found["file"]),)) for found in documents])
 
 
 # --- one signal ----------------------------------------------------------------------------------------------------
@@ -150,7 +156,9 @@ def _replayed(signal: Scores, replay: Replay, threshold: float) -> dict[str, Any
 
 
 def _decides_nothing(name: str, signal: Mapping[str, Any]) -> list[str]:
-    """For a threshold that was to be replayed: it (almost) never or always fires."""
+    """A signal without a single score, or a threshold to be replayed that (almost) never or always fires."""
+    if signal["range"] is None:
+        return [f"{name}: there is no score of any question, so it tells nothing: every gate by it always retrieves."]
     replayed = signal.get("replayed")
     if replayed is None or DEGENERATE < replayed["retrieval_rate"] < 1 - DEGENERATE:
         return []

@@ -11,10 +11,11 @@ import numpy as np
 from gnothi.evaluation import figures
 from gnothi.evaluation.document import reliability_of
 from gnothi.evaluation.drawing import Picture, drawn
+from gnothi.evaluation.gates import name_all
 from gnothi.evaluation.replay import Replay
 from gnothi.evaluation.report import page
 from gnothi.evaluation.run_folder import replace_file
-from gnothi.evaluation.tables import Line, gate_tables, write
+from gnothi.evaluation.tables import Line, gate_tables, of, write
 
 Document = Mapping[str, Any]
 CURVES = 6
@@ -24,22 +25,23 @@ CURVES = 6
 def write_page(replays: Sequence[Replay], documents: Sequence[Document], file: Path) -> None:
     """``documents`` are those of ``gates.document``. Raises MissingDependency where jinja2 or matplotlib is not installed."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    views = [_view(f"s{number}", *pair) for number, pair in enumerate(zip(replays, documents, strict=True))]
+    sections = zip(replays, documents, name_all(documents), strict=True)
+    views = [_view(f"s{number}", replay, found, name.title) for number, (replay, found, name) in enumerate(sections)]
     replace_file(file, page(views))
 
 
 def write_csv(replays: Sequence[Replay], documents: Sequence[Document], folder: Path) -> list[Path]:
-    """The files written, the data set in the first column of each."""
+    """The files written, data set and file or run in the first columns of each."""
     tables: dict[str, list[Line]] = {}
-    for replay, found in zip(replays, documents, strict=True):
+    for replay, found, name in zip(replays, documents, name_all(documents), strict=True):
         numbers = gate_tables(found)
         numbers |= {"ends": [_flat(one) for one in _ends(found)], "questions": _questions(replay)}
-        for name, lines in numbers.items():
-            tables.setdefault(name, []).extend({"dataset": found["dataset"], **line} for line in lines)
+        for table, lines in numbers.items():
+            tables.setdefault(table, []).extend(of(name, lines))
     return write(tables, folder)
 
 
-def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
+def _view(name: str, replay: Replay, found: Document, title: str) -> dict[str, Any]:
     """What the template shows of a replay."""
     gates = {**found, "points": _points(found)}
     reliability = _reliability(replay)
@@ -56,7 +58,7 @@ def _view(name: str, replay: Replay, found: Document) -> dict[str, Any]:
     return {
         "name": name,
         "replay": True,
-        "dataset": found["dataset"],
+        "title": title,
         "source": found["file"],
         "numbers": numbers,
         "runs": [],

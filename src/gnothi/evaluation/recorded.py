@@ -15,8 +15,10 @@ import numpy as np
 
 from gnothi.datasets.records import Record, read_records
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.evaluation.ends import require_two
 from gnothi.evaluation.metrics import METRICS, Metric, contained
 from gnothi.evaluation.replay import Floats, Mask, Replay, Scores
+from gnothi.evaluation.stored_rows import shown
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
 SHAPE = (
@@ -32,17 +34,18 @@ def read_recorded(
     path: Path, metric: str = "contained", never: str = NO, always: str = ONE, surer: Sequence[str] = ()
 ) -> Replay:
     """``never`` and ``always`` are the keys of the answers that stand for them; ``surer`` names further signals that rise with
-    certainty. Raises InvalidInput naming file and line, and UnknownName."""
+    certainty. Raises InvalidInput naming file and line, UnknownName, and InvalidSetting where both are the same."""
     if metric not in FILE_METRICS:
         raise UnknownName("metric", metric, FILE_METRICS)
+    require_two(never, always)
     records = list(read_records(path))
     if not records:
         raise InvalidInput(f"{path}: got no lines, expected recorded outcomes, one JSON object per question.")
     golds = [_golds(record) for record in records]
     ways = dict.fromkeys([never, always, *(way for way in (NO, ONE, MULTI) if all(way in record.data for record in records))])
     quality = {way: _quality([_answer(record, record.data, way) for record in records], golds, metric) for way in ways}
-    steps = [record.data.get(f"{MULTI}_steps") for record in records]
-    numbers = [float(step) for step in steps if isinstance(step, int | float)]
+    steps = [_number(record, record.data, f"{MULTI}_steps") for record in records]
+    numbers = [step for step in steps if step is not None and np.isfinite(step)]
     return Replay(
         source=str(path),
         dataset=path.name.removesuffix(".jsonl"),
@@ -68,7 +71,8 @@ def is_recorded(path: Path) -> bool:
 def _signals(
     records: Sequence[Record], golds: Sequence[Sequence[str]], metric: str, never: tuple[str, Mask], surer: Sequence[str]
 ) -> tuple[Scores, ...]:
-    """Signals are held against the answer that they were measured on, where that was recorded, else against never."""
+    """Signals are held against the answer that they were measured on, where that was recorded, else against never. What is
+    null, missing or not finite was not measured."""
     measured = [_measured(record) for record in records]
     names = dict.fromkeys(name for one in measured for name, value in one.items() if _is_number(value))
     unknown = [name for name in surer if name not in names]
@@ -82,8 +86,9 @@ def _signals(
     found = []
     for name in names:
         sign = -1 if name in (*SURER_WHEN_HIGHER, *surer) else 1
-        values = np.array([sign * float(one[name]) if _is_number(one.get(name)) else np.inf for one in measured])
-        values[np.isnan(values)] = np.inf
+        scores = [_number(record, one, name) for record, one in zip(records, measured, strict=True)]
+        values = np.array([np.inf if score is None else sign * score for score in scores])
+        values[~np.isfinite(values)] = np.inf
         known = np.array([bool(one) for one in measured])
         found.append(Scores(name, values, wrong, known, truth, sign))
     return tuple(found)
@@ -100,6 +105,21 @@ def _measured(record: Record) -> Mapping[str, Any]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(record: Record, data: Mapping[str, Any], key: str) -> float | None:
+    """What is a number in one record has to be one in all, or null, or missing."""
+    value = data.get(key)
+    if value is None:
+        return None
+    try:
+        return float(value) if _is_number(value) else _refuse(record, key, value)
+    except OverflowError:
+        return _refuse(record, key, value)
+
+
+def _refuse(record: Record, key: str, value: object) -> float:
+    raise record.invalid(f"{key} = {shown(value)}", "a number of ordinary size, or null where nothing was measured")
 
 
 def _quality(answers: Sequence[str], golds: Sequence[Sequence[str]], metric: str) -> Floats:

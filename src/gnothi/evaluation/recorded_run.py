@@ -12,7 +12,7 @@ import numpy as np
 from gnothi import methods
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.evaluation.comparison import scored
-from gnothi.evaluation.ends import ALWAYS, ByMethod, always_of, gauged, never_of
+from gnothi.evaluation.ends import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
 from gnothi.evaluation.gate import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.evaluation.journal import read_config
 from gnothi.evaluation.metrics import METRICS
@@ -39,7 +39,7 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
 
     What stands for never and always is told by ``ends.never_of`` and ``ends.always_of``. The signals of ``panel``, and the gate
     of a method whose threshold was infinite, so that it never searched, are held against these methods' own answers. Raises
-    InvalidInput or UnknownName."""
+    InvalidInput, UnknownName, or InvalidSetting where both are the same."""
     config, by_method = read_config(path), group(read_rows(path))
     trusting = [name for name in by_method if trusts_all(config, name)]
     name = str(config.get("dataset.name", path.name))
@@ -67,6 +67,7 @@ def replay_methods(
     without, with_ = never or never_of(by_method, trusting), always or always_of(by_method)
     if without is None or with_ is None:
         raise InvalidInput(_lacking(what, by_method, without))
+    require_two(without, with_)
     ends = {name: scored(by_method[name]) for name in (without, with_)}
     tracks = [
         track

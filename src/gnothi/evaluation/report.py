@@ -15,7 +15,7 @@ from gnothi.evaluation.drawing import drawn
 from gnothi.evaluation.drill_down import MARKS, questions
 from gnothi.evaluation.gate import truth
 from gnothi.evaluation.run_folder import replace_file
-from gnothi.evaluation.sections import Section
+from gnothi.evaluation.sections import Section, name_all
 from gnothi.evaluation.summary import group
 
 QUESTIONS = 300
@@ -33,10 +33,11 @@ def write_report(sections: Sequence[Section], file: Path, documents: Sequence[Ma
 def render(sections: Sequence[Section], documents: Sequence[Mapping[str, Any]] | None = None) -> str:
     """The page; ``documents`` are those of the sections, made here where they are not given."""
     many = max(1, len(sections))
+    found_in = documents or [document(section) for section in sections]
     return page(
         [
-            _view(f"s{number}", section, found, max(1, QUESTIONS // many), TRACE_BYTES // many)
-            for number, (section, found) in enumerate(zip(sections, documents or map(document, sections), strict=True))
+            _view(f"s{number}", section, found, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
+            for number, (section, found, name) in enumerate(zip(sections, found_in, name_all(sections), strict=True))
         ]
     )
 
@@ -66,7 +67,7 @@ def page(views: Sequence[Mapping[str, Any]]) -> str:
     return environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__)
 
 
-def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, room: int) -> dict[str, Any]:
+def _view(name: str, section: Section, found: Mapping[str, Any], title: str, limit: int, room: int) -> dict[str, Any]:
     """What the template shows of a section."""
     by_method = group(section.rows)
     known = truth(by_method, trusting=section.trusting)
@@ -77,7 +78,7 @@ def _view(name: str, section: Section, found: Mapping[str, Any], limit: int, roo
     return {
         "name": name,
         "replay": False,
-        "dataset": section.dataset,
+        "title": title,
         "numbers": found,
         "known": known,
         "runs": [

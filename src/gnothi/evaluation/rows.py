@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
-from gnothi.errors import InvalidInput
 from gnothi.evaluation.metrics import score
 from gnothi.events import Decided, Event, Gauge, Gauged, Usage
 from gnothi.signals.gate import decisive
@@ -163,15 +162,3 @@ def rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def from_dict(data: Mapping[str, Any], place: str) -> Row:
-    """The row that ``as_dict`` wrote; keys of later versions are left aside. Raises InvalidInput naming ``place``."""
-    known = {item.name for item in fields(Row)}
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in data.items() if name in known
-    }
-    try:
-        return Row(**values)
-    except TypeError:
-        raise InvalidInput(f"{place}: got the keys {', '.join(data)}, expected a row of a run.") from None

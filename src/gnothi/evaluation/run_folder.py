@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.evaluation.journal import EXECUTION, Journal, claim, read_config, read_lines, replace_file
-from gnothi.evaluation.rows import Key, Row, from_dict, jsonable
+from gnothi.evaluation.rows import Key, Row, jsonable
+from gnothi.evaluation.stored_rows import from_dict
 
 __all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", "replace_file"]
 
@@ -64,7 +65,8 @@ class RunFolder:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The latest row of each question and method, in the file's order; a torn last line is left aside."""
+    """The latest row of each question and method, in the file's order; a torn last line is left aside. Raises InvalidInput
+    naming file and line for one that is no row."""
     rows: dict[Key, Row] = {}
     for place, data in read_lines(path / "rows.jsonl"):
         row = from_dict(data, place)

@@ -11,6 +11,7 @@ from gnothi.evaluation.ends import ALWAYS, AT_ONCE, REASONS
 from gnothi.evaluation.recorded_run import trusts_all
 from gnothi.evaluation.rows import Key, Row
 from gnothi.evaluation.run_folder import EXECUTION, read_config, read_rows
+from gnothi.evaluation.titles import Name, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,11 @@ def load_runs(paths: Sequence[Path]) -> list[Section]:
         key = str(config.get("dataset.name", path.name)), str(config.get("dataset.fingerprint", path))
         together.setdefault(key, []).append((path, config))
     return [_section(dataset, sorted(runs, key=_place)) for (dataset, _), runs in together.items()]
+
+
+def name_all(sections: Sequence[Section]) -> list[Name]:
+    """What tells the sections of a report apart."""
+    return names([(section.dataset, section.runs) for section in sections])
 
 
 def _place(run: tuple[Path, Mapping[str, Any]]) -> int:

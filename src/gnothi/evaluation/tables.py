@@ -13,8 +13,9 @@ from gnothi.evaluation.costs import COUNTS
 from gnothi.evaluation.gate import question_scores
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import replace_file
-from gnothi.evaluation.sections import Section
+from gnothi.evaluation.sections import Section, name_all
 from gnothi.evaluation.summary import group
+from gnothi.evaluation.titles import Name
 
 Line = dict[str, Any]
 _WORTH = ("accuracy", "retrieval_rate", "gain", "gap_closed")
@@ -22,13 +23,18 @@ QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
 
 
 def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every table that has a row, with the data set in its first column. The files written; those of tables without a row, left
-    from an earlier report, are removed."""
+    """Every table that has a row, with data set and runs in its first columns. The files written; those of tables without a
+    row, left from an earlier report, are removed."""
     tables: dict[str, list[Line]] = {}
-    for document, section in zip(documents, sections, strict=True):
-        for name, lines in (*numbers(document).items(), ("questions", _questions(section.rows))):
-            tables.setdefault(name, []).extend({"dataset": section.dataset, **line} for line in lines)
+    for document, section, name in zip(documents, sections, name_all(sections), strict=True):
+        for table, lines in (*numbers(document).items(), ("questions", _questions(section.rows))):
+            tables.setdefault(table, []).extend(of(name, lines))
     return write(tables, folder)
+
+
+def of(name: Name, lines: Iterable[Line]) -> list[Line]:
+    """The lines, with what tells them from those of other sections in the first columns."""
+    return [{"dataset": name.dataset, "run": name.run, **line} for line in lines]
 
 
 def write(tables: Mapping[str, Sequence[Line]], folder: Path) -> list[Path]:
@@ -84,8 +90,9 @@ def gate_tables(gates: Mapping[str, Any] | None) -> dict[str, list[Line]]:
 
 
 def _columns(runs: Sequence[str]) -> list[str]:
-    """A name for each run, numbered where two have the same."""
-    return [f"run {number}: {name}" if runs.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
+    """A name for each run, numbered where two have the same, or a column of another meaning has it."""
+    taken = [*runs, "dataset", "run", "setting"]
+    return [f"run {number}: {name}" if taken.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
 
 
 def _method(method: Mapping[str, Any]) -> Line:
@@ -115,7 +122,7 @@ def _search(methods: Iterable[Mapping[str, Any]]) -> Iterable[Line]:
 def _signals(gates: Mapping[str, Any] | None) -> Iterable[Line]:
     for name, signal in (gates or {"signals": {}})["signals"].items():
         chosen = signal["chosen"] or {}
-        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "auroc")}
+        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "not_measured", "auroc")}
         line |= _bounds("auroc", signal["interval"]) | _ends(gates)
         line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", *_WORTH)} | _worth(chosen)
         yield line | {f"hindsight_{key}": value for key, value in signal["hindsight"].items()}

@@ -55,6 +55,16 @@ class Collecting:
         """Questions about which nothing was found out yet."""
         return [question for question in self.questions if "error" in self._lines.get(question.id, {"error": None})]
 
+    def why_failed(self) -> str:
+        """How many questions failed and the commonest reason, as a sentence; empty where none did."""
+        errors = [error for line in self._lines.values() if (error := line.get("error"))]
+        if not errors:
+            return ""
+        reasons = Counter(f"{error['type']}: {error['message']}" for error in errors)
+        ((reason, times),) = reasons.most_common(1)
+        often = "all" if len(reasons) == 1 else f"{times} of them"
+        return f"{len(errors)} of {len(self.questions)} questions failed, {often} with {reason.rstrip('.')}."
+
     async def collect(
         self,
         find: Finding,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gnothi import __version__
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.evaluation.metrics import score
 from gnothi.evaluation.rows import significant
 from gnothi.evaluation.statistics import FOLDS, auroc, auroc_interval
@@ -50,6 +50,7 @@ from gnothi.types import Prompt, Question, Site, StateSpec, Task
 FINDINGS = "findings.jsonl"
 WHY = "a probe learns which answers are wrong"
 MOST_LAYERS = 6
+AGAIN = "Remove the cause; the same command tries those again."
 
 # --- what to find out ----------------------------------------------------------------------------------------------
 
@@ -88,9 +89,16 @@ class ProbeSettings(ReaderSettings):
         return self.signal or ("gram" if self.target == "uncertainty" else None)
 
     def check(self, model: LanguageModel) -> None:
-        """Raise MissingCapability where the model cannot give what is to be collected."""
+        """Raise MissingCapability or InvalidSetting where the model cannot give what is to be collected, as far as it says."""
         if self.measured and (lacking := model.capabilities.lacking(needs_of(self.measured))):
             raise MissingCapability("train probe", model.name, lacking, "Leave it out, or use --set signal=consistency.")
+
+        count = layers_of(model)
+        if count and model.capabilities.hidden_states and self.layers and max(self.layers) >= count:
+            raise InvalidSetting(
+                f"setting 'layers': got {max(self.layers)}, expected 0 to {count - 1} for the model {model.name}. Choose some "
+                "of these, or leave the setting out."
+            )
 
     def views(self, model: LanguageModel) -> list[View]:
         """None for a model that shows no states."""
@@ -103,10 +111,15 @@ class ProbeSettings(ReaderSettings):
         return [View(name, layer, site) for name in prompts for layer in layers for site in self.sites]
 
 
+def layers_of(model: LanguageModel) -> int:
+    """How many decoder layers the model says it has; 0 where it does not say."""
+    return int(getattr(model, "metadata", {}).get("layers", 0))
+
+
 def spread(model: LanguageModel) -> tuple[int | None, ...]:
     """All decoder layers, or ``MOST_LAYERS`` of them, the last one included; None, the middle one, where their number is not
     known."""
-    count = int(getattr(model, "metadata", {}).get("layers", 0))
+    count = layers_of(model)
     if not count:
         return (None,)
     return tuple(
@@ -207,10 +220,18 @@ class Findings(Collecting):
     def finish(self, settings: ProbeSettings, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Fit, write the probe and return what ``probe.json`` says; ``origin`` says of what it is: ``model`` and ``data``.
 
-        Raises InvalidInput where too few questions were answered rightly, or wrongly."""
+        Raises TooManyFailures where all questions failed, InvalidInput where too few were answered rightly, or wrongly; both
+        say why questions failed."""
         lines = self.in_order()
         done = [line for line in lines if "error" not in line]
-        learnt = learn(done, settings)
+        if not done:
+            raise TooManyFailures(f"cannot train a probe: {self.why_failed()} {AGAIN}")
+        try:
+            learnt = learn(done, settings)
+        except InvalidInput as error:
+            if failed := self.why_failed():
+                raise InvalidInput(f"{error} {failed} {AGAIN}") from None
+            raise
         about = {
             "made": {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "gnothi": __version__},
             **{key: dict(value) for key, value in origin.items()},

@@ -1,0 +1,31 @@
+"""Numbers on the command line: what is none is refused wherever one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e400", "cheap"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gates", "FILE", "--price"),
+        ("calibrate", "FILE", "--out", "OUT", "--price"),
+        ("calibrate", "FILE", "--out", "OUT", "--target-error"),
+        ("calibrate", "FILE", "--out", "OUT", "--epsilon"),
+        ("ask", "Why?", "--max-cost"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_has_to_be_one(gnothi: Run, tmp_path: Path, command: tuple[str, ...], value: str) -> None:
+    (tmp_path / "FILE").write_text("{}", encoding="utf-8")
+    arguments = [str(tmp_path / word) if word.isupper() else word for word in command]
+    code, out, err = gnothi(*arguments, value)
+    assert (code, out) == (2, "")
+    assert f"Invalid value for '{command[-1]}'" in err
+    assert not (tmp_path / "OUT").exists()
