@@ -92,6 +92,7 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
     ):
         assert said in flat
     assert [found["name"] for found in gnothi_json("ablate", "--list")] == list(studies.names())
+    assert "install" not in flat
     (found,) = gnothi_json("ablate", mine, "--list")
     assert [variant["folder"] for variant in found["variants"]] == [
         "seakr",
@@ -99,6 +100,21 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
         "retrieve-once",
         "nearest-neighbours",
     ]
+
+
+@pytest.mark.parametrize("name", ["iekr", "iekr_m", "iekr_rag"])
+def test_what_a_study_needs_beyond_the_core_is_told(gnothi: Run, name: str) -> None:
+    flat = " ".join(gnothi("ablate")[1].split())
+    assert flat.count("; needs gnothi[dense]") == 3
+    assert "install pip install 'gnothi[dense]'" in " ".join(gnothi("ablate", name, "--list")[1].split())
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_with_a_re_ranker_names_its_extra(name: str) -> None:
+    found = studies.read(name)
+    given = [found.settings, *(variant.settings for variant in found.variants)]
+    ranked = any(key.rpartition(".")[2] == "reranker" and value != "none" for one in given for key, value in one.items())
+    assert ranked == (found.extra == "dense")
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ from typing import Any
 from gnothi.evaluation.metrics import score
 from gnothi.evaluation.rows import Row
 
+FREE = dict.fromkeys(("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds"), 0)
+"""A cost, as every row of an answered question has one."""
+
 
 def row(
     method: str,

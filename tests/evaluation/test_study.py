@@ -104,6 +104,7 @@ def test_a_folder_is_named_by_letters_and_digits(text: str) -> None:
         (changed(variant=[]), "mine.toml: got no variant"),
         (changed(variant=3), "expected an array of tables"),
         (changed(variant=["x"]), "mine.toml: got variant 'x', expected a table"),
+        (changed(extra=["dense"]), "mine.toml: got extra = ['dense'], expected text."),
         (changed(axis="k"), "no variant with at = NUMBER"),
         (variant(label="whole"), "mine.toml: got the label 'whole' twice"),
         (variant(label="Whole!"), "two labels that name the same folder, 'whole'"),

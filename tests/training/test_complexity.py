@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
 from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.training.complexity import build, label
+from tests.evaluation.rows import FREE
 
 METHODS = ("cot", "rag", "ircot")
 
@@ -16,7 +18,16 @@ METHODS = ("cot", "rag", "ircot")
 def rows(outcomes: dict[str, tuple[int, int, int]]) -> list[Row]:
     """Question → whether memory, one retrieval, steps were right. Its first word is the kind."""
     return [
-        Row(method, f"q{text}", text, "answer", ("gold",), kind=text.split()[0], metrics={"em": float(right)})
+        Row(
+            method,
+            f"q{text}",
+            text,
+            "answer",
+            ("gold",),
+            kind=text.split()[0],
+            metrics=dict.fromkeys(METRICS, float(right)),
+            cost=FREE,
+        )
         for text, triple in outcomes.items()
         for method, right in zip(METHODS, triple, strict=True)
     ]

@@ -5,16 +5,26 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput, ModelUnavailable
+from gnothi.evaluation.metrics import METRICS
 from gnothi.evaluation.rows import Row
 from gnothi.evaluation.run_folder import RunFolder
 from gnothi.filtering.knowledge import Experience, open_knowledge
 from gnothi.training.knowledge_reference import Counts, build, experiences
+from tests.evaluation.rows import FREE
 
 
 def rows(outcomes: list[tuple[int, int]]) -> list[Row]:
     """(right from memory, right with retrieval) of questions 0, 1, ..."""
     return [
-        Row(method, f"q{number}", f"What is {number}?", "answer", ("gold",), metrics={"em": float(right)})
+        Row(
+            method,
+            f"q{number}",
+            f"What is {number}?",
+            "answer",
+            ("gold",),
+            metrics=dict.fromkeys(METRICS, float(right)),
+            cost=FREE,
+        )
         for number, pair in enumerate(outcomes)
         for method, right in zip(("direct", "rag"), pair, strict=True)
     ]

@@ -31,14 +31,21 @@ def listing(study: Study) -> dict[str, Any]:
 def show_studies(studies: Sequence[Study], variants: bool) -> None:
     """Names and titles, or with ``variants`` everything about each."""
     if not variants:
-        for line in terminal.definitions([(study.name, f"{study.title} [{study.source}]") for study in studies]):
+        for line in terminal.definitions([(study.name, _titled(study)) for study in studies]):
             click.echo(line)
         click.echo("\nThe variants of one: gnothi ablate NAME --list. Run it: gnothi ablate NAME --out FOLDER")
         return
     for study in studies:
         click.echo(f"{study.name}: {study.title}")
         common = " ".join(f"{key}={as_text(value)}" for key, value in study.settings.items())
-        about = [("source", study.source), ("data set", study.dataset), ("all set", common), ("note", study.note)]
+        install = f"pip install 'gnothi[{study.extra}]'" if study.extra else ""
+        about = [
+            ("source", study.source),
+            ("install", install),
+            ("data set", study.dataset),
+            ("all set", common),
+            ("note", study.note),
+        ]
         for line in terminal.definitions([(key, value) for key, value in about if value]):
             click.echo(line)
         click.echo()
@@ -51,6 +58,11 @@ def show_studies(studies: Sequence[Study], variants: bool) -> None:
             for line in terminal.definitions([(f"{mark} {variant.label}", _described(variant))]):
                 click.echo(line)
         click.echo("\n* the full method, against which the others are held")
+
+
+def _titled(study: Study) -> str:
+    source = f" [{study.source}]" if study.source else ""
+    return f"{study.title}{source}" + (f"; needs gnothi[{study.extra}]" if study.extra else "")
 
 
 def _described(variant: Variant) -> str:

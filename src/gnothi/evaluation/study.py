@@ -5,6 +5,7 @@
     dataset = "lab"                           # unless the command names another
     metric = "em"                             # of the differences: em, f1 or accuracy
     model = "lab"                             # index, graph likewise; optional
+    extra = "dense"                           # of the package, to be installed for it: told in listings; optional
 
     [settings]                                # common to all, as in --config; optional
     max_steps = 5
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 PACKAGED = Path(__file__).parent / "studies"
 _RESOURCES = ("model", "index", "graph")
-_STUDY = ("title", "source", "note", "dataset", "metric", "full", "axis", *_RESOURCES, "settings", "variant")
+_STUDY = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES, "settings", "variant")
 _VARIANT = ("label", "method", "settings", "group", "note", "needs", "series", "at", "paper", *_RESOURCES)
 
 
@@ -79,7 +80,8 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """``file`` is where it comes from, for messages; ``full`` the label of the method that the variants are held against."""
+    """``file`` is where it comes from, for messages; ``full`` the label of the method that the variants are held against;
+    ``extra`` what of the package's optional parts it takes (``pip install 'gnothi[EXTRA]'``)."""
 
     name: str
     file: str
@@ -91,6 +93,7 @@ class Study:
     dataset: str = "lab"
     metric: str = "em"
     axis: str = ""
+    extra: str = ""
     model: str | None = None
     index: str | None = None
     graph: str | None = None
@@ -155,6 +158,7 @@ def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
         dataset=_take(table, "dataset", str, place, "lab"),
         metric=metric,
         axis=_take(table, "axis", str, place, ""),
+        extra=_take(table, "extra", str, place, ""),
         settings=flatten(_take(table, "settings", dict, place, {})),
         **{key: _take(table, key, str, place, None) for key in _RESOURCES},
     )
