@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,16 @@ def replay(n: int = 100, sign: int = 1) -> Replay:
         for name, noise in (("one", 0.0), ("two", 1.0))
     )
     return Replay("file", "data", "em", ("never", "always"), never, always, signals)
+
+
+def test_a_signal_of_several_methods_goes_by_its_own_name_too() -> None:
+    plain = replay()
+    one, two = plain.signals
+    named = replace(plain, signals=(replace(one, name="a: gram", method="a"), replace(two, name="b: gram", method="b")))
+    found = document(named, thresholds={"gram": 0.5})["signals"]
+    assert [found[name]["replayed"]["threshold"] for name in ("a: gram", "b: gram")] == [0.5, 0.5]
+    found = document(named, thresholds={"gram": 0.5, "b: gram": 0.7})["signals"]
+    assert [found[name]["replayed"]["threshold"] for name in ("a: gram", "b: gram")] == [0.5, 0.7]
 
 
 @pytest.mark.parametrize("name", NEVER_ALWAYS_ORACLE)

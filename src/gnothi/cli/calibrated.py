@@ -137,7 +137,10 @@ def with_calibration(
     gates = {name: gate for name in methods if (gate := gate_of(name, settings))}
     users = {name: gate for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
     if not users:
-        has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "they have no gate of a signal"
+        has = (
+            ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items())
+            or "they have no gate of a signal"
+        )
         keys = dict.fromkeys(f"--set {gating.signal}=..." for name in gates if (gating := gating_of(name)))
         choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
         raise InvalidSetting(

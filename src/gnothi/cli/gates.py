@@ -18,7 +18,7 @@ from gnothi.errors import UnknownName
     callback=options.thresholds,
     multiple=True,
     metavar="SIGNAL=VALUE",
-    help="Replay this threshold of a signal, in the units of the record (repeat).",
+    help="Replay this threshold of a signal, whatever method measured it, in the units of the record (repeat).",
 )
 @click.option(
     "--price",
@@ -77,7 +77,7 @@ def gates(
     from gnothi.evaluation.rows import jsonable
 
     replays = [read(path, metric, never, always, surer) for path in files]
-    known = {signal.name for replay in replays for signal in replay.signals}
+    known = {name for replay in replays for signal in replay.signals for name in signal.names}
     for name in thresholds:
         if name not in known:
             raise UnknownName("signal of what was recorded", name, known)

@@ -39,10 +39,14 @@ def read(
 def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
     """What ``gnothi gates --json`` prints for one file.
 
-    ``price`` is what a retrieval costs, in accuracy; ``thresholds`` are to be replayed, by signal, in the units of
-    the record."""
+    ``price`` is what a retrieval costs, in accuracy; ``thresholds`` are to be replayed, by any of a signal's ``names``, in
+    the units of the record."""
     best = oracle(replay.never, replay.always)
-    signals = {signal.name: _signal(signal, replay, price, (thresholds or {}).get(signal.name)) for signal in replay.signals}
+    given = thresholds or {}
+    signals = {
+        signal.name: _signal(signal, replay, price, next((given[name] for name in signal.names if name in given), None))
+        for signal in replay.signals
+    }
     found = {
         "file": replay.source,
         "dataset": replay.dataset,

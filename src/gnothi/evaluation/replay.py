@@ -30,6 +30,11 @@ class Scores:
     signal: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a user may call it: its name, which begins with the method where several measured the signal, and without that."""
+        return self.name, self.name.removeprefix(f"{self.method}: ")
+
     def recorded(self, value: float) -> float | None:
         """A threshold in the units and direction of what was recorded; None for one that retrieves for all."""
         return None if value == -np.inf else self.sign * value
