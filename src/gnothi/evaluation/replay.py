@@ -32,7 +32,7 @@ class Scores:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a user may call it: its name, which begins with the method where several measured the signal, and without that."""
+        """What a user may call it: its name, and that without the method, which it begins with where several measured it."""
         return self.name, self.name.removeprefix(f"{self.method}: ")
 
     def recorded(self, value: float) -> float | None:
