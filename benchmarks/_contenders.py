@@ -129,7 +129,7 @@ class Ours(Contender):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         from gnothi.models.batched import Batched
-        from gnothi.models.local.packed import pack
+        from gnothi.models.engine.packed import pack
         from gnothi.models.rendering import Plain
         from gnothi.models.transformers import TransformersBackend
         from gnothi.models.wrappers import Seeded, Traced

@@ -48,7 +48,7 @@ class LabRun:
 
 
 def lab_questions(count: int) -> list[Question]:
-    from gnothi.cli.resources import load_questions
+    from gnothi.session.resources import load_questions
 
     return load_questions("lab", limit=count)
 
@@ -70,11 +70,11 @@ async def _seakr(
     questions: Sequence[Question], concurrency: int, overrides: Sequence[str], on_answer: OnAnswer | None
 ) -> LabRun:
     from gnothi.cli import options
-    from gnothi.cli.resources import open_resources
-    from gnothi.evaluation.rows import Row
-    from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.runner import here, run
     from gnothi.models.wrappers import Wrapper
+    from gnothi.runs.folder import RunFolder
+    from gnothi.runs.rows import Row
+    from gnothi.runs.runner import here, run
+    from gnothi.session.resources import open_resources
 
     async with open_resources("lab", None, options.read(None, overrides), ["seakr"]) as resources:
         model = resources.model
@@ -113,10 +113,10 @@ def seakr_in_processes(questions: Sequence[Question], concurrency: int, override
 
 async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
     from gnothi.cli import options
-    from gnothi.cli.resources import open_methods
-    from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.runner import run
-    from gnothi.evaluation.workers import workers
+    from gnothi.runs.folder import RunFolder
+    from gnothi.runs.runner import run
+    from gnothi.runs.workers import workers
+    from gnothi.session.resources import open_methods
 
     opened = partial(open_methods, "lab", None, options.read(None, overrides), ("seakr",))
     async with workers(count, opened, 0) as answer:

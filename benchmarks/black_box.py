@@ -15,11 +15,11 @@ from typing import Any
 
 from benchmarks.keqa import Bench, row
 from gnothi import lab
-from gnothi.evaluation.statistics import paired_test
 from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
+from gnothi.stats.statistics import paired_test
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec
 
 FIRST = "seakr, gram"

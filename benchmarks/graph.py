@@ -78,7 +78,7 @@ def spread(name: str, values: list[float]) -> dict[str, float]:
 
 
 def measure_import(source: Path, out: Path) -> dict[str, float]:
-    from gnothi.retrieval.graph.building import build_graph
+    from gnothi.graph.building import build_graph
 
     started, cpu = time.perf_counter(), time.process_time()
     report = build_graph([source], out)
@@ -95,7 +95,7 @@ def measure_import(source: Path, out: Path) -> dict[str, float]:
 
 def import_until_killed(source: Path, out: Path) -> None:
     """Says on standard output how far it is, for whoever kills it."""
-    from gnothi.retrieval.graph.building import GraphProgress, build_graph
+    from gnothi.graph.building import GraphProgress, build_graph
 
     def tell(progress: GraphProgress) -> None:
         sys.stdout.write(f"{progress.done / progress.total if progress.stage == 'reading' else 1.0}\n")
@@ -128,7 +128,7 @@ def digest(out: Path) -> str:
 
 
 def measure_searching(out: Path) -> dict[str, float]:
-    from gnothi.retrieval.graph.folder import open_folder
+    from gnothi.graph.folder import open_folder
 
     started = time.perf_counter()
     graph = open_folder(out)
@@ -203,8 +203,8 @@ def measure_rdflib(source: Path) -> dict[str, float]:
 
 def measure_ours(source: Path, out: Path) -> dict[str, float]:
     """Import and, in this process, what an open graph takes after 1,000 neighbourhoods."""
-    from gnothi.retrieval.graph.building import build_graph
-    from gnothi.retrieval.graph.folder import open_folder
+    from gnothi.graph.building import build_graph
+    from gnothi.graph.folder import open_folder
 
     cpu = time.process_time()
     build_graph([source], out)
@@ -212,7 +212,7 @@ def measure_ours(source: Path, out: Path) -> dict[str, float]:
 
 
 def measure_ours_open(out: Path) -> dict[str, float]:
-    from gnothi.retrieval.graph.folder import open_folder
+    from gnothi.graph.folder import open_folder
 
     before = rss_mb()
     graph, names = open_folder(out), sample_names(out)
@@ -224,9 +224,9 @@ def measure_ours_open(out: Path) -> dict[str, float]:
 
 def measure_real(shared: Path, folder: Path) -> dict[str, float]:
     """Share of questions, and of their choices, that name a concept of the slice."""
-    from gnothi.retrieval.graph.building import build_graph
-    from gnothi.retrieval.graph.folder import open_folder
-    from gnothi.retrieval.graph.templates import conceptnet
+    from gnothi.graph.building import build_graph
+    from gnothi.graph.folder import open_folder
+    from gnothi.graph.templates import conceptnet
 
     columns = ["relation", "tail", "head", "label"]
     report = build_graph([shared / "conceptnet.tsv"], folder / "real", columns=columns, templates=conceptnet())

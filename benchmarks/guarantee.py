@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from gnothi.evaluation.gates import read
-from gnothi.signals.guarantee import promised, questions_needed
+from gnothi.calibration.compare import read
+from gnothi.stats.guarantee import promised, questions_needed
 
 TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5)
 EPSILON = 0.1

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.evaluation.gates import read
-from gnothi.signals.guarantee import EPSILON, SPLIT, promised
+from gnothi.calibration.compare import read
+from gnothi.stats.guarantee import EPSILON, SPLIT, promised
 
 THRESHOLDS = 41
 PEERS = {"mapie, split fixed sequence": "split_fixed_sequence", "mapie, bonferroni-holm": "bonferroni_holm"}

@@ -19,14 +19,14 @@ from typing import Any
 
 from gnothi import events, lab, methods
 from gnothi.concurrency import gather
-from gnothi.evaluation.metrics import score
-from gnothi.evaluation.statistics import auroc, auroc_interval, mean_interval
+from gnothi.metrics import score
 from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
+from gnothi.stats.statistics import auroc, auroc_interval, mean_interval
 from gnothi.types import Decoding, Generation, Prompt, Question, Samples, StateSpec
 
 PARTS = ("known", "speed")

@@ -14,19 +14,19 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.evaluation.metrics import score
-from gnothi.evaluation.statistics import wilson_interval
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.lab.corpus import passage_text
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME
-from gnothi.methods.answers import final_answer
-from gnothi.methods.prompts import ANSWER, DECOMPOSE, EQUIVALENT, REASON, USEFUL, ask
-from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SignalSettings
+from gnothi.methods.steps.parsing import final_answer
+from gnothi.methods.steps.prompts import ANSWER, DECOMPOSE, EQUIVALENT, REASON, USEFUL, ask
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SignalSettings
+from gnothi.metrics import score
 from gnothi.models import load_model
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
 from gnothi.signals.self_report import KNOW
+from gnothi.stats.statistics import wilson_interval
 from gnothi.types import Decoding, Passage, Prompt, Question, Task
 
 SEED = 7
@@ -103,7 +103,7 @@ class Abilities:
 
     async def describes(self) -> list[bool]:
         """Share of often-seen entities of which every sentence told is true."""
-        from gnothi.methods.prompts import DESCRIBE
+        from gnothi.methods.steps.prompts import DESCRIBE
 
         names = [e.name for e in self.world.entities.values() if e.familiarity == "often" and self.world.by_subject[e.name]]
         chosen = self.rng.sample(names, min(self.n, len(names)))

@@ -42,9 +42,9 @@ Mask = NDArray[np.bool_]
 async def outcomes(model: Any, questions: Sequence[Any], probes: Mapping[str, Any]) -> tuple[dict[str, Floats], Mask]:
     """The scores by signal, and whether the answer is wrong."""
     from gnothi.concurrency import gather
-    from gnothi.evaluation.metrics import score
-    from gnothi.methods.reader import ReaderSettings
-    from gnothi.methods.settings import SENTENCE_STOPS
+    from gnothi.methods.steps.reader import ReaderSettings
+    from gnothi.methods.steps.settings import SENTENCE_STOPS
+    from gnothi.metrics import score
     from gnothi.seeding import question_scope
     from gnothi.signals import registry
     from gnothi.types import Decoding
@@ -73,7 +73,7 @@ async def outcomes(model: Any, questions: Sequence[Any], probes: Mapping[str, An
 
 def compare(scores: Mapping[str, Floats], wrong: Mask, kinds: Sequence[str]) -> dict[str, Any]:
     """AUROC of each with its interval, against U's, and by kind of question."""
-    from gnothi.evaluation.statistics import auroc, auroc_difference, auroc_interval
+    from gnothi.stats.statistics import auroc, auroc_difference, auroc_interval
 
     of_kind = {kind: np.array([one == kind for one in kinds]) for kind in sorted(set(kinds))}
     result = {}
@@ -111,7 +111,7 @@ Work = Callable[[Any, Any], Awaitable[object]]
 def contenders(probe: Any) -> dict[str, Work]:
     """What each does with a model and a question's prompt."""
     from gnothi.concurrency import both
-    from gnothi.methods.reader import ReaderSettings
+    from gnothi.methods.steps.reader import ReaderSettings
     from gnothi.signals import registry
     from gnothi.types import StateSpec
 
@@ -142,7 +142,7 @@ def contenders(probe: Any) -> dict[str, Work]:
 async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     from gnothi import events, lab
     from gnothi.concurrency import gather
-    from gnothi.methods.reader import ReaderSettings
+    from gnothi.methods.steps.reader import ReaderSettings
     from gnothi.models import load_model
     from gnothi.retrieval.bm25 import BM25Index
     from gnothi.seeding import question_scope

@@ -25,15 +25,15 @@ from typing import Any
 from benchmarks._shared import machine, publish, say, table
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.evaluation.metrics import exact_match
-from gnothi.evaluation.statistics import mean_interval, paired_test
 from gnothi.lab.questions import Kind
-from gnothi.methods.answers import as_choice, short_answer
-from gnothi.methods.choosing import choose
-from gnothi.methods.prompts import ANSWER, ask
-from gnothi.methods.settings import SHORT_STOPS
+from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.prompts import ANSWER, ask
+from gnothi.methods.steps.settings import SHORT_STOPS
+from gnothi.metrics import exact_match
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.stats.statistics import mean_interval, paired_test
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.reader.material import Example, Material
 from gnothi.training.reader.settings import ReaderTraining

@@ -20,14 +20,14 @@ from typing import Any
 from benchmarks._shared import machine, publish, say, table
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.evaluation.statistics import paired_test, wilson_interval
 from gnothi.lab.graph import graph
 from gnothi.lab.language import BY_NAME
-from gnothi.methods.reflection import query, reflect, subjects
+from gnothi.methods.steps.reflection import query, reflect, subjects
 from gnothi.models import load_model
 from gnothi.protocols import Reranker
-from gnothi.retrieval.fake import FakeReranker
 from gnothi.retrieval.rerank import LAB_FOLDER, CrossEncoderReranker
+from gnothi.stats.statistics import paired_test, wilson_interval
+from gnothi.testing.retriever import FakeReranker
 from gnothi.types import Question
 
 TOP = (1, 5, 10, 30, 50, 100)

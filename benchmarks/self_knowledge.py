@@ -23,16 +23,16 @@ from typing import Any
 from benchmarks._shared import machine, publish, say, spread, table
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.evaluation.statistics import auroc, auroc_interval
 from gnothi.lab.probes import Probes
 from gnothi.lab.questions import facts_needed
-from gnothi.methods.answers import short_answer
-from gnothi.methods.prompts import ANSWER, ask
+from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, load_model
-from gnothi.models.local.loading import load
+from gnothi.models.engine.loading import load
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.stats.statistics import auroc, auroc_interval
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Answers, Familiar

@@ -56,7 +56,7 @@ async def scored(model: Any, retriever: Any, questions: Sequence[Any], task: str
     from gnothi.concurrency import gather
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
-    from gnothi.methods.prompts import TASKS as ALL
+    from gnothi.methods.steps.prompts import TASKS as ALL
 
     asked, odds = TASKS[task]
     judge = Informative(model, ALL[asked], odds=odds)
@@ -91,15 +91,15 @@ def greatest(scores: Floats, answers: NDArray[np.bool_], keep: float = KEEP) -> 
 
 async def within(model: Any, retriever: Any, questions: Sequence[Any], task: str, k: int) -> float | None:
     """AUROC of the scores over the sentences found for these questions."""
-    from gnothi.evaluation.statistics import auroc
+    from gnothi.stats.statistics import auroc
 
     return auroc(*await scored(model, retriever, questions, task, k))
 
 
 async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab
-    from gnothi.evaluation.statistics import auroc, auroc_interval
     from gnothi.lab import training_questions
+    from gnothi.stats.statistics import auroc, auroc_interval
 
     held = [q for q in lab.questions(lab.world(), "one_hop", given.n) if q.metadata["coverage"] != "absent"]
     train = [q for q in training_questions(lab.world(), "one_hop", TRAINING) if q.metadata["coverage"] != "absent"]
@@ -192,8 +192,8 @@ async def knowledge(model: Any, retriever: Any, kind: Any) -> Any:
 async def answered(method: Any, questions: Sequence[Any]) -> list[tuple[float, int, int, int]]:
     """(exact match, prompt tokens of the reader, passages read, prompt tokens of all calls) of each question."""
     from gnothi.concurrency import gather
-    from gnothi.evaluation.metrics import score
     from gnothi.events import ModelCall, Usage, record
+    from gnothi.metrics import score
 
     async def one(question: Any) -> tuple[float, int, int, int]:
         with record() as happened:
@@ -206,7 +206,7 @@ async def answered(method: Any, questions: Sequence[Any]) -> list[tuple[float, i
 
 
 def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple[float, int, int, int]]) -> dict[str, Any]:
-    from gnothi.evaluation.statistics import mean_interval, paired_test
+    from gnothi.stats.statistics import mean_interval, paired_test
 
     matches, tokens, passages, everything = (np.array(column, float) for column in zip(*outcome, strict=True))
     base = np.array([one[0] for one in rag])
@@ -229,7 +229,7 @@ def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple
 async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
     """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
     from gnothi.cli import options
-    from gnothi.cli.resources import open_resources
+    from gnothi.session.resources import open_resources
 
     found = {}
     for renderer in ("auto", "plain"):
@@ -302,10 +302,10 @@ def by_library(spec: str, renderer: str, prompts: Sequence[Any]) -> Callable[[],
 async def report_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab, methods
     from gnothi.concurrency import gather
-    from gnothi.evaluation.metrics import score
-    from gnothi.evaluation.statistics import auroc, ece
     from gnothi.lab import training_questions
-    from gnothi.signals.calibration import fit_isotonic, fit_platt
+    from gnothi.metrics import score
+    from gnothi.stats.probabilities import fit_isotonic, fit_platt
+    from gnothi.stats.statistics import auroc, ece
 
     method = methods.create("direct", {"model": model}, {"signal": "self_report"})
 
@@ -399,7 +399,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
     from gnothi.cli import options
-    from gnothi.cli.resources import open_resources
+    from gnothi.session.resources import open_resources
 
     document: dict[str, Any] = {"model": given.model, "machine": machine()}
     async with open_resources(given.model, "lab", options.read(None, []), ["rag"]) as resources:

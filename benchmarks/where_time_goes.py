@@ -26,27 +26,27 @@ ENGINE, METHODS = "engine", "methods"
 # (thread, module, attribute, what its own time is spent on). Inside "prefill" everything is counted as part of it.
 PLACES = (
     (ENGINE, "torch.nn", "Linear.forward", "linear layers"),
-    (ENGINE, "gnothi.models.local.packed", "Packed.forward", "linear layers"),
-    (ENGINE, "gnothi.models.local.passes", "Network.prefill", "prefill"),
-    (ENGINE, "gnothi.models.local.passes", "Network.forward", "the library's other layers and its Python"),
-    (ENGINE, "gnothi.models.local.forked", "Forked._read_rest", "prefill"),
-    (ENGINE, "gnothi.models.local.attention", "_shared", "attention over prompts"),
-    (ENGINE, "gnothi.models.local.continuations", "Continuations.part", "attention over own tokens"),
-    (ENGINE, "gnothi.models.local.attention", "Fed.part", "attention over own tokens"),
-    (ENGINE, "gnothi.models.local.continuations", "Continuations.receive", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.forked", "Forked.keep", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.prompts", "Shelf.append", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.prefixes", "Prefixes.add", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.prefixes", "Prefixes.match", "keeping keys and values"),
-    (ENGINE, "gnothi.models.local.forked", "lay_out", "laying rows out"),
-    (ENGINE, "gnothi.models.local.forked", "Forked.step", "laying rows out"),
-    (ENGINE, "gnothi.models.local.engine", "regroup", "rows that come and go"),
-    (ENGINE, "gnothi.models.local.engine", "choose", "choosing tokens"),
-    (ENGINE, "gnothi.models.local.engine", "Rows.append", "rows that come and go"),
-    (ENGINE, "gnothi.models.local.engine", "Rows.keep", "rows that come and go"),
-    (ENGINE, "gnothi.models.local.engine", "Engine._next_members", "rows that come and go"),
-    (ENGINE, "gnothi.models.local.engine", "Engine._look", "text: stop strings"),
-    (ENGINE, "gnothi.models.local.engine", "Engine._conclude", "text: finished rows"),
+    (ENGINE, "gnothi.models.engine.packed", "Packed.forward", "linear layers"),
+    (ENGINE, "gnothi.models.engine.passes", "Network.prefill", "prefill"),
+    (ENGINE, "gnothi.models.engine.passes", "Network.forward", "the library's other layers and its Python"),
+    (ENGINE, "gnothi.models.engine.forked", "Forked._read_rest", "prefill"),
+    (ENGINE, "gnothi.models.engine.attention", "_shared", "attention over prompts"),
+    (ENGINE, "gnothi.models.engine.continuations", "Continuations.part", "attention over own tokens"),
+    (ENGINE, "gnothi.models.engine.attention", "Fed.part", "attention over own tokens"),
+    (ENGINE, "gnothi.models.engine.continuations", "Continuations.receive", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.forked", "Forked.keep", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.prompts", "Shelf.append", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.prefixes", "Prefixes.add", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.prefixes", "Prefixes.match", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.forked", "lay_out", "laying rows out"),
+    (ENGINE, "gnothi.models.engine.forked", "Forked.step", "laying rows out"),
+    (ENGINE, "gnothi.models.engine.engine", "regroup", "rows that come and go"),
+    (ENGINE, "gnothi.models.engine.engine", "choose", "choosing tokens"),
+    (ENGINE, "gnothi.models.engine.engine", "Rows.append", "rows that come and go"),
+    (ENGINE, "gnothi.models.engine.engine", "Rows.keep", "rows that come and go"),
+    (ENGINE, "gnothi.models.engine.engine", "Engine._next_members", "rows that come and go"),
+    (ENGINE, "gnothi.models.engine.engine", "Engine._look", "text: stop strings"),
+    (ENGINE, "gnothi.models.engine.engine", "Engine._conclude", "text: finished rows"),
     (ENGINE, "gnothi.models.transformers", "TransformersBackend._receive", "text: rendering and tokenising"),
     (ENGINE, "gnothi.models.transformers", "TransformersBackend._score", "scoring continuations"),
     (ENGINE, "gnothi.models.transformers", "TransformersBackend.serve", "the engine's loop"),
@@ -55,7 +55,7 @@ PLACES = (
     (METHODS, "gnothi.signals.gram", "gram_uncertainty", "U of the states"),
     (METHODS, "gnothi.models.wrappers", "derive", "seeds"),
     (METHODS, "gnothi.methods.seakr", "query_from_draft", "queries"),
-    (METHODS, "gnothi.evaluation.run_folder", "RunFolder.append", "rows and events to disk"),
+    (METHODS, "gnothi.runs.folder", "RunFolder.append", "rows and events to disk"),
     ("search", "gnothi.retrieval.bm25", "BM25Index.search_blocking", "BM25"),
 )
 REST = {ENGINE: "the engine's loop", METHODS: "methods, wrappers and asyncio"}
@@ -150,8 +150,8 @@ def attention_wrapped(clock: Clock) -> Iterator[None]:
     opened meanwhile registers."""
     from transformers import AttentionInterface
 
-    from gnothi.models.local import forked
-    from gnothi.models.local.attention import IMPLEMENTATION, attend
+    from gnothi.models.engine import forked
+    from gnothi.models.engine.attention import IMPLEMENTATION, attend
 
     timed = clock.wrapped(attend, ENGINE, "attention")
     vars(forked)["attend"] = timed

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.command_line import gnothi, gnothi_json, scripted
+
+__all__ = ["gnothi", "gnothi_json", "scripted"]
+
 # The models of the tests are tiny: more than one thread costs more than it gives, several times so on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.guarantee import EPSILON, measure
-from gnothi.evaluation.gates import read
+from gnothi.calibration.compare import read
 from tests.benchmarks.test_programs import run
 
 DRAWS = 150

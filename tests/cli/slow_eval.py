@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from gnothi.cli import main, resources
-from gnothi.models.fake import Scripted
+from gnothi.cli import main
+from gnothi.session import resources
+from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Generation, Prompt
-from tests.cli.conftest import script, stand_in
+from tests.command_line import script, stand_in
 
 
 class Slow(Scripted):

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from gnothi.cli import resources
-from gnothi.evaluation import study as studies
-from gnothi.evaluation.run_folder import read_config, read_rows
-from gnothi.models.fake import Reply, Scripted
+from gnothi.runs.folder import read_config, read_rows
+from gnothi.session import resources
+from gnothi.studies import study as studies
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
-from tests.cli.conftest import script, stand_in
+from tests.command_line import script, stand_in
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]

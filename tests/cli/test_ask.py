@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from gnothi.cli import main, resources
-from gnothi.models.fake import Scripted
+from gnothi.cli import main
+from gnothi.session import resources
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
-from tests.cli.conftest import KNOWN, covered_fact, script, stand_in
+from tests.command_line import KNOWN, covered_fact, script, stand_in
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
@@ -160,9 +161,10 @@ def test_settings_come_from_file_environment_and_command_line(
 
 WITH_SCRIPT = """
 import sys
-from gnothi.cli import main, resources
-from gnothi.models.fake import Scripted
-from tests.cli.conftest import script, stand_in
+from gnothi.cli import main
+from gnothi.session import resources
+from gnothi.testing.model import Scripted
+from tests.command_line import script, stand_in
 resources.open_model = stand_in(Scripted(script, name="lab"))
 sys.exit(main.run(sys.argv[1:]))
 """
@@ -206,9 +208,10 @@ def _read(descriptor: int) -> bytes:
 
 SLOW_MODEL = """
 import asyncio, sys
-from gnothi.cli import main, resources
-from gnothi.models.fake import Scripted
-from tests.cli.conftest import stand_in
+from gnothi.cli import main
+from gnothi.session import resources
+from gnothi.testing.model import Scripted
+from tests.command_line import stand_in
 
 class Slow(Scripted):
     async def sample(self, *arguments):

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from gnothi import lab
+from gnothi.calibration.apply import gate_of
+from gnothi.calibration.file import Calibration, read, write
 from gnothi.cli.ask import probability_wrong
-from gnothi.cli.calibrated import gate_of
 from gnothi.config import read_settings
-from gnothi.evaluation.calibration_file import Calibration, read, write
-from gnothi.evaluation.run_folder import read_config
 from gnothi.events import Decided
-from gnothi.models.fake import Reply, Scripted
 from gnothi.models.identity import Identity
+from gnothi.runs.folder import read_config
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
 

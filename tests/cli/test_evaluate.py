@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gnothi.evaluation.run_folder import read_config, read_rows
-from gnothi.models.fake import Scripted
+from gnothi.runs.folder import read_config, read_rows
+from gnothi.testing.model import Scripted
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gnothi.cli import resources
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.expansion import Expanded
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import FakeReranker, ListedGraph
+from gnothi.methods.steps.expansion import Expanded
 from gnothi.retrieval.reranked import Reranked
-from tests.cli.conftest import covered_fact
+from gnothi.session import resources
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import FakeReranker, ListedGraph
+from tests.command_line import covered_fact
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gnothi import lab
-from gnothi.cli import resources
 from gnothi.cli.lab import SETTINGS_FILE
 from gnothi.lab import training
+from gnothi.session import resources
 
 Run = Callable[..., tuple[int, str, str]]
 

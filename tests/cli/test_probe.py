@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from gnothi import lab
-from gnothi.cli import resources
-from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.session import resources
 from gnothi.signals.probe_folder import HEADER
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Question
-from tests.cli.conftest import stand_in
+from tests.command_line import stand_in
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "probe", "lab-train", "--limit", "60")

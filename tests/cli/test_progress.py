@@ -8,8 +8,8 @@ import time
 import pytest
 from rich.console import Console
 
-from gnothi.cli import terminal
 from gnothi.cli.progress import RunProgress
+from gnothi.report.terminal import console as terminal
 
 
 def test_elsewhere_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from gnothi import lab
 from gnothi.cli import main
-from gnothi.evaluation.run_folder import read_config, read_rows
 from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
+from gnothi.runs.folder import read_config, read_rows
 from tests.models.openai_api import Api, Offer, Raw
 from tests.models.openai_server import Server, serving
 
@@ -27,7 +27,7 @@ MODEL = ("--model", "openai:lab", "--index", "lab")
 @pytest.fixture(scope="module")
 def network() -> tuple[Any, Any]:
     """The laboratory's model, ready to be served, and its tokenizer."""
-    from gnothi.models.local.loading import load
+    from gnothi.models.engine.loading import load
     from gnothi.models.transformers import TransformersBackend
 
     model, tokenizer, _ = load(str(LAB_FOLDER), "lab", ModelSettings(device="cpu"))

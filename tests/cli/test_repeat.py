@@ -12,16 +12,16 @@ import pytest
 
 from gnothi import methods
 from gnothi.cli import repeat
-from gnothi.cli.fingerprints import fingerprints
 from gnothi.config import load_toml, read_settings
-from gnothi.evaluation.run_folder import read_config
+from gnothi.graph.building import build_graph
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
-from gnothi.retrieval import fingerprint
 from gnothi.retrieval.build import build
-from gnothi.retrieval.graph.building import build_graph
+from gnothi.runs.folder import read_config
+from gnothi.session.fingerprints import fingerprints
+from gnothi.session.fingerprints import of_index as fingerprint
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER
-from tests.cli.conftest import KNOWN
+from tests.command_line import KNOWN
 
 Run = Callable[..., tuple[int, str, str]]
 SETTINGS = ("--set", "samples=4", "--set", "seakr.threshold=-1.5", "--set", "rag.k=2", "--set", "index.depth=7")

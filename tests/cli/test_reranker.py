@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.models.fake import Scripted
+from gnothi.testing.model import Scripted
 from tests.retrieval.cross_encoders import classifier
 
 Run = Callable[..., tuple[int, str, str]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.models.fake import Scripted
+from gnothi.testing.model import Scripted
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "self-knowledge", "lab-train:one_hop")

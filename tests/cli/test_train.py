@@ -16,8 +16,8 @@ import pytest
 from gnothi import lab
 from gnothi.filtering.reference import HEADER, LABELS, open_reference
 from gnothi.lab.questions import facts_needed
-from gnothi.models.fake import Scripted
-from tests.cli.conftest import KNOWN, covered_fact
+from gnothi.testing.model import Scripted
+from tests.command_line import KNOWN, covered_fact
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -90,7 +90,7 @@ def test_failed_questions_give_exit_code_1(
 
 
 def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
-    from gnothi.cli.resources import load_questions
+    from gnothi.session.resources import load_questions
 
     for kind in ("", ":one_hop", ":two_hop"):
         training = load_questions(f"lab-train{kind}", limit=600)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnothi.datasets import Record, choices, load
 from gnothi.errors import InvalidInput
-from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, short_answer
 
 TEXTS = st.text(min_size=1, max_size=10).map(lambda text: " ".join(text.split())).filter(bool)
 LISTED = [{"label": "A", "text": "hay"}, {"label": "B", "text": "milk"}]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gnothi import events
 from gnothi.filtering.self_knowledge import Informative, log_share, pmi
 from gnothi.filtering.sentences import sentences_of
-from gnothi.methods.prompts import USEFUL
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.prompts import USEFUL
 from gnothi.signals.self_report import KNOW
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira Tolven born?")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.evaluation.metrics import f1
 from gnothi.filtering.sentences import sentences_of
 from gnothi.filtering.targets import cxmi, includes, overlap
-from gnothi.methods.prompts import ANSWER
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.prompts import ANSWER
+from gnothi.metrics import f1
+from gnothi.testing.model import Scripted
 from gnothi.types import Passage, Prompt
 
 

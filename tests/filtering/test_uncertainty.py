@@ -6,8 +6,8 @@ import pytest
 
 from gnothi import events
 from gnothi.filtering.uncertainty import LeastUncertain
-from gnothi.models.fake import Reply, Scripted
 from gnothi.signals import registry
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Generation, Passage, Prompt, Task
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?", (Passage("old", "read before"),), answer_so_far="She is known.")

@@ -7,8 +7,8 @@ import pytest
 from gnothi import events
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.utility import References, Useful
-from gnothi.methods.prompts import USEFUL
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.prompts import USEFUL
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Demonstration, Passage, Prompt
 
 QUESTION = "Where was Mira Tolven born?"

@@ -4,7 +4,7 @@ import pytest
 
 from gnothi import lab
 from gnothi.lab.calibration import thresholds
-from gnothi.models.fake import Scripted
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
 
 

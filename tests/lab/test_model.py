@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from gnothi import lab, methods
-from gnothi.evaluation.metrics import score
-from gnothi.evaluation.statistics import auroc, paired_test
 from gnothi.events import Decided, Event, Searched, record
 from gnothi.lab.tokenizer import TASKS, build_tokenizer
 from gnothi.lab.training import Recipe
+from gnothi.metrics import score
 from gnothi.models import LAB_FOLDER, load_model
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
+from gnothi.stats.statistics import auroc, paired_test
 from gnothi.types import Answer, Question
 
 pytest.importorskip("torch", reason="needs the extra 'local'")

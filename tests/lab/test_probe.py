@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gnothi import lab
-from gnothi.evaluation.statistics import auroc
-from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.models.identity import Identity, identify
 from gnothi.signals import registry
 from gnothi.signals.probe_folder import LAB, LAB_FOLDER, open_probe
+from gnothi.stats.statistics import auroc
 
 pytest.importorskip("torch", reason="the extra `local` is not installed")
 

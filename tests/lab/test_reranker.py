@@ -5,7 +5,7 @@ import pytest
 from gnothi import lab
 from gnothi.lab.graph import graph
 from gnothi.lab.language import BY_NAME
-from gnothi.methods.reflection import query
+from gnothi.methods.steps.reflection import query
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.types import Passage
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events, methods
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.conformance.method import PASSAGES, QUESTIONS, WordRetriever, reader
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
-from tests.conformance.method import PASSAGES, QUESTIONS, WordRetriever, reader
 
 A, B, C, D = (Passage(name, f"Text of {name}") for name in "abcd")
 QUESTION = Question("q", "Where was the director of Velkarra born?")

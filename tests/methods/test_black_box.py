@@ -11,8 +11,8 @@ from gnothi import events, methods
 from gnothi.errors import MissingCapability
 from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Neighbours
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Passage, Prompt, Question, Samples, StateSpec
 
 QUESTION = Question("q", "Where was the director of Velkarra born?")

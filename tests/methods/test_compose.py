@@ -11,21 +11,21 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from gnothi import events, lab, methods
-from gnothi.cli.resources import open_resources
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import Probabilities
 from gnothi.filtering.knowledge import Neighbours
 from gnothi.methods.compose import Compose
-from gnothi.methods.parts import CERTAINTY
-from gnothi.models.fake import Reply, Scripted
+from gnothi.methods.steps.parts import CERTAINTY
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
 from gnothi.seeding import question_scope
+from gnothi.session.resources import open_resources
 from gnothi.signals import registry as signals
+from gnothi.testing.conformance.method import QUESTIONS, WordRetriever, reader
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
-from tests.conformance.method import QUESTIONS, WordRetriever, reader
 from tests.signals.probes import probe_saying
 
 SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}

@@ -11,11 +11,20 @@ import pytest
 from gnothi import methods
 from gnothi.filtering.complexity import Labelled, fit
 from gnothi.filtering.knowledge import Experience, KnowledgeReference
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ListedGraph
 from gnothi.signals import registry
+from gnothi.testing.conformance.method import (
+    FILMS,
+    PASSAGES,
+    PEOPLE,
+    QUESTIONS,
+    TOWNS,
+    MethodConformance,
+    WordRetriever,
+    reader,
+)
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ListedGraph
 from gnothi.types import ScoredPassage
-from tests.conformance.method import FILMS, PASSAGES, PEOPLE, QUESTIONS, TOWNS, MethodConformance, WordRetriever, reader
 from tests.signals.probes import probe_saying
 
 ABLATIONS: dict[str, dict[str, object]] = {

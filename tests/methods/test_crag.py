@@ -9,8 +9,8 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter Mira Tolven born?")

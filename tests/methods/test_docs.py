@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from gnothi import methods
-from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings
 
 ROOT = Path(__file__).parents[2]
 READER = {item.name for item in fields(ReaderSettings)}  # shared; they stand beside those of skill_rag

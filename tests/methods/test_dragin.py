@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.queries import is_content
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.methods.steps.queries import is_content
 from gnothi.signals.attention import needs_for_information, words_looked_at
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Attended, Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")

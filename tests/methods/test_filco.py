@@ -7,8 +7,8 @@ import math
 import pytest
 
 from gnothi import events, methods
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira born?", ("Corda",))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.queries import certain_words, uncertain_spans
-from gnothi.models.fake import Reply, Scripted
+from gnothi.methods.steps.queries import certain_words, uncertain_spans
 from gnothi.models.wrappers import Calibrated
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Generation, Passage, Prompt, Question, Token
 
 QUESTION = Question("q", "Where was the painter Mira born?")

@@ -8,7 +8,7 @@ import pytest
 
 from gnothi import methods
 from gnothi.errors import MissingCapability
-from gnothi.models.fake import Reply, Scripted
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt, Question
 
 QUESTION = Question("q", "Where would a fox look for hens?", choices=("a harbour", "a coop"))

@@ -10,9 +10,9 @@ import pytest
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.iekr import IEKR
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ListedGraph, ScriptedRetriever
 from gnothi.retrieval.wrappers import TracedGraph
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ListedGraph, ScriptedRetriever
 from gnothi.types import Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Which would let the most heat through?", ("a steel spoon",), ("new jeans", "a steel spoon"))

@@ -11,9 +11,9 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidSetting
 from gnothi.methods.keqa import KEQA
-from gnothi.methods.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO, USEFUL
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.methods.steps.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO, USEFUL
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import (
     Answer,
     Capabilities,

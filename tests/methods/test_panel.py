@@ -9,13 +9,13 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.methods.panel import place_of
-from gnothi.methods.prompts import REASON, ask
-from gnothi.methods.settings import CHAIN_STOPS
-from gnothi.models.fake import EVERYTHING, Reply, Scripted
+from gnothi.methods.steps.prompts import REASON, ask
+from gnothi.methods.steps.settings import CHAIN_STOPS
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.signals import registry
 from gnothi.signals.base import Sampling
 from gnothi.signals.gram import Gram
+from gnothi.testing.model import EVERYTHING, Reply, Scripted
 from gnothi.types import Answer, Capabilities, Decoding, Position, Prompt, Question, Site, StateSpec
 from tests.signals.probes import probe_saying
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from gnothi import methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.browsing import Browser
-from gnothi.methods.react_format import NO_ACTION, Action, Turn, parse_turn, written
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.browsing import Browser
+from gnothi.methods.steps.react_format import NO_ACTION, Action, Turn, parse_turn, written
 from gnothi.models.wrappers import Calibrated
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")

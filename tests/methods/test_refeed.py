@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events, methods
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira Tolven born?")

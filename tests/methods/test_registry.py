@@ -10,10 +10,10 @@ from gnothi import methods
 from gnothi.config import Given
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.methods.seakr import SeaKR
-from gnothi.models.fake import Scripted
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.signals.probe import Probe
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Capabilities
 
 RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.methods.rowen import listed
-from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Calibrated
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira born?")

@@ -12,9 +12,9 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidSetting
 from gnothi.methods.seakr import SeaKR
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.signals import registry
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Decoding, Generation, Passage, Prompt, Question, Samples, ScoredPassage, StateSpec
 from tests.signals.probes import probe_saying
 

@@ -8,8 +8,8 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gnothi import events, methods
-from gnothi.models.fake import Reply, Scripted
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Answer, Decoding, Prompt, Question, Samples, StateSpec
 
 QUESTION = Question("q", "Where was Mira born?")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.reflection_tokens import (
+from gnothi.methods.self_rag import SELF_RAG
+from gnothi.methods.steps.self_rag_tokens import (
     CONTINUE,
     SUPPORTS,
     TOKENS,
@@ -24,10 +25,9 @@ from gnothi.methods.reflection_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.self_rag import SELF_RAG
-from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Calibrated
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, ContinuationScore, Passage, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira born?")

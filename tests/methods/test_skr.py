@@ -7,8 +7,8 @@ import pytest
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.knowledge import Neighbours
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Question
 
 QUESTION = Question("q", "Where was Mira Tolven born?")

@@ -8,9 +8,9 @@ import pytest
 
 from gnothi import methods
 from gnothi.errors import InvalidSetting, MissingCapability
-from gnothi.methods.queries import least_likely_by_sentence
-from gnothi.models.fake import Reply, Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.methods.steps.queries import least_likely_by_sentence
+from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question, Token
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")

@@ -15,8 +15,8 @@ from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
-from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.seeding import question_scope
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Question
 
 pytest.importorskip("torch")

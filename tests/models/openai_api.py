@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi.errors import PromptTooLong, UsageError
-from gnothi.methods import prompts
+from gnothi.methods.steps import prompts
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Generation, Passage, Prompt, Task

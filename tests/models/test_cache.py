@@ -13,11 +13,11 @@ import pytest
 from gnothi.events import ModelCall, Usage, record
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.cache import Cached
-from gnothi.models.fake import Reply, Scripted
 from gnothi.models.settings import UseCache
 from gnothi.models.store import Store
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.seeding import question_scope
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Prompt, StateSpec, Task
 
 PROMPT = Prompt(Task("answer"), "Who wrote Emma ?")

@@ -10,7 +10,7 @@ from transformers import ViTConfig, ViTModel
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models import ModelSettings, load_model
-from gnothi.models.local.packed import available
+from gnothi.models.engine.packed import available
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
 

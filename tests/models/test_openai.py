@@ -23,8 +23,8 @@ from gnothi.models.remote.budget import Budget, spending
 from gnothi.models.rendering import Tagged
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
+from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
 from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
-from tests.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
 from tests.models.openai_api import Api, Offer, Raw
 from tests.models.openai_server import FAULTS, Fault, Server, serving
 

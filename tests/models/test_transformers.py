@@ -8,12 +8,12 @@ import pytest_asyncio
 import torch
 
 from gnothi.models.batched import Batched
-from gnothi.models.local import packed
+from gnothi.models.engine import packed
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
-from tests.conformance.language_model import Network, NetworkConformance
+from gnothi.testing.conformance.language_model import Network, NetworkConformance
 from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
 
 PATHS = ("repeated", "forked")

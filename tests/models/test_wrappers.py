@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gnothi.events import ModelCall, record
-from gnothi.models.fake import Reply, Scripted
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Generation, Prompt, Samples, StateSpec, Task
 
 PROMPT = Prompt(Task("answer"), "Who wrote Emma ?")

@@ -14,8 +14,8 @@ import tantivy
 from gnothi.protocols import Retriever
 from gnothi.retrieval import analysis
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage, ScoredPassage
-from tests.conformance.retriever import CORPUS, RetrieverConformance
 
 
 class TestInMemoryConformance(RetrieverConformance):

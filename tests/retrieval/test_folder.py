@@ -11,11 +11,11 @@ import pytest_asyncio
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
-from gnothi.retrieval import open_index
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.folder import FILE, Manifest, read_manifest, write_manifest
 from gnothi.retrieval.writer import IndexWriter
-from tests.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.session.resources import open_index
+from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from tests.retrieval.documents import made_up
 
 

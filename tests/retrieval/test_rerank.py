@@ -10,7 +10,7 @@ from gnothi.events import Reranked, record
 from gnothi.protocols import Reranker
 from gnothi.retrieval.common_prefix import shared
 from gnothi.retrieval.rerank import CrossEncoderReranker, open_reranker
-from tests.conformance.reranker import LONG, QUERY, TEXTS, RerankerConformance
+from gnothi.testing.conformance.reranker import LONG, QUERY, TEXTS, RerankerConformance
 from tests.retrieval.cross_encoders import causal, classifier
 
 MADE: dict[str, Callable[[Path], str]] = {"classifier": classifier, "causal": causal}
@@ -80,8 +80,8 @@ async def test_a_ranking_is_an_event(folder: str) -> None:
 
 
 async def test_of_many_texts_the_event_holds_the_best() -> None:
-    from gnothi.retrieval.fake import FakeReranker
     from gnothi.retrieval.wrappers import TracedReranker
+    from gnothi.testing.retriever import FakeReranker
 
     reranker = TracedReranker(FakeReranker(lambda _, text: float(text)))
     with record() as events:

@@ -6,11 +6,11 @@ import pytest_asyncio
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.fake import FakeReranker, ScriptedRetriever
 from gnothi.retrieval.reranked import Reranked
+from gnothi.testing.conformance.reranker import RerankerConformance
+from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Passage
-from tests.conformance.reranker import RerankerConformance
-from tests.conformance.retriever import CORPUS, RetrieverConformance
 
 
 class TestConformance(RetrieverConformance):

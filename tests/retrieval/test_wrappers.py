@@ -8,10 +8,10 @@ import pytest_asyncio
 from gnothi.errors import InvalidSetting
 from gnothi.events import Searched, record
 from gnothi.protocols import Retriever
-from gnothi.retrieval.fake import ScriptedRetriever
 from gnothi.retrieval.wrappers import Traced
+from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage
-from tests.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 
 
 class TestTracedConformance(RetrieverConformance):

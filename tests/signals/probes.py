@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnothi.signals.combination import Logistic
 from gnothi.signals.probe_folder import FittedProbe
 from gnothi.signals.wording import WordClassifier
+from gnothi.stats.logistic import Logistic
 from gnothi.types import StateSpec, Task
 
 HIDDEN_SIZE = 32

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi import events
-from gnothi.evaluation.rows import answered
-from gnothi.models.fake import Reply, Scripted
 from gnothi.protocols import LanguageModel
+from gnothi.runs.rows import answered
 from gnothi.signals import registry
 from gnothi.signals.base import Measured
 from gnothi.signals.gate import Gate, decisive
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question, Task
 from tests.signals.probes import probe_saying
 

@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.models.fake import Reply, Scripted
 from gnothi.signals.gram import Gram, gram_uncertainty
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec, Task
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")

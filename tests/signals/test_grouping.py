@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnothi.models.fake import Scripted
 from gnothi.signals.assessment import Assessment, Consensus, Schedule
 from gnothi.signals.grouping import Group, Groups, Tally, needed
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec, Task
 
 PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?")

@@ -6,12 +6,12 @@ import pytest
 
 from gnothi import events
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.methods.prompts import ANSWER, REASON
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.prompts import ANSWER, REASON
 from gnothi.models.wrappers import Traced
 from gnothi.signals import registry
 from gnothi.signals.base import Foreseen
 from gnothi.signals.probe import Probe, put
+from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Decoding, Passage, Prompt
 from tests.signals.probes import HIDDEN_SIZE, probe_saying
 

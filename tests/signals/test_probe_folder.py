@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gnothi.errors import InvalidInput
-from gnothi.methods.prompts import ANSWER
+from gnothi.methods.steps.prompts import ANSWER
 from gnothi.signals.probe_folder import HEADER, WEIGHTS, WORDS, open_probe, read_header, write_probe
 from tests.signals.probes import HIDDEN_SIZE, probe_saying
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.models.fake import Reply, Scripted
 from gnothi.signals import registry
 from gnothi.signals.base import Sampling
 from gnothi.signals.consistency import disagreement
@@ -19,6 +18,7 @@ from gnothi.signals.least_likely import least_likely
 from gnothi.signals.perplexity import generation_perplexity, perplexity
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import probability_of_yes, reply_says_yes
+from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task, Token
 
 INF = float("inf")

@@ -19,12 +19,12 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.cli.evaluate import Job
-    from gnothi.cli.variants import Plan, Planned
-    from gnothi.evaluation.outcomes import Outcome
-    from gnothi.evaluation.rows import Row
-    from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.runner import Answer
-    from gnothi.evaluation.study import Study
+    from gnothi.runs.folder import RunFolder
+    from gnothi.runs.outcomes import Outcome
+    from gnothi.runs.rows import Row
+    from gnothi.runs.runner import Answer
+    from gnothi.studies.study import Study
+    from gnothi.studies.variants import Plan, Planned
 
 _file = partial(click.Path, path_type=Path, dir_okay=False)
 
@@ -108,11 +108,12 @@ def ablate(
     --out, which `gnothi report` and `gnothi gates` read. The same command again goes on with what is unfinished. Exit code 1:
     some questions failed.
     """
-    from gnothi.cli import ablation_table, terminal
     from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers
-    from gnothi.cli.resources import load_questions, model_specs
-    from gnothi.cli.variants import plan
-    from gnothi.evaluation import study as studies
+    from gnothi.report.terminal import console as terminal
+    from gnothi.session.resources import load_questions, model_specs
+    from gnothi.studies import study as studies
+    from gnothi.studies import terminal as ablation_table
+    from gnothi.studies.variants import plan
 
     if study is None or listed:
         chosen = [studies.read(study)] if study else [studies.read(name) for name in studies.names()]
@@ -169,7 +170,8 @@ def ablate(
 
 
 def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
-    from gnothi.evaluation import ablation_figure, ablation_tables
+    from gnothi.studies import figure as ablation_figure
+    from gnothi.studies import tables as ablation_tables
 
     if csv_file is not None:
         ablation_tables.save_csv(document, csv_file)
@@ -182,9 +184,9 @@ def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Pat
 def _claim(stack: contextlib.ExitStack, study: Study, plan: Plan, shared: Callable[..., Job], out: Path) -> list[Run]:
     """The folders of all variants, open for writing: what does not fit is refused before the first question. ``shared`` makes
     a variant's job of what is its own."""
+    from gnothi.calibration.from_run import trusts_all
     from gnothi.cli.evaluate import resolved_settings, run_config
-    from gnothi.evaluation.recorded_run import trusts_all
-    from gnothi.evaluation.run_folder import EXECUTION, RunFolder
+    from gnothi.runs.folder import EXECUTION, RunFolder
 
     runs = []
     places = {variant.label: place for place, variant in enumerate(study.variants, start=1)}
@@ -212,9 +214,9 @@ def _complete(study: Study, runs: Sequence[Run]) -> dict[str, list[Row]]:
 
 
 async def _run(study: Study, runs: Sequence[Run]) -> None:
-    from gnothi.cli import terminal
     from gnothi.cli.progress import RunProgress
-    from gnothi.evaluation.runner import run as answer_all
+    from gnothi.report.terminal import console as terminal
+    from gnothi.runs.runner import run as answer_all
 
     wanted, missing = sum(len(run.job.keys) for run in runs), sum(run.missing for run in runs)
     with contextlib.ExitStack() as shown:
@@ -253,9 +255,9 @@ def _as(run: Run, answer: Answer) -> Answer:
 
 @contextlib.asynccontextmanager
 async def _answering(group: Sequence[Run]) -> AsyncIterator[Answer]:
-    from gnothi.cli.variants import open_variants
-    from gnothi.evaluation.runner import here
-    from gnothi.evaluation.workers import workers
+    from gnothi.runs.runner import here
+    from gnothi.runs.workers import workers
+    from gnothi.studies.variants import open_variants
 
     opened = partial(open_variants, [run.planned for run in group])
     job = group[0].job
@@ -268,7 +270,7 @@ async def _answering(group: Sequence[Run]) -> AsyncIterator[Answer]:
 
 
 def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
-    from gnothi.evaluation.summary import summarise
+    from gnothi.report.summary import summarise
 
     summary = summarise(rows, run.job.dataset, run.trusting)
     run.folder.write_summary(summary)
@@ -276,7 +278,7 @@ def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _document(study: Study, runs: Sequence[Run], rows: Mapping[str, list[Row]], plan: Plan) -> dict[str, Any]:
-    from gnothi.evaluation import ablation
+    from gnothi.studies import ablation
 
     summaries = {run.label: _summarise(run, rows[run.label]) for run in runs}
     folders = {run.label: run.folder.path for run in runs}

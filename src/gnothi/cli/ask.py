@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
+from gnothi.calibration.apply import calibration, with_calibration
+from gnothi.calibration.probes import check_probes
 from gnothi.cli import options
-from gnothi.cli.calibrated import calibration, with_calibration
-from gnothi.cli.probed import check_probes
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput
 from gnothi.events import Decided, Event, Listener, Searched, Usage, listen
@@ -64,11 +64,11 @@ def ask(
     gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
     gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
     """
-    from gnothi.cli import terminal
-    from gnothi.cli.resources import model_specs
-    from gnothi.cli.steps import Steps, show_answer
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import spending
+    from gnothi.report.terminal import console as terminal
+    from gnothi.report.terminal.steps import Steps, show_answer
+    from gnothi.session.resources import model_specs
 
     if len(words) > 1:
         raise InvalidInput(
@@ -128,7 +128,7 @@ async def answer(
     graph: str | None = None,
 ) -> Outcome:
     """Open what is needed, call ``ready``, and answer, with ``listeners`` hearing of everything the method does."""
-    from gnothi.cli.resources import open_resources
+    from gnothi.session.resources import open_resources
 
     async with open_resources(model, index, settings, [method], graph) as resources:
         run = resources.method(method)
@@ -172,8 +172,8 @@ def document(question: Question, outcome: Outcome, seen: Sequence[Event], trace:
 def probability_wrong(file: Path, method: str, settings: Settings, seen: Sequence[Event]) -> float | None:
     """P(the answer from memory is wrong) by the calibration's curve. None where there is none, or it says nothing: of an answer
     after a retrieval, without a score of its signal, or with one that stopped as soon as the threshold was decided."""
+    from gnothi.calibration.file import read
     from gnothi.cli.evaluate import resolved_settings
-    from gnothi.evaluation.calibration_file import read
 
     found = read(file)
     decided = [event for event in seen if isinstance(event, Decided) and event.kind == "retrieve"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from gnothi.cli import terminal
 from gnothi.cli.groups import Group
+from gnothi.report.terminal import console as terminal
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.calibration.source import Source, check_used, from_replay, replay_of
 from gnothi.cli import options
-from gnothi.cli.calibration_source import Source, check_used, from_replay, replay_of
 from gnothi.cli.evaluate import SOME_FAILED, Job, check_workers, run_one
 from gnothi.cli.spending import spending
 from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 
 if TYPE_CHECKING:
-    from gnothi.evaluation.calibrating import Chosen
-    from gnothi.evaluation.calibration_file import Calibration
-    from gnothi.evaluation.rows import Row
+    from gnothi.calibration.choose import Chosen
+    from gnothi.calibration.file import Calibration
+    from gnothi.runs.rows import Row
 
 
 @click.command()
@@ -111,13 +111,14 @@ def calibrate(
     flags about asking (--limit, --set, --index ...) are refused. Exit code 1: some questions failed, and the threshold and its
     guarantee come from the others.
     """
-    from gnothi.cli import calibration_table, terminal
-    from gnothi.cli.probed import calibrating_warning, check_probes, learnt_from
-    from gnothi.cli.resources import load_questions, model_specs
-    from gnothi.evaluation import calibration_file
-    from gnothi.evaluation.calibrating import choose
-    from gnothi.evaluation.rows import jsonable
-    from gnothi.evaluation.runner import fingerprint
+    from gnothi.calibration import file as calibration_file
+    from gnothi.calibration.choose import choose
+    from gnothi.calibration.probes import calibrating_warning, check_probes, learnt_from
+    from gnothi.report.terminal import calibration_table
+    from gnothi.report.terminal import console as terminal
+    from gnothi.runs.rows import jsonable
+    from gnothi.runs.runner import fingerprint
+    from gnothi.session.resources import load_questions, model_specs
 
     settings = options.read(config, overrides, cache)
     typed = {
@@ -168,7 +169,7 @@ def calibrate(
             raise InvalidInput(
                 "no reliability diagram: got (almost) only right or wrong answers, expected at least ten of each."
             )
-        from gnothi.evaluation.reliability_figure import save
+        from gnothi.report.figures.reliability import save
 
         save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
     if as_json:
@@ -190,7 +191,7 @@ def _left_out(source: Source) -> str:
 
 
 def _calibration(source: Source, chosen: Chosen) -> Calibration:
-    from gnothi.evaluation.calibration_file import Calibration, details_of
+    from gnothi.calibration.file import Calibration, details_of
     from gnothi.models.identity import Identity, identify
 
     return Calibration(
@@ -219,11 +220,11 @@ def _ask(job: Job, metric: str, folder: Path, weigh: bool) -> Source:
     ``weigh`` retrievals, with the gate open, too."""
     import numpy as np
 
-    from gnothi.cli.calibrated import gate_of, speaker_of
-    from gnothi.evaluation.calibrating import Sample
-    from gnothi.evaluation.metrics import METRICS
-    from gnothi.evaluation.runner import fingerprint
+    from gnothi.calibration.apply import gate_of, speaker_of
+    from gnothi.calibration.choose import Sample
     from gnothi.methods import gating_of
+    from gnothi.metrics import METRICS
+    from gnothi.runs.runner import fingerprint
 
     if metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)
@@ -267,8 +268,8 @@ def _paired(
     shut: Sequence[Row], open_: Sequence[Row] | None, metric: str
 ) -> tuple[list[float], list[float], list[float] | None]:
     """Scores, quality with the gate shut and open, of the questions that have all of them."""
-    from gnothi.evaluation.comparison import scored
-    from gnothi.evaluation.recorded_run import replay_scores
+    from gnothi.calibration.from_run import replay_scores
+    from gnothi.runs.rows import scored
 
     scores, never = replay_scores(shut, trusts_all=True), scored(shut)
     always = None if open_ is None else scored(open_)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from gnothi.cli import terminal, training
+from gnothi.cli import training
+from gnothi.report.terminal import console as terminal
 
 
 @click.command()
@@ -35,7 +36,7 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
 
     A question is labelled with the simplest of the three methods that answered it rightly.
     """
-    from gnothi.training.complexity import build
+    from gnothi.training.complexity.build import build
 
     training.refuse_test_run(run)
     learnt = build(run, out, (memory, once, steps), several_hops or None)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi import __version__
+from gnothi.calibration.apply import calibration, chosen_on, with_calibration
+from gnothi.calibration.probes import check_probes, learnt_from
 from gnothi.cli import options, repeat
-from gnothi.cli.calibrated import calibration, chosen_on, with_calibration
-from gnothi.cli.probed import check_probes, learnt_from
 from gnothi.cli.spending import spending
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, RunStopped
@@ -23,9 +23,9 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.evaluation.rows import Row
-    from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.runner import Answer
+    from gnothi.runs.folder import RunFolder
+    from gnothi.runs.rows import Row
+    from gnothi.runs.runner import Answer
 
 SOME_FAILED = 1
 
@@ -111,11 +111,12 @@ def evaluate(
     The same command again completes an interrupted run and tries failed questions again. --config with the config.toml of a
     run repeats it, but for what is given otherwise. Exit code 1: some questions failed.
     """
-    from gnothi.cli import summary_table, terminal
-    from gnothi.cli.resources import load_questions, model_specs
-    from gnothi.evaluation.recorded_run import trusts_all
-    from gnothi.evaluation.run_folder import RunFolder
-    from gnothi.evaluation.summary import summarise
+    from gnothi.calibration.from_run import trusts_all
+    from gnothi.report.summary import summarise
+    from gnothi.report.terminal import console as terminal
+    from gnothi.report.terminal import summary_table
+    from gnothi.runs.folder import RunFolder
+    from gnothi.session.resources import load_questions, model_specs
 
     names = _names(methods)
     settings = options.read(config, overrides, cache)
@@ -193,9 +194,9 @@ def _complete(job: Job, folder: RunFolder) -> list[Row]:
 
 
 async def _run(job: Job, folder: RunFolder, missing: int) -> list[Row]:
-    from gnothi.cli import terminal
     from gnothi.cli.progress import RunProgress
-    from gnothi.evaluation.runner import run
+    from gnothi.report.terminal import console as terminal
+    from gnothi.runs.runner import run
 
     several = f" in {job.workers} processes" if job.workers > 1 else ""
     with terminal.Waiting(f"opening model {job.model}{several} ...") as waiting:
@@ -215,9 +216,9 @@ async def _run(job: Job, folder: RunFolder, missing: int) -> list[Row]:
 
 @asynccontextmanager
 async def _answering(job: Job) -> AsyncIterator[Answer]:
-    from gnothi.cli.resources import open_methods
-    from gnothi.evaluation.runner import here
-    from gnothi.evaluation.workers import workers
+    from gnothi.runs.runner import here
+    from gnothi.runs.workers import workers
+    from gnothi.session.resources import open_methods
 
     opened = partial(open_methods, job.model, job.index, job.settings, job.methods, job.graph)
     if job.workers == 1:
@@ -242,7 +243,7 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
     """Every setting of every method with its value, by ``method.NAME.KEY``; raises for names and settings that do not exist."""
     from gnothi import config
     from gnothi import methods as registry
-    from gnothi.cli.resources import method_settings
+    from gnothi.methods.given import method_settings
 
     resolved: dict[str, Any] = {}
     for name, given in method_settings(names, settings).items():
@@ -254,10 +255,10 @@ def resolved_settings(names: Sequence[str], settings: Settings) -> dict[str, Any
 
 def run_config(job: Job, methods: Mapping[str, Any]) -> dict[str, Any]:
     """What the run's rows depend on. Under ``execution.``: what they do not."""
-    from gnothi.cli.fingerprints import fingerprints, named_by
-    from gnothi.cli.resources import model_specs, recorded_settings
-    from gnothi.evaluation.run_folder import EXECUTION
-    from gnothi.evaluation.runner import fingerprint
+    from gnothi.runs.folder import EXECUTION
+    from gnothi.runs.runner import fingerprint
+    from gnothi.session.fingerprints import fingerprints, named_by
+    from gnothi.session.resources import model_specs, recorded_settings
 
     sources = {
         "model.name": (LanguageModel, job.model),
@@ -287,7 +288,7 @@ def run_config(job: Job, methods: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_one(job: Job, out: Path) -> list[Row]:
     """The rows of a job of another command, kept in the folder ``out`` and completed there when the command is given again."""
-    from gnothi.evaluation.run_folder import RunFolder
+    from gnothi.runs.folder import RunFolder
 
     with RunFolder(out, run_config(job, resolved_settings(job.methods, job.settings))) as folder:
         return _complete(job, folder)

@@ -72,9 +72,11 @@ def gates(
     For each signal: how well it tells wrong answers (AUROC), and what the best threshold is worth on questions that it was not
     chosen on (cross-validation), between never, always and the oracle, which picks the better of the two for each question.
     """
-    from gnothi.cli import gates_table, terminal
-    from gnothi.evaluation.gates import document, name_all, read
-    from gnothi.evaluation.rows import jsonable
+    from gnothi.calibration.compare import document, read
+    from gnothi.report.terminal import console as terminal
+    from gnothi.report.terminal import gates_table
+    from gnothi.report.titles import name_all
+    from gnothi.runs.rows import jsonable
 
     replays = [read(path, metric, never, always, surer) for path in files]
     known = {name for replay in replays for signal in replay.signals for name in signal.names}
@@ -84,17 +86,17 @@ def gates(
     documents = [document(replay, price, thresholds) for replay in replays]
     titles = [name.title for name in name_all(documents)]
     if plot is not None:
-        from gnothi.evaluation.frontier_figure import save
+        from gnothi.report.figures.frontier import save
 
         save(documents, plot)
     written: list[str] = []
     if html is not None:
-        from gnothi.evaluation.gates_page import write_page
+        from gnothi.report.gates_page import write_page
 
         write_page(replays, documents, html)
         written.append(f"page: {html}")
     if folder is not None:
-        from gnothi.evaluation.gates_page import write_csv
+        from gnothi.report.gates_page import write_csv
 
         written.append(f"tables: {len(write_csv(replays, documents, folder))} files in {folder}")
     if as_json:

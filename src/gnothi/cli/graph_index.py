@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli.building import count, progress, warn_of
-from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidSetting
+from gnothi.report.terminal.console import print_json
 
 if TYPE_CHECKING:
+    from gnothi.graph.building import GraphProgress, GraphReport
+    from gnothi.graph.templates import Templates
     from gnothi.protocols import KnowledgeGraph
-    from gnothi.retrieval.graph.building import GraphProgress, GraphReport
-    from gnothi.retrieval.graph.templates import Templates
     from gnothi.types import Fact, Mention, Neighbourhood
 
 _HOPS, _CAP = 2, 100
@@ -47,7 +47,7 @@ def build(
     as_json: bool,
 ) -> None:
     """Build with progress on standard error and print what was done."""
-    from gnothi.retrieval.graph.building import build_graph
+    from gnothi.graph.building import build_graph
 
     try:
         with progress(_bar, _line) as on_progress:
@@ -97,7 +97,7 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
 async def _look_up(
     graph: KnowledgeGraph, query: str, k: int
 ) -> tuple[tuple[Mention, ...], Neighbourhood, list[tuple[Fact, float]]]:
-    from gnothi.retrieval.graph.retriever import overlap
+    from gnothi.graph.retriever import overlap
 
     mentions = await graph.link(query)
     around = await graph.neighbourhood([mention.node for mention in mentions], _HOPS, _CAP)
@@ -109,7 +109,7 @@ async def _look_up(
 
 def info(path: str, as_json: bool) -> None:
     """Say what the graph holds."""
-    from gnothi.retrieval.graph.folder import open_folder, read_manifest
+    from gnothi.graph.folder import open_folder, read_manifest
 
     manifest = read_manifest(Path(path))
     open_folder(path)  # says what is wrong with its files
@@ -144,7 +144,7 @@ def info(path: str, as_json: bool) -> None:
 
 
 def _templates(given: str | None) -> Templates | None:
-    from gnothi.retrieval.graph import templates
+    from gnothi.graph import templates
 
     if given is None:
         return None

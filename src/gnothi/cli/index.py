@@ -15,9 +15,9 @@ import click
 from gnothi.cli import graph_index
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
-from gnothi.cli.resources import open_graph, open_index
-from gnothi.cli.terminal import print_json
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.report.terminal.console import print_json
+from gnothi.session.resources import open_graph, open_index
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
@@ -67,8 +67,8 @@ def build(
 
     Run the same command again to go on after an interruption, or to take in what has changed.
     """
+    from gnothi.graph.folder import is_graph
     from gnothi.retrieval.build import build as build_index
-    from gnothi.retrieval.graph.folder import is_graph
 
     given = {
         f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
@@ -106,7 +106,7 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
 
     In a graph the nodes that the query names are found, and the facts around them.
     """
-    from gnothi.retrieval.graph.folder import is_graph
+    from gnothi.graph.folder import is_graph
 
     if not query.strip():
         raise InvalidInput("the query is empty: expected at least one word.")
@@ -128,9 +128,9 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
 @_AS_JSON
 def info(path: str, as_json: bool) -> None:
     """Say what the index or graph in folder PATH holds."""
+    from gnothi.graph.folder import is_graph
     from gnothi.retrieval.bm25 import BM25Index
     from gnothi.retrieval.folder import read_manifest
-    from gnothi.retrieval.graph.folder import is_graph
 
     if is_graph(path):
         graph_index.info(path, as_json)
@@ -171,8 +171,8 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
 
     They come back only when their file changes and is indexed again.
     """
+    from gnothi.graph.folder import is_graph
     from gnothi.retrieval.folder import read_manifest
-    from gnothi.retrieval.graph.folder import is_graph
     from gnothi.retrieval.writer import IndexWriter
 
     if is_graph(path):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal
+from gnothi.cli import options
 from gnothi.cli.groups import Group
 from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
     from gnothi.lab import Grid, World
@@ -55,7 +56,7 @@ def info(as_json: bool) -> None:
 def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json: bool) -> None:
     """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
     from gnothi import lab as laboratory
-    from gnothi.cli.resources import LAB_QUESTIONS
+    from gnothi.session.resources import LAB_QUESTIONS
 
     kinds: dict[str, Any] = {name: name for name in laboratory.KINDS}
     if kind is not None and kind not in kinds:

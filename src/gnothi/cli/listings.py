@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import terminal
 from gnothi.config import Setting, as_text
+from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
     from gnothi.methods import Description
@@ -49,9 +49,10 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 @as_json
 def models(as_json: bool) -> None:
     """What --model takes, and the settings of a model."""
-    from gnothi.cli.resources import MODEL_SECTION, MODEL_SPECS
     from gnothi.config import settings_of
+    from gnothi.methods.given import MODEL_SECTION
     from gnothi.models import SETTINGS
+    from gnothi.session.resources import MODEL_SPECS
 
     kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in SETTINGS.items()}
     if as_json:
@@ -69,8 +70,8 @@ def models(as_json: bool) -> None:
 @as_json
 def datasets(as_json: bool) -> None:
     """Data sets and file formats that eval reads."""
-    from gnothi.cli.resources import dataset_summaries
     from gnothi.datasets import FORMATS
+    from gnothi.session.resources import dataset_summaries
 
     named = dataset_summaries()
     if as_json:

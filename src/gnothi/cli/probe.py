@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal, training
+from gnothi.cli import options, training
 from gnothi.cli.spending import spending
 from gnothi.config import Settings
+from gnothi.report.terminal import console as terminal
 from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.protocols import LanguageModel
-    from gnothi.training.probe import Findings, ProbeSettings
+    from gnothi.training.probe.findings import Findings, ProbeSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,10 @@ def probe(
     """
     from gnothi import config as configuration
     from gnothi import methods
-    from gnothi.cli.resources import MODEL_SECTION, load_questions
+    from gnothi.methods.given import MODEL_SECTION
+    from gnothi.session.resources import load_questions
     from gnothi.training.collecting import require_answers, require_distinct
-    from gnothi.training.probe import WHY, ProbeSettings
+    from gnothi.training.probe.findings import WHY, ProbeSettings
 
     training.refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
@@ -100,7 +102,7 @@ def probe(
 
 async def _build(job: Job) -> dict[str, Any]:
     from gnothi.cli.progress import RunProgress
-    from gnothi.training.probe import Findings
+    from gnothi.training.probe.findings import Findings
 
     async with contextlib.AsyncExitStack() as opened:
         # What the model cannot give is said before there is a folder that bears the wrong settings.
@@ -125,7 +127,7 @@ async def _fit(job: Job, findings: Findings) -> dict[str, Any]:
     from dataclasses import asdict
 
     from gnothi.models.identity import identify
-    from gnothi.training.probe import AGAIN
+    from gnothi.training.probe.findings import AGAIN
 
     with terminal.Waiting("fitting ..."):
         data = {"name": job.dataset, "fingerprint": job.config["dataset.fingerprint"]}
@@ -142,7 +144,7 @@ def _is_new(folder: Path) -> bool:
 
 def _open(job: Job, opened: contextlib.AsyncExitStack) -> LanguageModel:
     """The model, able to give what is to be collected, to be closed at the end."""
-    from gnothi.cli.resources import model_settings, open_model
+    from gnothi.session.resources import model_settings, open_model
 
     with terminal.Waiting(f"opening model {job.model} ..."):
         model = open_model(job.model, model_settings([job.model], job.settings)[job.model])

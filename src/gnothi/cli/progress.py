@@ -8,7 +8,7 @@ from typing import Self
 
 import click
 
-from gnothi.cli import terminal
+from gnothi.report.terminal import console as terminal
 
 LINE_EVERY = 30.0
 """Seconds between two lines where stderr is no terminal: a log stays readable."""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal, training
+from gnothi.cli import options, training
 from gnothi.cli.spending import stoppable
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.report.terminal import console as terminal
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def reader(
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
-    from gnothi.cli.fingerprints import fingerprints, named_by
-    from gnothi.cli.resources import load_questions
+    from gnothi.session.fingerprints import fingerprints, named_by
+    from gnothi.session.resources import load_questions
     from gnothi.training.reader.material import require_usable
 
     training.refuse_test_questions(dataset)
@@ -145,7 +146,7 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     from gnothi import config, methods
-    from gnothi.cli.resources import INDEX_SECTION, MODEL_SECTION
+    from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION
     from gnothi.training.reader.material import require_prompts
     from gnothi.training.reader.settings import ReaderTraining
 
@@ -174,7 +175,7 @@ def _plain(settings: ReaderTraining) -> dict[str, Any]:
 
 def _run(job: Job, prompts_only: bool) -> tuple[int, dict[str, Any]]:
     """How many questions failed, and what was reached."""
-    from gnothi.evaluation.journal import claim
+    from gnothi.runs.journal import claim
 
     with claim(job.out, job.about_training, "training"):
         examples = asyncio.run(_collect(job))
@@ -188,7 +189,7 @@ def _run(job: Job, prompts_only: bool) -> tuple[int, dict[str, Any]]:
 
 async def _collect(job: Job) -> list[Example]:
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import open_methods
+    from gnothi.session.resources import open_methods
     from gnothi.training.reader.material import Asking, Material
 
     with Material(job.prompts, job.questions, job.about_prompts) as material:

@@ -31,7 +31,7 @@ def is_run(values: Mapping[str, Any]) -> bool:
 def as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """What a file of settings would say: a run's settings of methods, models and searches under the names they are given by.
     A file that is no run's stays as it is."""
-    from gnothi.evaluation.journal import EXECUTION
+    from gnothi.runs.journal import EXECUTION
 
     if not is_run(values):
         return dict(values)
@@ -66,7 +66,7 @@ def take_flags(context: click.Context, _: click.Parameter, path: Path | None) ->
 def compare(path: Path | None, about: Mapping[str, Any], say: Callable[[str], None]) -> None:
     """``say`` where a run is repeated that had other questions, or another model or index, under the same name; ``about`` is
     the new run's configuration."""
-    from gnothi.evaluation.journal import FINGERPRINTS, resource
+    from gnothi.runs.journal import FINGERPRINTS, resource
 
     before = load_toml(path) if path is not None else {}
     if not is_run(before):

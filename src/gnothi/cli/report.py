@@ -55,25 +55,26 @@ def report(
     gnothi report runs/gram runs/perplexity --html signals.html
     gnothi report runs/lab --csv numbers --price prompt=0.15,generated=0.60,currency=EUR
     """
-    from gnothi.cli import summary_table, terminal
-    from gnothi.evaluation.costs import read_prices
-    from gnothi.evaluation.sections import load_runs, name_all
-    from gnothi.evaluation.summary import summarise
+    from gnothi.report.costs import read_prices
+    from gnothi.report.sections import load_runs, name_all
+    from gnothi.report.summary import summarise
+    from gnothi.report.terminal import console as terminal
+    from gnothi.report.terminal import summary_table
 
     prices = read_prices(file, given)
     sections = load_runs(runs)
     written: list[str] = []
     if as_json or html or folder or prices or never or always:
-        from gnothi.evaluation.document import document
+        from gnothi.report.document import document
 
         documents = [document(section, prices, never, always) for section in sections]
         if html is not None:
-            from gnothi.evaluation.report import write_report
+            from gnothi.report.page import write_report
 
             write_report(sections, html, documents)
             written.append(f"page: {html}")
         if folder is not None:
-            from gnothi.evaluation.tables import write_tables
+            from gnothi.report.tables import write_tables
 
             files = write_tables(documents, sections, folder)
             written.append(f"tables: {len(files)} files in {folder}")

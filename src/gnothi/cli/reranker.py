@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal, training
+from gnothi.cli import options, training
 from gnothi.cli.spending import spending
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.report.terminal import console as terminal
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ def reranker(
 
     The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
     """
-    from gnothi.cli.fingerprints import fingerprints
-    from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
     from gnothi.config import resolved
+    from gnothi.session.fingerprints import fingerprints
+    from gnothi.session.resources import LAB, LAB_MODELS, load_questions
     from gnothi.training.reranker.pairs import require_choices
 
     training.refuse_test_questions(dataset)
@@ -145,7 +146,7 @@ def reranker(
 
 def _settings(settings: Settings) -> RerankerSettings:
     from gnothi import config, methods
-    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.methods.given import MODEL_SECTION
     from gnothi.training.reranker.settings import RerankerSettings
 
     return config.build(RerankerSettings, settings.plain({MODEL_SECTION, *methods.names()}), "reranker")
@@ -153,7 +154,7 @@ def _settings(settings: Settings) -> RerankerSettings:
 
 def _run(job: Job, pairs_only: bool) -> tuple[int, dict[str, Any]]:
     """How many questions failed, and what was reached."""
-    from gnothi.evaluation.journal import claim
+    from gnothi.runs.journal import claim
 
     lock = claim(job.out, job.about_training, "training")
     try:
@@ -171,7 +172,7 @@ async def _collect(job: Job) -> tuple[list[dict[str, Any]], list[Example]]:
     from contextlib import AsyncExitStack
 
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import model_settings, open_graph, open_model
+    from gnothi.session.resources import model_settings, open_graph, open_model
     from gnothi.training.reranker.pairs import CollectingPairs, examples
 
     with CollectingPairs(job.pairs, job.questions, job.about_pairs) as collecting:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal, training
+from gnothi.cli import options, training
 from gnothi.cli.spending import stoppable
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import Retriever
+from gnothi.report.terminal import console as terminal
 from gnothi.types import Passage, Question
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def self_knowledge(
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import load_questions
+    from gnothi.session.resources import load_questions
     from gnothi.training.self_knowledge.answers import require_usable
 
     training.refuse_test_questions(dataset)
@@ -130,7 +131,7 @@ def self_knowledge(
 
 def _settings(settings: Settings) -> SelfKnowledgeSettings:
     from gnothi import config, methods
-    from gnothi.cli.resources import MODEL_SECTION
+    from gnothi.methods.given import MODEL_SECTION
     from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 
     return config.build(SelfKnowledgeSettings, settings.plain({MODEL_SECTION, *methods.names()}), "self-knowledge")
@@ -138,7 +139,7 @@ def _settings(settings: Settings) -> SelfKnowledgeSettings:
 
 def _index(index: str | None, model: str, sentences: int) -> str | None:
     """Where sentences are found; None where none are shown."""
-    from gnothi.cli.resources import LAB, LAB_MODELS
+    from gnothi.session.resources import LAB, LAB_MODELS
 
     if not sentences:
         if index is not None:
@@ -179,7 +180,7 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
     """How many questions failed, and what was reached."""
     from contextlib import ExitStack
 
-    from gnothi.evaluation.journal import claim
+    from gnothi.runs.journal import claim
     from gnothi.training.self_knowledge.answers import read_answers
 
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
@@ -202,7 +203,7 @@ def _run(job: Job, answers_only: bool) -> tuple[int, dict[str, Any]]:
 async def _collect(job: Job) -> tuple[list[Familiar], int]:
     """What was sampled, and how many questions failed (with a sentence or without)."""
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import open_model
+    from gnothi.session.resources import open_model
     from gnothi.training.self_knowledge.answers import Answers
     from gnothi.training.self_knowledge.figures import draw_familiarity
 
@@ -230,7 +231,7 @@ async def _collect(job: Job) -> tuple[list[Familiar], int]:
 
 async def _sentences(job: Job) -> dict[str, tuple[Passage, ...]]:
     """What each question is shown, by its id."""
-    from gnothi.cli.resources import open_index
+    from gnothi.session.resources import open_index
     from gnothi.training.self_knowledge.contexts import find
 
     if job.index is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli import options, terminal, training
+from gnothi.cli import options, training
 from gnothi.cli.complexity import complexity
 from gnothi.cli.groups import Group
 from gnothi.cli.probe import probe
@@ -21,10 +21,11 @@ from gnothi.cli.spending import spending
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
+from gnothi.report.terminal import console as terminal
 from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.training.utility_reference import UtilitySettings
+    from gnothi.training.utility_reference.labelling import UtilitySettings
 
 
 @click.group(cls=Group)
@@ -101,8 +102,8 @@ def utility_reference(
     The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
     labels. Exit code 1: some questions failed.
     """
-    from gnothi.cli.resources import LAB, LAB_MODELS, load_questions
-    from gnothi.training.utility_reference import require_judgeable
+    from gnothi.session.resources import LAB, LAB_MODELS, load_questions
+    from gnothi.training.utility_reference.labelling import require_judgeable
 
     training.refuse_test_questions(dataset)
     settings = options.read(config, overrides, cache)
@@ -148,7 +149,7 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     A question is known where the model answered it rightly from memory, unknown where only retrieval led to the right answer;
     one that neither did says nothing and is left out.
     """
-    from gnothi.training.knowledge_reference import build
+    from gnothi.training.knowledge_reference.build import build
 
     training.refuse_test_run(run)
     counts = build(run, out, memory, retrieval, encoder)
@@ -166,8 +167,8 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
 
 def _utility_settings(settings: Settings) -> UtilitySettings:
     from gnothi import config, methods
-    from gnothi.cli.resources import MODEL_SECTION
-    from gnothi.training.utility_reference import UtilitySettings
+    from gnothi.methods.given import MODEL_SECTION
+    from gnothi.training.utility_reference.labelling import UtilitySettings
 
     return config.build(UtilitySettings, settings.plain({MODEL_SECTION, *methods.names()}), "utility-reference")
 
@@ -193,9 +194,9 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
     from contextlib import AsyncExitStack
 
     from gnothi.cli.progress import RunProgress
-    from gnothi.cli.resources import model_settings, open_index, open_model
     from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
-    from gnothi.training.utility_reference import Labelling
+    from gnothi.session.resources import model_settings, open_index, open_model
+    from gnothi.training.utility_reference.labelling import Labelling
 
     searched = None
     if encoder != LEXICAL:

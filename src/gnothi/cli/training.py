@@ -16,8 +16,8 @@ from gnothi.protocols import LanguageModel
 from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.cli.fingerprints import Named
     from gnothi.models import ModelSettings
+    from gnothi.session.fingerprints import Named
     from gnothi.training.finetuning import Origin
 
 SOME_FAILED = 1
@@ -44,7 +44,7 @@ def out(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
 
 def refuse_test_questions(dataset: str) -> None:
     """Raise InvalidSetting for the laboratory's test questions."""
-    from gnothi.cli.resources import LAB, LAB_TRAINING
+    from gnothi.session.resources import LAB, LAB_TRAINING
 
     name, _, kind = dataset.partition(":")
     if name == LAB:
@@ -57,7 +57,7 @@ def refuse_test_questions(dataset: str) -> None:
 
 def refuse_test_run(run: Path) -> None:
     """Raise InvalidSetting for a run over the laboratory's test questions, InvalidInput for a folder that is no run."""
-    from gnothi.evaluation.journal import read_config
+    from gnothi.runs.journal import read_config
 
     try:
         refuse_test_questions(str(read_config(run).get("dataset.name", "")))
@@ -76,10 +76,10 @@ def recorded(
 ) -> dict[str, Any]:
     """What anything learnt depends on: the questions, the model with its settings, and ``sources``, where things are looked
     up."""
-    from gnothi.cli.fingerprints import fingerprints
-    from gnothi.cli.resources import recorded_settings
-    from gnothi.evaluation.journal import EXECUTION
-    from gnothi.evaluation.runner import fingerprint
+    from gnothi.runs.journal import EXECUTION
+    from gnothi.runs.runner import fingerprint
+    from gnothi.session.fingerprints import fingerprints
+    from gnothi.session.resources import recorded_settings
 
     return {
         "dataset.name": dataset,
@@ -97,8 +97,8 @@ def recorded(
 
 def settings_to_train(model: str, settings: Settings) -> ModelSettings:
     """The settings of the model to train. Raises InvalidSetting for one whose weights are not at hand."""
-    from gnothi.cli.resources import model_settings
     from gnothi.models import ModelSettings
+    from gnothi.session.resources import model_settings
 
     built = model_settings([model], settings)[model]
     if not isinstance(built, ModelSettings):

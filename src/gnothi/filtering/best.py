@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnothi import events
+from gnothi.graph.retriever import overlap
 from gnothi.protocols import Reranker
-from gnothi.retrieval.graph.retriever import overlap
 from gnothi.retrieval.reranked import shown
 from gnothi.types import Passage
 

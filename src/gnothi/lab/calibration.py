@@ -12,12 +12,12 @@ from pathlib import Path
 from gnothi.concurrency import gather
 from gnothi.lab.questions import TRAINING_SEED, training_questions
 from gnothi.lab.world import World
-from gnothi.methods.prompts import REASON, ask
-from gnothi.methods.settings import SENTENCE_STOPS, SignalSettings
+from gnothi.methods.steps.prompts import REASON, ask
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SignalSettings
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
 from gnothi.signals import registry
-from gnothi.signals.calibration import balanced_threshold
+from gnothi.stats.probabilities import balanced_threshold
 from gnothi.types import Question
 
 DIGITS = 3

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gnothi import lab
+from gnothi.graph.graph import Graph
+from gnothi.graph.templates import Templates
 from gnothi.lab.language import RELATIONS
-from gnothi.retrieval.graph.graph import Graph
-from gnothi.retrieval.graph.templates import Templates
 
 
 def templates() -> Templates:

@@ -29,7 +29,7 @@ def judge(folder: Path = LAB_FOLDER) -> Any:
         from sentence_transformers.cross_encoder.modules.logit_score import LogitScore
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", "the laboratory's judge") from error
-    from gnothi.models.local.loading import no_progress_bars
+    from gnothi.models.engine.loading import no_progress_bars
 
     library: Any = Transformer
     with no_progress_bars():

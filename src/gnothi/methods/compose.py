@@ -19,18 +19,28 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.strips import Strips
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
-from gnothi.methods.answers import sentence
 from gnothi.methods.flare import ASK_FOR
-from gnothi.methods.formats import require_task
-from gnothi.methods.gating import Gating, threshold_of
-from gnothi.methods.parts import ASKED_FOR, CERTAINTY, JUDGED, LIMITS, SCORED, Filter, Query, refuse_unused, require_learnt
-from gnothi.methods.prompts import ANSWER, TASKS, USEFUL, ask, require_text
-from gnothi.methods.queries import certain_words, keywords, query_from_draft, uncertain_claims, uncertain_spans
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.reflection import query as expanded
-from gnothi.methods.reflection import reflect, subjects
-from gnothi.methods.searching import in_turns
-from gnothi.methods.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.formats import require_task
+from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.parsing import sentence
+from gnothi.methods.steps.parts import (
+    ASKED_FOR,
+    CERTAINTY,
+    JUDGED,
+    LIMITS,
+    SCORED,
+    Filter,
+    Query,
+    refuse_unused,
+    require_learnt,
+)
+from gnothi.methods.steps.prompts import ANSWER, TASKS, USEFUL, ask, require_text
+from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims, uncertain_spans
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reflection import query as expanded
+from gnothi.methods.steps.reflection import reflect, subjects
+from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Measured, Signal

@@ -15,10 +15,10 @@ from gnothi import events
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.evaluator import fit, relevance
 from gnothi.filtering.strips import Strips
-from gnothi.methods.prompts import USEFUL, require_text
-from gnothi.methods.queries import keywords
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import check_ranges, resource, setting
+from gnothi.methods.steps.prompts import USEFUL, require_text
+from gnothi.methods.steps.queries import keywords
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.settings import check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.answering import AnsweringSettings
-from gnothi.methods.prompts import ANSWER, ask
+from gnothi.methods.steps.answering import AnsweringSettings
+from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.answers import as_choice, concludes, sentence
-from gnothi.methods.chain import conclude
-from gnothi.methods.prompts import REASON, ask, require_text
-from gnothi.methods.queries import bare, is_content
-from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence
+from gnothi.methods.steps.prompts import REASON, ask, require_text
+from gnothi.methods.steps.queries import bare, is_content
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
 from gnothi.types import Answer, Attended, Capabilities, Generation, Passage, Question

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.filtering.leading import Leading, Measure
-from gnothi.methods.prompts import ANSWER, ask, require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import setting
+from gnothi.methods.steps.prompts import ANSWER, ask, require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

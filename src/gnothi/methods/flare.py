@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
-from gnothi.methods.answers import as_choice, concludes, sentence
-from gnothi.methods.chain import conclude
-from gnothi.methods.formats import require_task
-from gnothi.methods.prompts import REASON, ask
-from gnothi.methods.queries import certain_words, uncertain_spans
-from gnothi.methods.searching import in_turns
-from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.formats import require_task
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence
+from gnothi.methods.steps.prompts import REASON, ask
+from gnothi.methods.steps.queries import certain_words, uncertain_spans
+from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.least_likely import LeastLikely

@@ -13,12 +13,12 @@ from typing import ClassVar
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.answers import Candidate, least_uncertain
-from gnothi.methods.answering import AnsweringSettings
-from gnothi.methods.answers import as_choice, short_answer
-from gnothi.methods.choosing import choose
-from gnothi.methods.prompts import ANSWER, KNOWLEDGE, ask
-from gnothi.methods.reflection import admits_ignorance
-from gnothi.methods.settings import SHORT_STOPS, resource, setting
+from gnothi.methods.steps.answering import AnsweringSettings
+from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
+from gnothi.methods.steps.reflection import admits_ignorance
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question

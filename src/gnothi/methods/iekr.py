@@ -11,14 +11,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting, MissingCapability
-from gnothi.methods.choosing import WithoutChoices
-from gnothi.methods.external import Showing, best, candidates, shown
-from gnothi.methods.gated import GatedSettings
-from gnothi.methods.gating import Gating
-from gnothi.methods.prompts import require_text
-from gnothi.methods.reflection import Subject, about_question, query, reflect, subjects
-from gnothi.methods.revision import revise
-from gnothi.methods.settings import needs_of, resource, setting
+from gnothi.methods.steps.choosing import WithoutChoices
+from gnothi.methods.steps.external import Showing, best, candidates, shown
+from gnothi.methods.steps.from_memory import GatedSettings
+from gnothi.methods.steps.gating import Gating
+from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, subjects
+from gnothi.methods.steps.revision import revise
+from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 

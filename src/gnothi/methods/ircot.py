@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.answers import as_choice, concludes, final_answer, sentence
-from gnothi.methods.chain import conclude
-from gnothi.methods.prompts import REASON, ask, require_text
-from gnothi.methods.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
+from gnothi.methods.steps.prompts import REASON, ask, require_text
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Passage, Question

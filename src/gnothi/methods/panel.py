@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
-from gnothi.methods.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Measured, Signal

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.prompts import require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import setting
+from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.answers import as_choice, concludes, sentence, short_answer
-from gnothi.methods.browsing import Browser
-from gnothi.methods.chain import conclude
-from gnothi.methods.formats import require_task, speaks
-from gnothi.methods.prompts import REASON, ask, require_text
-from gnothi.methods.queries import keywords
-from gnothi.methods.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
-from gnothi.methods.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.browsing import Browser
+from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.formats import require_task, speaks
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.prompts import REASON, ask, require_text
+from gnothi.methods.steps.queries import keywords
+from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Generation, Passage, Question
 

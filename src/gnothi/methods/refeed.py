@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from gnothi.concurrency import both
 from gnothi.filtering.answers import Candidate, least_uncertain
-from gnothi.methods.prompts import require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.searching import in_turns
-from gnothi.methods.settings import setting
+from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.replies import says_nothing

@@ -15,8 +15,8 @@ from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
-from gnothi.methods.gating import ASSESSED, Gating
-from gnothi.methods.settings import check_probe, signals_of
+from gnothi.methods.steps.gating import ASSESSED, Gating
+from gnothi.methods.steps.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe

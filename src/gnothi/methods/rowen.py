@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
-from gnothi.methods.answers import as_choice, short_answer
-from gnothi.methods.chain import conclude_each
-from gnothi.methods.formats import require_task, speaks
-from gnothi.methods.prompts import EQUIVALENT, require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
+from gnothi.methods.steps.chain import conclude_each
+from gnothi.methods.steps.formats import require_task, speaks
+from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.prompts import EQUIVALENT, require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes

@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 from gnothi.concurrency import gather
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
-from gnothi.methods.answers import as_choice, concludes, concluding, sentence, short_answer
-from gnothi.methods.chain import Conclusion, conclude
-from gnothi.methods.gating import Gating, threshold_of
-from gnothi.methods.prompts import ANSWER, REASON, ask
-from gnothi.methods.queries import query_from_draft
-from gnothi.methods.settings import (
+from gnothi.methods.steps.chain import Conclusion, conclude
+from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
+from gnothi.methods.steps.prompts import ANSWER, REASON, ask
+from gnothi.methods.steps.queries import query_from_draft
+from gnothi.methods.steps.settings import (
     CHAIN_STOPS,
     SENTENCE_STOPS,
     SHORT_STOPS,

@@ -15,12 +15,20 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import MissingCapability
-from gnothi.methods.answers import as_choice, short_answer
-from gnothi.methods.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, ask, require_text
-from gnothi.methods.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
-from gnothi.methods.settings import CHAIN_STOPS, LIST_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, resource, setting
-from gnothi.methods.summary import note, stated, summarise
-from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, ask, require_text
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.steps.settings import (
+    CHAIN_STOPS,
+    LIST_STOPS,
+    SHORT_STOPS,
+    GenerationSettings,
+    check_ranges,
+    resource,
+    setting,
+)
+from gnothi.methods.steps.summary import note, stated, summarise
+from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
 from gnothi.signals.perplexity import generation_perplexity

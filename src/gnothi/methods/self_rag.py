@@ -15,11 +15,11 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.evaluator import relevance
-from gnothi.methods.answers import as_choice, final_answer, short_answer
-from gnothi.methods.formats import require_task, speaks
-from gnothi.methods.prompts import USEFUL, ask, require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.reflection_tokens import (
+from gnothi.methods.steps.formats import require_task, speaks
+from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
+from gnothi.methods.steps.prompts import USEFUL, ask, require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.self_rag_tokens import (
     CONTINUE,
     IRRELEVANT,
     NO_RETRIEVAL,
@@ -35,8 +35,8 @@ from gnothi.methods.reflection_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.settings import check_ranges, setting
-from gnothi.methods.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.perplexity import generation_perplexity
 from gnothi.signals.replies import normalized, says_nothing

@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 
 from gnothi.errors import MissingCapability
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.methods.gated import GatedSettings
-from gnothi.methods.prompts import TASKS, require_text
-from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.from_memory import GatedSettings
+from gnothi.methods.steps.prompts import TASKS, require_text
+from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

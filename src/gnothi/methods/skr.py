@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from gnothi import events
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
-from gnothi.methods.prompts import require_text
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.settings import resource, setting
+from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.errors import MissingCapability
-from gnothi.methods.gating import Gating, threshold_of
-from gnothi.methods.prompts import require_text
-from gnothi.methods.queries import uncertain_claims
-from gnothi.methods.reader import ReaderSettings
-from gnothi.methods.searching import in_turns
-from gnothi.methods.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.queries import uncertain_claims
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName

@@ -65,7 +65,7 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
 
 def _load_here(spec: str, source: str, settings: ModelSettings) -> Wrapper:
     from gnothi.models.cache import keep_local
-    from gnothi.models.local.loading import Declaration, load
+    from gnothi.models.engine.loading import Declaration, load
 
     loaded: list[tuple[Any, Declaration, Renderer]] = []
 

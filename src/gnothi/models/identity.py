@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.models import LAB, LAB_FOLDER, VLLM, is_remote
-from gnothi.models.local.loading import DECLARATION
+from gnothi.models.engine.loading import DECLARATION
 
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""

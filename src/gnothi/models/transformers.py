@@ -19,18 +19,18 @@ from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Attend, Continue, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.local.attending import attend
-from gnothi.models.local.attention import Unsupported
-from gnothi.models.local.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
-from gnothi.models.local.engine import Engine, Limits, Path, does_not_fit, out_of_memory
-from gnothi.models.local.forked import Forked, check
-from gnothi.models.local.packed import is_packed
-from gnothi.models.local.passes import Network, by_length
-from gnothi.models.local.repeated import Repeated
-from gnothi.models.local.rows import Task
-from gnothi.models.local.scoring import score, score_next
-from gnothi.models.local.states import Tap
-from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.engine.attending import attend
+from gnothi.models.engine.attention import Unsupported
+from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
+from gnothi.models.engine.engine import Engine, Limits, Path, does_not_fit, out_of_memory
+from gnothi.models.engine.forked import Forked, check
+from gnothi.models.engine.packed import is_packed
+from gnothi.models.engine.passes import Network, by_length
+from gnothi.models.engine.repeated import Repeated
+from gnothi.models.engine.rows import Task
+from gnothi.models.engine.scoring import score, score_next
+from gnothi.models.engine.states import Tap
+from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidInput
-from gnothi.signals.combination import Logistic
 from gnothi.signals.wording import WordClassifier
+from gnothi.stats.logistic import Logistic
 from gnothi.types import Demonstration, Passage, StateSpec, Task
 
 FORMAT = 1

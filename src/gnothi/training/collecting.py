@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
-from gnothi.evaluation.journal import Journal, claim, read_lines
 from gnothi.events import Usage, record
+from gnothi.runs.journal import Journal, claim, read_lines
 from gnothi.seeding import question_scope
 from gnothi.types import Question
 

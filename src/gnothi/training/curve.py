@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from gnothi.evaluation.journal import Journal, read_lines
+from gnothi.runs.journal import Journal, read_lines
 from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
 
 Figures = dict[str, Any]

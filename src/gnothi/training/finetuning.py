@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gnothi.errors import MissingDependency
-from gnothi.evaluation.journal import replace_file
-from gnothi.models.local.loading import DECLARATION, no_progress_bars
+from gnothi.models.engine.loading import DECLARATION, no_progress_bars
 from gnothi.models.settings import ModelSettings
+from gnothi.runs.journal import replace_file
 
 METRICS, HEADER, CHECKPOINTS = "metrics.jsonl", "training.json", "checkpoints"
 Adapter = Literal["lora", "full"]

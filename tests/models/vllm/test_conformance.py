@@ -20,8 +20,8 @@ from gnothi.models.rendering import Tagged
 from gnothi.models.vllm import loading
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
+from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, Network, NetworkConformance, texts
 from gnothi.types import Decoding, StateSpec
-from tests.conformance.language_model import GREEDY, PROMPTS, WARM, Network, NetworkConformance, texts
 from tests.models.tiny import CONTEXT, WIDE_ARCHITECTURES, build_model
 
 if importlib.util.find_spec("vllm") is None:

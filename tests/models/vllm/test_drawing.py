@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import ModelUnavailable
-from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.vllm.drawing import Drawn, fed, read, seed_of
 from gnothi.types import Finish, Generation, Position
 from tests.models.tiny import VOCABULARY

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gnothi.models.local.states import Tap
+from gnothi.models.engine.states import Tap
 from gnothi.models.vllm.worker import Feed, Recorder, WorkerExtension
 from gnothi.types import StateSpec
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from gnothi.methods.prompts import ANSWER, ask
-from gnothi.models.fake import Scripted
+from gnothi.methods.steps.prompts import ANSWER, ask
+from gnothi.testing.model import Scripted
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
 from gnothi.types import Prompt, Question

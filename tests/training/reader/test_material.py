@@ -11,9 +11,9 @@ import pytest
 
 from gnothi import methods
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
-from gnothi.methods.prompts import ANSWER, ANSWER_YES_NO, REASON, ask
-from gnothi.models.fake import Scripted
-from gnothi.retrieval.fake import ScriptedRetriever
+from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, REASON, ask
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.training.reader.material import PROMPTS, Example, Material, require_prompts, target
 from gnothi.types import Passage, Prompt, Question, Task
 

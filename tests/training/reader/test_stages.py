@@ -13,10 +13,10 @@ import pytest
 
 from gnothi import lab
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.methods.choosing import choose
-from gnothi.methods.prompts import ANSWER, ask
+from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
-from gnothi.models.local.loading import load
+from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
 from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.reader.material import Example

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gnothi.errors import InvalidInput
-from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Seeded, Traced
-from gnothi.retrieval.fake import ListedGraph
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ListedGraph
 from gnothi.training.reranker.pairs import PAIRS, CollectingPairs, Example
 from gnothi.training.reranker.settings import PairSettings
 from gnothi.types import Prompt, Question

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
-from gnothi.models.fake import Scripted
 from gnothi.models.wrappers import Seeded, Traced
+from gnothi.testing.model import Scripted
 from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, read_answers
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Prompt, Question

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gnothi.models.fake import Scripted
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.testing.model import Scripted
 from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar, read_answers
 from gnothi.training.self_knowledge.contexts import choose, find
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings

@@ -8,7 +8,7 @@ import pytest
 
 from gnothi import lab
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
-from gnothi.models.local.loading import load
+from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.training.self_knowledge.answers import Asked, Familiar

@@ -87,7 +87,7 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     pytest.importorskip("trl")
     import asyncio
 
-    from gnothi.methods.prompts import ANSWER, ask
+    from gnothi.methods.steps.prompts import ANSWER, ask
     from gnothi.models import load_model
     from gnothi.types import Decoding
 

@@ -17,8 +17,8 @@ from gnothi.concurrency import Inbox, Job
 from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
-from gnothi.models.local.states import Tap
-from gnothi.models.local.text import Detokenizer, StopWatch
+from gnothi.models.engine.states import Tap
+from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
 from gnothi.models.vllm.scoring import Prefix, assemble, questions

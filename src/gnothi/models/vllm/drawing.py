@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import ModelUnavailable
-from gnothi.models.local.text import CONTEXT_TOKENS, Detokenizer, StopWatch, write_out
+from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, StopWatch, write_out
 from gnothi.types import Finish, Generation, Position
 
 Ids = tuple[int, ...]

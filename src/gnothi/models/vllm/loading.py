@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
-from gnothi.models.local.loading import Declaration, declared, locate, no_progress_bars, unloadable
+from gnothi.models.engine.loading import Declaration, declared, locate, no_progress_bars, unloadable
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gnothi.errors import GnothiError
-from gnothi.models.local.states import Tap, Taps
+from gnothi.models.engine.states import Tap, Taps
 from gnothi.types import Site, StateSpec
 
 EXTENSION = f"{__name__}.WorkerExtension"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.concurrency import gather
-from gnothi.evaluation.metrics import exact_match
-from gnothi.methods.answers import short_answer
-from gnothi.methods.choosing import ChoiceScore, scores_of
-from gnothi.methods.settings import SHORT_STOPS
+from gnothi.methods.steps.choosing import ChoiceScore, scores_of
+from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.settings import SHORT_STOPS
+from gnothi.metrics import exact_match
 from gnothi.protocols import LanguageModel
 from gnothi.training.reader.material import Example
 from gnothi.types import ContinuationScore, Decoding

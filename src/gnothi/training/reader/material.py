@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from gnothi import methods
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.methods.answers import as_choice
-from gnothi.methods.prompts import ANSWER
+from gnothi.methods.steps.parsing import as_choice
+from gnothi.methods.steps.prompts import ANSWER
 from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
 from gnothi.types import Demonstration, Passage, Prompt, Question, Task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gnothi.methods.settings import check_ranges, setting
+from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.training.finetuning import Adapter
 
 Criterion = Literal["accuracy", "loss"]

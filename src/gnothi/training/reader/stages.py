@@ -16,12 +16,12 @@ from statistics import fmean
 from typing import Any
 
 from gnothi.errors import InvalidInput
-from gnothi.evaluation.statistics import mean_interval
-from gnothi.methods.choosing import ChoiceScore
+from gnothi.methods.steps.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.local.loading import load
+from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.stats.statistics import mean_interval
 from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,
@@ -152,7 +152,7 @@ class Format:
         (said,) = self.encoder.continuations(text, prompt, [example.target])
         said = [*said, self.tokenizer.eos_token_id]
         if self.apart:
-            from gnothi.models.local.encoder_decoder import closing_tokens, starting_tokens
+            from gnothi.models.engine.encoder_decoder import closing_tokens, starting_tokens
 
             return [*prompt, *closing_tokens(self.tokenizer)], [*starting_tokens(self.model)[1:], *said]
         return [*prompt, *said], [-100] * len(prompt) + said

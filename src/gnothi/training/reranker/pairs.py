@@ -10,7 +10,7 @@ from typing import Any
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
-from gnothi.methods.reflection import Subject, query, reflect, subjects
+from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
 from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
 from gnothi.training.reranker.labels import Concepts, drawn, labelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from gnothi.methods.settings import check_ranges, setting
+from gnothi.methods.steps.settings import check_ranges, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.models.local.loading import no_progress_bars
+from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gnothi.errors import InvalidInput
-from gnothi.evaluation.journal import read_lines
-from gnothi.methods.answers import short_answer
-from gnothi.methods.prompts import ANSWER, ask
+from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
+from gnothi.runs.journal import read_lines
 from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings

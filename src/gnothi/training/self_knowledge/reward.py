@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gnothi.evaluation.metrics import METRICS
-from gnothi.methods.answers import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.metrics import METRICS
 
 INDIFFERENT = (math.sqrt(5) - 1) / 2
 """The familiarity at which Yes and No are worth the same: above it, a question counts as known."""
@@ -27,7 +27,7 @@ Verdict = Literal["right", "wrong", "no", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """How an answer is held against the gold answers: by a metric of ``gnothi.evaluation``, right above ``above``."""
+    """How an answer is held against the gold answers: by a metric of ``gnothi.metrics``, right above ``above``."""
 
     metric: str = "accuracy"
     above: float = 0.5

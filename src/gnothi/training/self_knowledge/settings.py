@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from gnothi.errors import UnknownName
-from gnothi.evaluation.metrics import METRICS
-from gnothi.methods.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.metrics import METRICS
 from gnothi.training.finetuning import Adapter
 from gnothi.training.self_knowledge.advantage import AdvantageRule, EntropyWeighting
 from gnothi.training.self_knowledge.reward import Correctness

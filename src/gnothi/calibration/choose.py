@@ -1,0 +1,156 @@
+"""From scores with outcomes to a threshold: by what it is worth, with a guarantee, or both; and to probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnothi.errors import InvalidInput
+from gnothi.stats.frontier import Floats, Mask, at, crossvalidate, frontier, oracle
+from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold
+from gnothi.stats.probabilities import Isotonic, Platt, fit_isotonic, fit_platt
+from gnothi.stats.statistics import FOLDS, Bin, Interval, auroc, auroc_interval, crossfit, ece, ece_interval, reliability
+
+FEWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Scores (higher: less certain), and the quality without and with retrieval, one entry per question, shape (n,).
+
+    ``always`` is None where nobody retrieved: then only a guarantee can be given."""
+
+    scores: Floats
+    never: Floats
+    always: Floats | None
+
+    @property
+    def wrong(self) -> Mask:
+        return self.never < 1
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What choosing a threshold by expected utility is worth, on questions that it was not chosen on."""
+
+    price: float
+    accuracy: float
+    interval: Interval | None
+    retrieval_rate: float
+    never: float
+    always: float
+    oracle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Probabilities:
+    """Two curves from score to P(wrong from memory), each with its error on questions that it was not fitted on."""
+
+    platt: Platt
+    isotonic: Isotonic
+    platt_ece: float
+    platt_ece_interval: Interval | None
+    isotonic_ece: float
+    isotonic_ece_interval: Interval | None
+    platt_bins: tuple[Bin, ...]
+    isotonic_bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample."""
+
+    threshold: float
+    n: int
+    wrong: int
+    trusted: int
+    auroc: float | None
+    auroc_interval: Interval | None
+    guarantee: Guarantee | None
+    worth: Worth | None
+    probabilities: Probabilities | None
+
+
+def choose(
+    sample: Sample, target_error: float | None = None, price: float | None = None, epsilon: float = EPSILON, seed: int = 0
+) -> Chosen:
+    """The threshold of highest expected accuracy - ``price`` x retrievals (0 unless given), of highest coverage under the
+    guarantee of ``target_error``, or with both the most useful one of those that the guarantee holds for.
+
+    Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too few questions, or without retrieving answers
+    where a price was given."""
+    if len(sample.scores) < FEWEST:
+        raise InvalidInput(
+            f"cannot calibrate: got {len(sample.scores)} questions with a score and a gold answer, expected at least {FEWEST}, "
+            "better a few hundred."
+        )
+    guarantee, worth = None, None
+    if target_error is not None:
+        guarantee = guaranteed_threshold(sample.scores, sample.wrong, target_error, epsilon, seed)
+        threshold = guarantee.threshold
+    if target_error is None or price is not None:
+        if sample.always is None:
+            raise InvalidInput("cannot weigh retrievals: got no answers with retrieval, expected them beside those without.")
+        worth = _worth(sample, sample.always, price or 0.0)
+        threshold = _most_useful(sample, sample.always, price or 0.0, guarantee)
+    wrong = sample.wrong
+    interval = auroc_interval(sample.scores, wrong)
+    return Chosen(
+        threshold=threshold,
+        n=len(wrong),
+        wrong=int(wrong.sum()),
+        trusted=int((sample.scores <= threshold).sum()),
+        auroc=auroc(sample.scores, wrong),
+        auroc_interval=interval,
+        guarantee=guarantee,
+        worth=worth,
+        probabilities=_probabilities(sample),
+    )
+
+
+def _most_useful(sample: Sample, always: Floats, price: float, guarantee: Guarantee | None) -> float:
+    if guarantee is None:
+        return frontier(sample.scores, sample.never, always).best(price).threshold
+
+    def utility(threshold: float) -> float:
+        retrieved, quality = at(threshold, sample.scores, sample.never, always)
+        return float(quality.mean() - price * retrieved.mean())
+
+    # Of equally useful ones the highest, which retrieves least.
+    return max(guarantee.accepted, key=lambda threshold: (utility(threshold), threshold))
+
+
+def _worth(sample: Sample, always: Floats, price: float) -> Worth:
+    judged = crossvalidate(lambda _: sample.scores, sample.never, always, price)
+    return Worth(
+        price=price,
+        accuracy=float(judged.quality.mean()),
+        interval=judged.interval,
+        retrieval_rate=float(judged.retrieved.mean()),
+        never=float(sample.never.mean()),
+        always=float(always.mean()),
+        oracle=float(oracle(sample.never, always).mean()),
+    )
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------------
+
+
+def _probabilities(sample: Sample) -> Probabilities | None:
+    """None where (almost) all answers are right or wrong. Scores that could not be measured have no probability."""
+    finite = np.isfinite(sample.scores)
+    scores, wrong = sample.scores[finite], sample.wrong[finite]
+    if min(wrong.sum(), (~wrong).sum()) < 2 * FOLDS:
+        return None
+    platt, isotonic = crossfit(fit_platt, scores, wrong), crossfit(fit_isotonic, scores, wrong)
+    return Probabilities(
+        platt=fit_platt(scores, wrong),
+        isotonic=fit_isotonic(scores, wrong),
+        platt_ece=ece(platt, wrong) or 0.0,
+        platt_ece_interval=ece_interval(platt, wrong),
+        isotonic_ece=ece(isotonic, wrong) or 0.0,
+        isotonic_ece_interval=ece_interval(isotonic, wrong),
+        platt_bins=reliability(platt, wrong),
+        isotonic_bins=reliability(isotonic, wrong),
+    )

@@ -1,0 +1,196 @@
+"""A calibration on disk (TOML): a threshold with all that it depends on, so that it is not used where it says nothing."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gnothi import __version__
+from gnothi.calibration.choose import Chosen
+from gnothi.config import to_toml
+from gnothi.errors import InvalidInput, OtherModel
+from gnothi.models.identity import Identity
+from gnothi.runs.journal import replace_file
+from gnothi.runs.rows import significant
+from gnothi.stats.probabilities import Platt
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
+    signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
+    probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
+    stood for never retrieving, whose answers the details are about; empty in files of before it was kept."""
+
+    method: str | None
+    signal: str
+    threshold: float
+    model: Identity
+    dataset: str
+    questions: int
+    metric: str
+    date: str
+    gnothi: str = __version__
+    fires: str = "above"
+    data_fingerprint: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    failures: int = 0
+    answers_of: str = ""
+
+    def check_model(self, model: Identity, path: Path) -> None:
+        """Raises OtherModel unless it was made for this one."""
+        if not self.model.name:
+            raise OtherModel(
+                f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
+                "If it is this one, add --anyway."
+            )
+        if not self.model.same(model):
+            same_name = self.model.name == model.name
+            got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
+            raise OtherModel(
+                f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
+                "model to another: calibrate this one (gnothi calibrate), or add --anyway."
+            )
+
+    def probability_wrong(self, score: float) -> float | None:
+        """P(the answer from memory is wrong) of a score, by the Platt curve; None where the file holds none."""
+        curves = self.details.get("probabilities")
+        if curves is None:
+            return None
+        sign = -1 if curves["scores"] == "negated" else 1
+        return float(Platt(curves["platt"]["slope"], curves["platt"]["intercept"])(sign * score))
+
+
+def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
+    """What a calibration rests on, as plain data: ``sample``, ``guarantee``, ``worth``, ``probabilities``.
+
+    Thresholds are multiplied by ``sign``, -1 for scores that were negated; curves take scores as they were for choosing."""
+    found: dict[str, Any] = {
+        "sample": {
+            "wrong_from_memory": chosen.wrong,
+            "trusted": chosen.trusted,
+            "retrieval_rate": 1 - chosen.trusted / chosen.n,
+            "auroc": chosen.auroc,
+            "auroc_interval": chosen.auroc_interval,
+        }
+    }
+    if chosen.guarantee:
+        promise = chosen.guarantee
+        signed = {"threshold": sign * promise.threshold, "accepted": [sign * threshold for threshold in promise.accepted]}
+        found["guarantee"] = asdict(promise) | signed
+    if chosen.worth:
+        limited = ", without the limit of the guarantee" if chosen.guarantee else ""
+        found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
+    if curves := chosen.probabilities:
+        knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
+        found["probabilities"] = {
+            "of": "wrong from memory",
+            "scores": "as recorded" if sign > 0 else "negated",
+            "platt": asdict(curves.platt) | {"ece": curves.platt_ece, "ece_interval": curves.platt_ece_interval},
+            "isotonic": {
+                "knots": knots,
+                "heights": heights,
+                "ece": curves.isotonic_ece,
+                "ece_interval": curves.isotonic_ece_interval,
+            },
+        }
+    return dict(_plain(found))
+
+
+def _corners(knots: list[float], heights: list[float]) -> tuple[list[float], list[float]]:
+    """Only the knots where the step function rises."""
+    kept = [place for place in range(len(knots)) if place == 0 or heights[place] != heights[place - 1]]
+    return [knots[place] for place in kept], [heights[place] for place in kept]
+
+
+def _plain(value: Any) -> Any:
+    """Without None, which TOML has no word for; floats to six digits, but for thresholds and curves, which are used."""
+    if isinstance(value, Mapping):
+        kept = ("threshold", "accepted", "knots", "slope", "intercept")
+        return {key: item if key in kept else _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return significant(value) if isinstance(value, float) else value
+
+
+def as_dict(calibration: Calibration) -> dict[str, Any]:
+    """The file's content."""
+    return dict(
+        _plain(
+            {
+                "version": VERSION,
+                "made": {"date": calibration.date, "gnothi": calibration.gnothi},
+                "model": asdict(calibration.model),
+                "data": {
+                    "name": calibration.dataset,
+                    "fingerprint": calibration.data_fingerprint,
+                    "questions": calibration.questions,
+                    "failures": calibration.failures,
+                    "answers_of": calibration.answers_of,
+                    "metric": calibration.metric,
+                },
+                "gate": {
+                    "method": calibration.method,
+                    "signal": calibration.signal,
+                    "threshold": calibration.threshold,
+                    "fires": calibration.fires,
+                    # None is a value here: another layer than the default one is another score.
+                    "settings": {key: "none" if one is None else one for key, one in calibration.settings.items()},
+                },
+                **calibration.details,
+            }
+        )
+    )
+
+
+def write(calibration: Calibration, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, to_toml(as_dict(calibration)))
+
+
+def read(path: Path) -> Calibration:
+    """Raises InvalidInput for a file that is none, or one of a later version."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot read the calibration {path}: {error.strerror}. Expected a file written by gnothi calibrate."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"the calibration {path} is not valid TOML: {error}. Expected a file written by gnothi calibrate."
+        ) from error
+    version = data.get("version")
+    if version != VERSION:
+        raise InvalidInput(
+            f"the calibration {path} has version {version!r}, expected {VERSION}. Make it anew with gnothi calibrate."
+        )
+    try:
+        made, model, source, gate = data["made"], data["model"], data["data"], data["gate"]
+        return Calibration(
+            method=gate.get("method"),
+            signal=str(gate["signal"]),
+            threshold=float(gate["threshold"]),
+            model=Identity(str(model["name"]), str(model["fingerprint"])),
+            dataset=str(source["name"]),
+            questions=int(source["questions"]),
+            failures=int(source.get("failures", 0)),
+            answers_of=str(source.get("answers_of", "")),
+            metric=str(source["metric"]),
+            date=str(made["date"]),
+            gnothi=str(made["gnothi"]),
+            fires=str(gate["fires"]),
+            data_fingerprint=str(source["fingerprint"]),
+            settings=gate.get("settings", {}),
+            details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."
+        ) from error

@@ -1,0 +1,193 @@
+"""What ``gnothi calibrate`` calibrates on, and a run or a file of recorded outcomes as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+
+if TYPE_CHECKING:
+    from gnothi.calibration.choose import Sample
+    from gnothi.calibration.replay import Replay, Scores
+    from gnothi.runs.rows import Row
+
+_MODEL = "model.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
+    ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell of the rest."""
+
+    sample: Sample
+    method: str | None
+    signal: str
+    answers_of: str
+    dataset: str
+    metric: str
+    model: str
+    sign: int = 1
+    fingerprint: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    failed: Sequence[Row] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def failures(self) -> int:
+        return len({row.question_id for row in self.failed})
+
+
+_ASKING = "nothing is asked, and no model or index opened"
+_UNUSED = {
+    "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
+    "overrides": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
+    "config": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
+    "format": "it is recognised",
+} | dict.fromkeys(
+    ("index", "graph", "seed", "concurrency", "workers", "max_failures", "cache", "max_cost", "max_tokens"), _ASKING
+)
+"""Parameters that a run or a file of recorded outcomes has no use for, and why."""
+
+
+def check_used(dataset: str, typed: Mapping[str, str], recorded: bool) -> None:
+    """Raises InvalidSetting for a flag that would count for nothing. ``typed`` are the given ones by name of the parameter;
+    ``recorded``: the data set is a run or a file of outcomes."""
+    if not recorded and "signal" in typed:
+        raise InvalidSetting(
+            f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
+            "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
+        )
+    for name in (name for name in typed if recorded and name in _UNUSED):
+        what = "a run" if Path(dataset).is_dir() else "a file of recorded outcomes"
+        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {_UNUSED[name]}.")
+
+
+def replay_of(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
+    """What was recorded; None for a data set, whose questions are to be asked."""
+    from gnothi.calibration.compare import read
+    from gnothi.calibration.from_file import is_recorded
+
+    path = Path(dataset)
+    if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
+        return read(path, metric, never, always)
+    if never or always:
+        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
+    return None
+
+
+def from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
+    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
+    from gnothi.calibration.apply import scores_depend_on
+    from gnothi.calibration.choose import Sample
+
+    found = {one.name: one for one in replay.signals}
+    if not found:
+        raise InvalidInput(
+            f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
+        )
+    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    if method is not None and not methods:
+        raise InvalidSetting(
+            f"--method: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with --signal."
+        )
+    if method is not None and method not in methods:
+        raise UnknownName(f"method with a gate of {replay.source}", method, methods)
+    known = [one for one in found.values() if not methods or method in (None, one.method)]
+    fitting = [one for one in known if signal in (None, one.name, _measured(one))]
+    if signal is not None and not fitting:
+        of = f"{method} in {replay.source}" if method in methods else replay.source
+        raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
+    if len(fitting) != 1:
+        left = dict.fromkeys(one.method for one in fitting)
+        flag, names = ("--method", left) if len(left) > 1 else ("--signal", map(_measured, fitting))
+        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
+    (scores,) = fitting
+    prefix = f"method.{scores.method}."
+    recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
+    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
+        raise InvalidSetting(
+            f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
+            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
+            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
+        )
+    measured = scores.signal or scores.name
+    model, warnings = _model_of(replay, scores.method, model)
+    settings = scores_depend_on(recorded | dict(scores.settings), measured)
+    fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
+    return Source(
+        sample=Sample(scores.values, replay.never, replay.always),
+        method=scores.method or None,
+        signal=measured,
+        answers_of=replay.names[0],
+        dataset=replay.dataset,
+        metric=replay.metric,
+        model=model,
+        warnings=warnings + _learnt(settings.get("probe"), replay.dataset, fingerprint),
+        sign=scores.sign,
+        fingerprint=fingerprint,
+        settings=settings,
+        failed=_failed_of(replay),
+    )
+
+
+def _learnt(spec: object, dataset: str, fingerprint: str) -> list[str]:
+    """A warning where the probe of the run learnt from its questions; one that is no longer there does not tell."""
+    from gnothi.calibration.probes import calibrating_warning, learnt
+
+    with suppress(InvalidInput):
+        if isinstance(spec, str) and spec != "none" and learnt(spec, dataset, fingerprint):
+            return [calibrating_warning(spec, dataset)]
+    return []
+
+
+def _measured(scores: Scores) -> str:
+    """What the method measured, without its own name, which labels have where several methods measured the same."""
+    return scores.name.removeprefix(f"{scores.method}: ")
+
+
+def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
+    """The model that the method's gate listened to, by the name it is ``given`` where that is the same; empty where it is not
+    known. And what to warn of: that it may have changed. Raises InvalidSetting for another one."""
+    from gnothi.models.identity import content, identify
+    from gnothi.runs.journal import FINGERPRINTS
+
+    key = _speaker_of(replay, method)
+    recorded = str(replay.settings.get(key, ""))
+    if not recorded:
+        return given, []
+    before = replay.settings.get(f"{FINGERPRINTS}{key}", "")
+    if given and given != recorded:
+        if (before and content(given) == before) or identify(recorded).same(identify(given)):
+            return given, []
+        if given != replay.settings.get(_MODEL):
+            raise InvalidSetting(
+                f"--model: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a threshold chosen "
+                "from them. Leave --model out. (A folder that has moved may be named where it is now: its content tells.)"
+            )
+    changed = before and (now := content(recorded)) and now != before
+    return recorded, [
+        f"warning: the model {recorded} is not what it was for {replay.source}: its content has changed. The scores are of the "
+        "model as it was then, but the file will pass for a calibration of what it is now. Make the run anew."
+    ] * bool(changed)
+
+
+def _speaker_of(replay: Replay, method: str) -> str:
+    """The key under which the run names the model that the method's gate listened to."""
+    from gnothi import methods
+
+    gating = methods.gating_of(method) if method in methods.names() else None
+    key = f"method.{method}.{gating.speaker}" if gating else _MODEL
+    return _MODEL if replay.settings.get(key, "none") == "none" else key
+
+
+def _failed_of(replay: Replay) -> list[Row]:
+    """Rows of the run for whose sake questions are missing from the replay."""
+    from gnothi.runs.folder import read_rows
+
+    path = Path(replay.source)
+    rows = read_rows(path) if path.is_dir() else []
+    return [row for row in rows if row.failed and row.question_id not in replay.questions]

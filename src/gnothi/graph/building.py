@@ -1,0 +1,336 @@
+"""From files of triples to a graph's folder: idempotent, resumable, bounded in memory.
+
+Two steps. Reading appends what files say to a log (``import/``), with commits from which the same command goes on after a kill.
+Arranging makes tables of the log, in a folder of their own, and puts them in force by replacing the manifest: until then
+readers have the tables that were there before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.errors import InvalidInput
+from gnothi.graph import lemmas, readers
+from gnothi.graph import templates as sentences
+from gnothi.graph.arranging import arrange
+from gnothi.graph.folder import Manifest, prepare, write_manifest
+from gnothi.graph.lock import locked
+from gnothi.graph.log import Log
+from gnothi.graph.naming import called
+from gnothi.graph.readers.base import LABEL, Line, Malformed, Parser, lines
+from gnothi.graph.readers.conceptnet import ConceptNet
+from gnothi.graph.templates import Templates
+from gnothi.retrieval.build import Listing
+from gnothi.retrieval.folder import disk_errors
+from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
+from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ledger import Entry, Ledger
+
+_IMPORT = "import"
+_TEMPLATES = "templates.json"
+_COMMIT_SECONDS = 5.0
+_TELL_EVERY = 4096  # lines
+
+
+@dataclass(slots=True)
+class GraphReport:
+    """What a build did.
+
+    ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``left_out`` lines of all sources
+    named that hold no fact for this graph (another language, marked as false), ``invalid`` those that could not be read (only
+    those of this run are listed), ``unsaid`` relations without a sentence of their own.
+    """
+
+    nodes: int = 0
+    facts: int = 0
+    read: int = 0
+    sources: int = 0
+    unchanged: int = 0
+    left_out: int = 0
+    invalid: Listing = field(default_factory=Listing)
+    skipped: Listing = field(default_factory=Listing)
+    unsaid: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProgress:
+    """``done`` of ``total``: bytes while reading, a share of 1 while arranging. ``triples`` were read in this run."""
+
+    stage: Literal["reading", "arranging"]
+    done: float
+    total: float
+    triples: int
+
+
+def build_graph(
+    sources: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    templates: Templates | None = None,
+    columns: Sequence[str] | None = None,
+    language: str | None = None,
+    lemmatiser: str | None = None,
+    skip_invalid: bool = False,
+    on_progress: Callable[[GraphProgress], None] | None = None,
+) -> GraphReport:
+    """Read ``sources`` (files and folders) into the graph folder ``out``, which is made or added to.
+
+    ``templates``, ``language`` and ``lemmatiser`` None are those of earlier builds of the folder, at first ConceptNet's
+    sentences for its dump and none for others, English, and the best lemmatiser installed. ``columns`` are those of TSV files.
+    Raises InvalidInput for a source or line that cannot be used (``skip_invalid`` leaves out lines), IndexUnavailable when the
+    folder cannot be written. What was read before an error or interrupt is kept.
+    """
+    folder = Path(out)
+    with disk_errors(folder):
+        manifest = prepare(folder)
+        (folder / _IMPORT).mkdir(exist_ok=True)
+    total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
+    notes = folder / _IMPORT
+    with locked(notes, folder), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
+        work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
+        return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
+
+
+class _Build:
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        log: Log,
+        ledger: Ledger,
+        columns: Sequence[str] | None,
+        language: str | None,
+        skip_invalid: bool,
+        total: int,
+        on_progress: Callable[[GraphProgress], None] | None,
+    ) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.log = log
+        self.ledger = ledger
+        self.columns = columns
+        self.language = language or manifest.language
+        self.skip_invalid = skip_invalid
+        self.total = total
+        self.on_progress = on_progress
+        self.report = GraphReport()
+        self.bytes_done = 0
+        self.current: Entry | None = None  # the source being read, and how far
+        self.last_commit = time.monotonic()
+        self.dump = False  # one of the sources is ConceptNet's own
+
+    def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
+        started = time.monotonic()
+        kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
+        how = lemmatiser or kept or lemmas.best(self.language)
+        lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
+        try:
+            for source in sources:
+                if isinstance(source, Skipped):
+                    self.report.skipped.add(f"{source.path} {source.reason}")
+                else:
+                    self._source(source)
+        except InvalidInput:
+            self._commit()
+            raise
+        # After an interrupt, which may fall between a name and its triple, the last commit stands: some seconds are lost.
+        self._commit()
+        self._arrange(self._templates(templates), how)
+        self.report.nodes, self.report.facts = self.manifest.nodes, self.manifest.facts
+        self.report.seconds = time.monotonic() - started
+        return self.report
+
+    # Reading.
+
+    def _source(self, found: Found) -> None:
+        entry = self.ledger.entry(found, f"{','.join(self.columns or ())}:{self.language}")
+        self.report.sources += 1
+        if entry.complete:
+            self.report.unchanged += 1
+        else:
+            entry = self._try(found, entry)
+        self.report.left_out += entry.empty
+        self.report.invalid.count += entry.invalid
+        self.bytes_done += found.size
+        self._tell("reading", self.bytes_done, self.total)
+
+    def _try(self, found: Found, entry: Entry) -> Entry:
+        self.current = entry
+        try:
+            self._read(found, entry)
+        except Unreadable as error:
+            if found.named:
+                raise
+            self.report.skipped.add(str(error))
+            self.report.sources -= 1
+            reached, self.current = self.current, None
+            if reached.checkpoint != START:
+                self.ledger.put(reached)
+            return entry
+        entry, self.current = replace(self.current, stale=(), complete=True), None
+        self.ledger.put(entry)
+        return entry
+
+    def _read(self, found: Found, entry: Entry) -> None:
+        first = next(_readable(found.path, START), None)
+        if first is None:
+            return
+        known = sentences.conceptnet()
+        names = {*known.sentences, *known.merged}
+        parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
+        self.dump |= isinstance(parser, ConceptNet)
+        self._lines(found, entry, parser, first.number if parser.header else 0)
+
+    def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
+        source = self.log.source(entry.origin)
+        invalid, empty = entry.invalid, entry.empty
+        line = None
+        for line in _readable(found.path, entry.checkpoint):
+            if line.number == header:
+                continue
+            try:
+                triple = parser.parse(line.text) if line.text is not None else None
+                problem = line.problem
+            except Malformed as error:
+                triple, problem = None, str(error)
+            if triple is not None:
+                self.log.add(triple, source)
+                self.report.read += 1
+            elif problem:
+                where = f"{found.path}, line {line.number}"
+                if not self.skip_invalid:
+                    raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with --skip-invalid.")
+                invalid += 1
+                self.report.invalid.show(f"{where}: {problem}")
+            else:
+                empty += 1
+            if line.number % _TELL_EVERY == 0:
+                self.current = _reached(entry, line, invalid, empty)
+                if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
+                    self._commit()
+                self._tell("reading", self.bytes_done + line.read, self.total)
+        if line is not None:
+            self.current = _reached(entry, line, invalid, empty)
+
+    def _commit(self) -> None:
+        """The log first, then the ledger: after a kill between the two some lines are read again, and equal facts merge."""
+        if self.manifest.complete and self.report.read:
+            self.manifest = replace(self.manifest, complete=False)
+            write_manifest(self.folder, self.manifest)
+        self.log.commit()
+        if self.current:
+            self.ledger.put(self.current)
+        self.ledger.save()
+        self.last_commit = time.monotonic()
+
+    # Arranging.
+
+    def _templates(self, given: Templates | None) -> Templates:
+        """Those given, else those of earlier builds, else ConceptNet's for its dump."""
+        file = self.folder / _IMPORT / _TEMPLATES
+        if given is None and file.exists():
+            return Templates.from_dict(json.loads(file.read_bytes()))
+        chosen = given or (sentences.conceptnet() if self.dump else None)
+        if chosen is not None:
+            file.write_text(json.dumps(chosen.as_dict(), ensure_ascii=False), encoding="utf-8")
+        return chosen or Templates()
+
+    def _arrange(self, templates: Templates, lemmatiser: str) -> None:
+        """Tables of all that is in the log, unless those in force were made of the same."""
+        live = sorted(self._live())
+        made_of = [self.log.rows, live, templates.as_dict(), lemmatiser, self.language]
+        digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8).hexdigest()
+        if digest != self.manifest.digest:
+            rows, weights = self.log.triples()
+            kept = np.isin(rows[:, 3], live)
+            self._renew(rows[kept], weights[kept], templates, lemmatiser, digest)
+        if not self.manifest.complete:
+            self.manifest = replace(self.manifest, complete=True)
+            write_manifest(self.folder, self.manifest)
+        said = [(name, sentence) for name, sentence in self.manifest.relations if name not in templates.sentences]
+        self.report.unsaid = tuple(name for name, _ in said)
+
+    def _live(self) -> set[int]:
+        """The versions of files that count: of each the newest, and those before it until it was read to its end."""
+        origins = (
+            origin for entry in self.ledger.entries() for origin in (entry.origin, *(() if entry.complete else entry.stale))
+        )
+        return {self.log.source(origin) for origin in origins}
+
+    def _renew(
+        self, rows: NDArray[np.int32], weights: NDArray[np.float32], templates: Templates, lemmatiser: str, digest: str
+    ) -> None:
+        is_label = rows[:, 1] == self.log.relations.index(LABEL) if LABEL in self.log.relations else np.zeros(len(rows), bool)
+        labels = dict(rows[is_label][::-1, [0, 2]].tolist())  # the first label of a node comes last, and stays
+        relations, triples = _canonical(rows[~is_label], self.log.relations, templates)
+        if not len(triples):
+            raise InvalidInput("the sources hold no fact: expected at least one triple. Look at --columns and --language.")
+        keys = self.log.names
+        used = np.zeros(len(keys), dtype=bool)
+        used[triples[:, 0]] = used[triples[:, 2]] = True
+        names = called(keys, labels, used.tolist())
+        lemma = lemmas.lemmatiser(lemmatiser, self.language)
+        self._tell("arranging", 0.0, 1.0)
+        tables = arrange(names, triples, weights[~is_label], lemma, lambda share: self._tell("arranging", share, 1.0))
+        folder = self.folder / f"tables-{digest}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed here
+        folder.mkdir()
+        tables.save(folder)
+        self.manifest = Manifest(
+            tables=folder.name,
+            nodes=tables.nodes,
+            facts=len(tables),
+            relations=tuple((name, templates.template(name).sentence) for name in relations),
+            lemmatiser=lemmatiser,
+            language=self.language,
+            digest=digest,
+            content=tables.digest,
+            complete=True,
+        )
+        write_manifest(self.folder, self.manifest)
+        for other in self.folder.glob("tables-*"):  # those that were in force, and what kills left over
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def _tell(self, stage: Literal["reading", "arranging"], done: float, total: float) -> None:
+        if self.on_progress:
+            self.on_progress(GraphProgress(stage, done, total, self.report.read))
+
+
+def _readable(path: Path, start: Checkpoint) -> Iterator[Line]:
+    """The lines of a file; what goes wrong while they are read, and only that, as Unreadable."""
+    try:
+        yield from lines(path, start)
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
+
+
+def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:
+    return replace(entry, checkpoint=Checkpoint(line.offset, line.number), invalid=invalid, empty=empty)
+
+
+def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templates) -> tuple[list[str], NDArray[np.int32]]:
+    """Relations that are in use after merging, and the (rows, 3) triples with their numbers."""
+    numbers: dict[str, int] = {}
+    target = np.zeros(len(names), dtype=np.int32)
+    exchanged = np.zeros(len(names), dtype=bool)
+    for number in np.unique(rows[:, 1]).tolist():
+        kept, exchanged[number] = templates.merged.get(names[number], (names[number], False))
+        target[number] = numbers.setdefault(kept, len(numbers))
+    swap = exchanged[rows[:, 1]]
+    heads = np.where(swap, rows[:, 2], rows[:, 0])
+    tails = np.where(swap, rows[:, 0], rows[:, 2])
+    return list(numbers), np.stack([heads, target[rows[:, 1]], tails], axis=1)

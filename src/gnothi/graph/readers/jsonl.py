@@ -1,0 +1,34 @@
+"""JSON Lines: ``{"head", "relation", "tail"}`` (or subject, predicate, object), perhaps a weight; other keys are ignored."""
+
+from __future__ import annotations
+
+import json
+
+from gnothi.graph.readers.base import Malformed, Triple, name, number
+
+_OTHERS = {"head": "subject", "relation": "predicate", "tail": "object"}
+
+
+class JsonLines:
+    header = False
+
+    def parse(self, line: str) -> Triple | None:
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise Malformed(f"not valid JSON ({error.msg} at column {error.colno})") from None
+        except (ValueError, RecursionError):
+            raise Malformed("not valid JSON (a number too long or too many nested brackets)") from None
+        if not isinstance(record, dict):
+            raise Malformed("got JSON that is no object, expected one with head, relation and tail")
+        head, relation, tail = (_text(record, key) for key in _OTHERS)
+        return Triple(head, relation, tail, number(record.get("weight", 1.0)))
+
+
+def _text(record: dict[str, object], key: str) -> str:
+    value = record.get(key, record.get(_OTHERS[key]))
+    if not isinstance(value, str):
+        got = "nothing" if value is None else repr(value)[:60]
+        raise Malformed(f"its {key} is {got}, expected text")
+    # Lone surrogates are possible in JSON and impossible in UTF-8.
+    return name(value.encode("utf-8", "replace").decode(), key)

@@ -1,0 +1,61 @@
+"""A knowledge graph as a plain retriever: facts as passages, so that every method can read a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+
+from gnothi.graph.lemmas import singular
+from gnothi.graph.words import STOP_WORDS, words
+from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.retrieval.results import check_k, ranked
+from gnothi.types import ScoredPassage
+
+_DECIMALS = 4
+
+
+class GraphRetriever:
+    """Links the query, takes the facts within ``hops`` steps and ranks them by the re-ranker, or else by the words they share
+    with the query."""
+
+    def __init__(self, graph: KnowledgeGraph, reranker: Reranker | None = None, hops: int = 2, cap: int = 100) -> None:
+        self._graph = graph
+        self._reranker = reranker
+        self._hops = hops
+        self._cap = cap
+
+    @property
+    def name(self) -> str:
+        return self._graph.name
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        mentions = await self._graph.link(query)
+        if not mentions or k == 0:
+            return ()
+        around = await self._graph.neighbourhood([mention.node for mention in mentions], self._hops, self._cap)
+        texts = [fact.text for fact in around.facts]
+        scores = await self._reranker.score(query, texts) if self._reranker else overlap(query, texts)
+        return ranked((ScoredPassage(fact.passage, score) for fact, score in zip(around.facts, scores, strict=True)), k)
+
+    async def aclose(self) -> None:
+        """Closes the graph. Idempotent."""
+        await self._graph.aclose()
+        if self._reranker:
+            await self._reranker.aclose()
+
+
+def overlap(query: str, texts: Sequence[str]) -> list[float]:
+    """For each text the weight of the query's words that it has, rare ones counting more, over the square root of its length:
+    the share of a text that is asked for, as in the vector space model, with weights from the texts themselves."""
+    wanted = set(_content(query))
+    held = [_content(text) for text in texts]
+    counts = Counter(word for found in held for word in set(found) & wanted)
+    weights = {word: log(1 + len(texts) / count) for word, count in counts.items()}
+    return [round(sum(weights.get(word, 0.0) for word in set(found)) / max(len(found), 1) ** 0.5, _DECIMALS) for found in held]
+
+
+def _content(text: str) -> list[str]:
+    """Its words without stop words, in the singular."""
+    return [singular(word.possessor or word.form) for word in words(text) if word.form not in STOP_WORDS]

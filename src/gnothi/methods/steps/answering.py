@@ -1,0 +1,68 @@
+"""The last step of every method that answers by itself: from a prompt to an answer, at once or after a chain of thought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.choosing import ChoiceScore, choose
+from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
+from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Measured
+from gnothi.signals.registry import SignalName
+from gnothi.types import Answer, Capabilities, Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweringSettings(SignalSettings):
+    """What tells how uncertain an answer is, and how one of several choices is taken."""
+
+    signal: SignalName | None = setting(
+        None, "Uncertainty of the answer; none: perplexity where the model tells it (choose=likelihood: of the choice)."
+    )
+    choose: Literal["text", "likelihood"] = setting(
+        "text", "Multiple choice: take the choice that the reply names, or the one that is likeliest as the reply."
+    )
+    choice_score: ChoiceScore = setting(
+        "tokens",
+        "Likelihood of a choice: log-probability summed, per token or per character; or that of its label (A, B, ...).",
+    )
+
+    @property
+    def answering_needs(self) -> Capabilities:
+        """What a model must offer for this."""
+        return needs_of(self.signal) | Capabilities(scoring=self.choose == "likelihood")
+
+    async def answer_at_once(self, model: LanguageModel, prompt: Prompt) -> Answer:
+        """The short answer that continues the prompt."""
+        if self._chooses(prompt) and self.signal is None:
+            return await self._likeliest(model, prompt, prompt)  # nothing need be generated
+        measured = await self.make_signal(self.signal).measure(model, prompt, self.decoding(SHORT_STOPS))
+        return await self.answer_of(model, prompt, measured)
+
+    async def answer_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
+        """The answer that a short reply comes to."""
+        if self._chooses(prompt):
+            return await self._likeliest(model, prompt, prompt, measured)
+        text = as_choice(short_answer(measured.greedy.text), prompt.choices)
+        return Answer(text, "", prompt.passages, measured.score)
+
+    async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
+        """The answer that a chain of thought comes to; of choices, the likeliest where the chain names its answer."""
+        if self._chooses(prompt):
+            chain = " ".join(f"{prompt.answer_so_far} {measured.greedy.text}".split())
+            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=before_answer(chain)), measured)
+        conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        return Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
+
+    def _chooses(self, prompt: Prompt) -> bool:
+        return self.choose == "likelihood" and bool(prompt.choices)
+
+    async def _likeliest(self, model: LanguageModel, prompt: Prompt, asked: Prompt, measured: Measured | None = None) -> Answer:
+        """The likeliest choice after ``asked``: the prompt, or the prompt with a chain of thought."""
+        chosen = await choose(model, asked, self.choice_score)
+        rationale = "" if asked is prompt else f"{asked.answer_so_far} {chosen.text}."
+        uncertainty = chosen.uncertainty if measured is None or self.signal is None else measured.score
+        return Answer(chosen.text, rationale, prompt.passages, uncertainty)

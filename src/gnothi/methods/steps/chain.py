@@ -1,0 +1,40 @@
+"""A chain of thought and the answer it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gnothi.concurrency import gather
+from gnothi.methods.steps.parsing import concluding, final_answer, short_answer
+from gnothi.methods.steps.prompts import CONCLUSION
+from gnothi.protocols import LanguageModel
+from gnothi.types import Decoding, Generation, Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    answer: str
+    rationale: str
+
+
+async def conclude(model: LanguageModel, prompt: Prompt, reply: Generation, decoding: Decoding) -> Conclusion:
+    """The answer that ``reply``, a chain of thought continuing ``prompt``, comes to.
+
+    A chain that ends without naming an answer is continued with "So the answer is" (SeaKR, section 3.4).
+    """
+    rationale = " ".join(f"{prompt.answer_so_far} {reply.text}".split())
+    answer = final_answer(rationale)
+    if answer or rationale.endswith(CONCLUSION):
+        return Conclusion(answer, rationale)
+    opening = concluding(rationale)
+    named = await model.generate(replace(prompt, answer_so_far=opening), decoding)
+    return Conclusion(short_answer(named.text), f"{opening} {named.text.strip()}".strip())
+
+
+async def conclude_each(model: LanguageModel, prompt: Prompt, replies: Sequence[str], decoding: Decoding) -> list[Conclusion]:
+    """What each of several chains of thought comes to. The same words come to the same, and are asked to conclude once."""
+    different = list(dict.fromkeys(replies))
+    found = await gather(*(conclude(model, prompt, Generation(reply), decoding) for reply in different))
+    conclusions = dict(zip(different, found, strict=True))
+    return [conclusions[reply] for reply in replies]

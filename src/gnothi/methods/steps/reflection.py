@@ -1,0 +1,85 @@
+"""What a model knows by itself about the things a question names (IEKR, Du and Zhao 2024, section 4.1).
+
+"Tell me something about ..." is asked of every entity of the question and of its choices; the replies together are the internal
+knowledge, which is searched with and read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.methods.steps.prompts import DESCRIBE
+from gnothi.methods.steps.settings import LIST_STOPS
+from gnothi.protocols import KnowledgeGraph, LanguageModel
+from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.replies import normalized, says_nothing
+from gnothi.types import Decoding, Passage, Prompt, Question
+
+_IGNORANCE = re.compile(
+    r"(?:(?:no|sorry) )?i (?:know nothing|have no|(?:dont|do not|cant|cannot) (?:know|have|recall|say|tell))\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something a question is about: its name as the question writes it, its node in the knowledge graph (empty: none), and
+    whether the question itself names it or only a choice does."""
+
+    name: str
+    node: str = ""
+    of_choice: bool = False
+
+
+async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Subject, ...]:
+    """The entities that a question and then its choices name, each once; without a graph the question itself is it."""
+    if graph is None:
+        return (Subject(question.text),)
+    texts = (question.text, *question.choices)
+    linked = await gather(*(graph.link(text) for text in texts))
+    found: dict[str, Subject] = {}
+    for place, (text, mentions) in enumerate(zip(texts, linked, strict=True)):
+        for one in mentions:
+            found.setdefault(one.node, Subject(text[one.start : one.end], one.node, place > 0))
+    return tuple(found.values())
+
+
+async def reflect(
+    model: LanguageModel, about: Sequence[Subject], max_tokens: int = 100, sure: float | None = None
+) -> tuple[Passage, ...]:
+    """What the model says about each subject, all asked at the same time: one passage each, titled with the subject's name.
+
+    What it owns up to knowing nothing about is left out, and what it says with a perplexity above ``sure``. Emits
+    ``events.Reflected``."""
+    names = tuple(dict.fromkeys(one.name for one in about))
+    decoding = Decoding(max_tokens, stop=LIST_STOPS)
+    replies = await gather(*(model.generate(Prompt(DESCRIBE, name), decoding) for name in names))
+    told = [(name, " ".join(reply.text.split())) for name, reply in zip(names, replies, strict=True)]
+    certain = [sure is None or generation_perplexity(reply) <= sure for reply in replies]
+    known = tuple(
+        Passage(f"memory:{name}", text, name)
+        for (name, text), kept in zip(told, certain, strict=True)
+        if kept and not admits_ignorance(text)
+    )
+    events.emit(events.Reflected(tuple(told), tuple(one.title for one in known)))
+    return known
+
+
+def about_question(internal: Sequence[Passage], about: Sequence[Subject]) -> tuple[Passage, ...]:
+    """The internal knowledge about what the question itself names, without that about its choices."""
+    named = {one.name for one in about if not one.of_choice}
+    return tuple(one for one in internal if one.title in named)
+
+
+def admits_ignorance(text: str) -> bool:
+    """Whether a description holds no knowledge: blank, or it begins by saying that there is none."""
+    return says_nothing(text) or bool(_IGNORANCE.match(normalized(text)))
+
+
+def query(question: Question, internal: Sequence[Passage] = ()) -> str:
+    """What external knowledge is looked for with, [q : IK] (section 4.2): the question, its choices, the internal knowledge."""
+    choices = " / ".join(question.choices)
+    return " ".join(part for part in (question.text.strip(), choices, *(one.text for one in internal)) if part)

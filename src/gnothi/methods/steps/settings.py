@@ -1,0 +1,137 @@
+"""Settings that methods share, and how a field says what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
+
+from gnothi.errors import InvalidSetting
+from gnothi.methods.steps.gating import Gating
+from gnothi.signals import registry as signals
+from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.probe import Probe
+from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
+
+T = TypeVar("T")
+
+# Where a drafted sentence, a chain of thought and a short answer end (SeaKR, appendix D). A chain may break its lines.
+SENTENCE_STOPS = (". ", "\n", "Question:", "Context [")
+CHAIN_STOPS = ("\n\n", "Question:", "Context [")
+SHORT_STOPS = ("\n", "Question:", "Context [")
+# A list has lines and may have blank ones; "Question:" within a line may be part of it.
+LIST_STOPS = ("\nQuestion:", "\nContext [")
+
+
+def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
+    """A dataclass field with a line of help and a range; ``check_ranges`` enforces it."""
+    metadata: Mapping[str, Any] = {"help": help, "at_least": at_least, "at_most": at_most}
+    return field(default=default, metadata=metadata)
+
+
+def resource(help: str, required: bool = False) -> Any:
+    """A field for a model (or another resource) that a user names like a setting; ``help`` says what it is for.
+
+    A method can do without it, unless it is ``required``: then it is not made without one, though it can be described."""
+    return field(default=None, metadata={"help": help, "required": required})
+
+
+def check_ranges(method: Any) -> None:
+    """Raise InvalidSetting for the first number outside its field's range."""
+    for item in fields(method):
+        value, low, high = getattr(method, item.name), item.metadata.get("at_least"), item.metadata.get("at_most")
+        if value is None or (low is None and high is None):
+            continue
+        if not ((low is None or value >= low) and (high is None or value <= high)):
+            bounds = [f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else ""]
+            expected = " and ".join(bound for bound in bounds if bound)
+            raise InvalidSetting(f"setting {item.name!r}: got {value}, expected {expected}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationSettings:
+    """How a reply is generated: greedily, up to a length (SeaKR, section 4.1.3)."""
+
+    max_tokens: int = setting(100, "Tokens a continuation may have.", at_least=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def decoding(self, stop: tuple[str, ...]) -> Decoding:
+        """Greedy, up to ``stop``."""
+        return Decoding(max_tokens=self.max_tokens, stop=stop)
+
+
+READ_AS: Mapping[str, tuple[str, ...]] = {
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
+    "state": ("layer", "site", "position"),
+    "alpha": ("alpha",),
+    "probe": ("probe",),
+}
+"""What a signal may take (``signals.registry.takes``), and the settings that say it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSettings(GenerationSettings):
+    """How continuations are sampled and their uncertainty is measured (SeaKR, sections 3.1 and 4.1.3)."""
+
+    samples: int = setting(20, "k: sampled continuations per measurement.", at_least=1)
+    temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
+    top_k: int = setting(50, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
+    top_p: float = setting(
+        0.9, "Samples draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+    )
+    layer: int | None = setting(
+        None, "l: decoder layer of the hidden states, counted from 0 (none: the middle one).", at_least=0
+    )
+    site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
+    position: Position = setting(
+        "fed_eos", "Hidden states: at a fed end of sequence, the last token, or the one predicting it."
+    )
+    alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
+    probe: Probe | None = resource("What the signals probe and question have learnt.")
+
+    every_signal: ClassVar[bool] = False
+    """Whether the method measures all signals that there are, and not those alone that its settings name."""
+    gating: ClassVar[Gating | None] = None
+    """What makes up the method's gate; None for a method whose decisions are no signal's."""
+
+    def make_signal(self, name: str | None) -> Signal:
+        """The named signal with these settings; for None perplexity, which is free (and None where log-probabilities are)."""
+        if name is None:
+            return Perplexity()
+        sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
+        return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe)
+
+
+def needs_of(signal: str | None) -> Capabilities:
+    """What a model must offer for the named signal; nothing for None."""
+    return Capabilities() if signal is None else signals.find(signal).needs
+
+
+def signals_of(method: Any) -> dict[str, Any]:
+    """What the method's settings for signals say, by key: the gate's, and that of answers."""
+    gating: Gating | None = getattr(method, "gating", None)
+    keys = ("signal", *([gating.signal] if gating else ()))
+    return {key: getattr(method, key) for key in dict.fromkeys(keys) if hasattr(method, key)}
+
+
+def check_probe(method: Any) -> None:
+    """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
+    probe = getattr(method, "probe", None)
+    named = signals_of(method)
+    reading = {key: name for key, name in named.items() if name in signals.names() and signals.reads_probe(name)}
+    if probe is None and reading:
+        raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
+    if probe is not None and not reading and not method.every_signal:
+        keys = " or ".join(f"{key}=probe" for key in named)
+        raise InvalidSetting(
+            f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
+            "question). Beside other methods, give it to one alone with --set NAME.probe=FOLDER."
+        )
+    if isinstance(probe, Probe) and not probe.states and "probe" in reading.values():
+        raise InvalidSetting(
+            f"setting 'probe': {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
+            "signal probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
+        )

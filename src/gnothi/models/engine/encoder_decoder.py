@@ -1,0 +1,170 @@
+"""The decode path of sequence-to-sequence models (T5 and its kind): the encoder reads the prompt, the decoder replies.
+
+Prompts of a batch are padded on the right. All rows of a batch advance together, so new prompts wait until it is through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnothi.errors import UsageError
+from gnothi.models.engine.passes import Captured, Network, by_length
+
+
+@dataclass(slots=True)
+class _Read:
+    """What the encoder made of prompts: states (prompts, tokens, size) and mask (prompts, tokens)."""
+
+    states: Tensor
+    mask: Tensor
+
+    def rows(self, index: Tensor) -> _Read:
+        return _Read(self.states[index], self.mask[index])
+
+
+class EncoderDecoder:
+    """``start`` are the tokens that the decoder begins with, ``closing`` those that end what the encoder reads. Row order is
+    that of the prompts admitted, a prompt's rows one after another."""
+
+    name = "encoder-decoder"
+    shares_prompts = False
+    budget = 0
+    reused_tokens = 0
+
+    def __init__(self, network: Network, pad: int, start: Sequence[int], closing: Sequence[int]) -> None:
+        self._model, self._device, self._pad = network.model, network.device, pad
+        self._start, self._closing = list(start), list(closing)
+        self._running: tuple[_Read, Any] | None = None
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts that are held, once for every row."""
+        return int(self._running[0].mask.sum()) if self._running is not None else 0
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        return len(prompt)
+
+    @property
+    def open(self) -> bool:
+        """Whether rows can join now."""
+        return self._running is None
+
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Start a row from each prompt: logits (prompts, vocabulary) of the first token; no states."""
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        read = self._encode(prompts)
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        self._running = (read, cache)
+        return self._decode(read, self._begun(len(prompts)), cache)[:, -1], {}
+
+    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
+        """Feed one token per row (rows,): logits of the next one; no states."""
+        assert self._running is not None
+        read, cache = self._running
+        return self._decode(read, tokens[:, None], cache)[:, -1], {}
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+        assert self._running is not None
+        if len(rows) == 0:
+            self._running = None
+            return
+        read, cache = self._running
+        cache.reorder_cache(rows)
+        self._running = (read.rows(rows), cache)
+
+    def clear(self) -> None:
+        self._running = None
+
+    def forget(self) -> None:
+        """Nothing is kept that no row reads."""
+
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        return Reading(self, self._encode(prompts))
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the reply's first token matters: places and the logits of that."""
+        for places in by_length([len(prompt) for prompt in prompts], tokens):
+            yield places, self.first(self._encode([prompts[place] for place in places]))
+
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:  # noqa: ARG002
+        """No states: nobody may ask for them."""
+        raise UsageError("hidden states: a sequence-to-sequence model offers none; use a signal that needs only text.")
+
+    # --- passes --------------------------------------------------------------------------------------------------------
+
+    def _encode(self, prompts: Sequence[tuple[int, ...]]) -> _Read:
+        closed = [[*prompt, *self._closing] for prompt in prompts]
+        width = max(map(len, closed))
+        tokens = torch.tensor([[*row, *[self._pad] * (width - len(row))] for row in closed], device=self._device)
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in closed], device=self._device)
+        states = self._model.get_encoder()(input_ids=tokens, attention_mask=mask).last_hidden_state
+        return _Read(states, mask)
+
+    def _decode(self, read: _Read, tokens: Tensor, cache: Any = None) -> Tensor:
+        """Logits (rows, tokens, vocabulary) after each of ``tokens`` (rows, tokens); ``cache`` grows by them."""
+        from transformers.modeling_outputs import BaseModelOutput
+
+        encoded = BaseModelOutput(last_hidden_state=read.states)
+        logits: Tensor = self._model(
+            encoder_outputs=encoded,
+            attention_mask=read.mask,
+            decoder_input_ids=tokens,
+            past_key_values=cache,
+            use_cache=cache is not None,
+        ).logits
+        return logits
+
+    def _begun(self, rows: int) -> Tensor:
+        return torch.tensor([self._start] * rows, device=self._device)
+
+    def first(self, read: _Read) -> Tensor:
+        """Logits (prompts, vocabulary) of the first token of a reply."""
+        return self._decode(read, self._begun(len(read.states)))[:, -1]
+
+    def following(self, read: _Read, tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Logits after each of ``tokens[i]``, (tokens, vocabulary), said after prompt i."""
+        width = max(map(len, tokens))
+        # Padding on the right: what follows a continuation's last token cannot be seen by it.
+        said = [[*self._start, *row, *[self._pad] * (width - len(row))] for row in tokens]
+        logits = self._decode(read, torch.tensor(said, device=self._device))[:, len(self._start) :]
+        return [row[: len(given)] for row, given in zip(logits, tokens, strict=True)]
+
+
+class Reading:
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    def __init__(self, path: EncoderDecoder, read: _Read) -> None:
+        self._path, self._read = path, read
+        self.logits = path.first(read)
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Logits after each of ``tokens[i]``, (tokens, vocabulary), said after prompt ``index[i]``."""
+        return self._path.following(self._read.rows(torch.tensor(index, device=self._read.mask.device)), tokens)
+
+    def close(self) -> None:
+        """Nothing outlives the object."""
+
+
+def starting_tokens(model: Any) -> tuple[int, ...]:
+    """What the decoder begins with: the start token, and the first token of every reply where the model forces one (BART)."""
+    settings = model.generation_config
+    start = settings.decoder_start_token_id
+    if start is None:
+        start = model.config.decoder_start_token_id
+    forced = settings.forced_bos_token_id
+    return (start,) if forced is None else (start, forced)
+
+
+def closing_tokens(tokenizer: Any) -> tuple[int, ...]:
+    """What the tokenizer ends a text with, which the encoder is used to: the end of sequence, or nothing."""
+    ids = tokenizer("a")["input_ids"]
+    return (tokenizer.eos_token_id,) if ids and ids[-1] == tokenizer.eos_token_id else ()

@@ -1,0 +1,387 @@
+"""The decode loop: samples of many requests advance together, join when there is room and leave when they are done.
+
+Samples of one prompt are one row of the decode path, a branch, until they say different things.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gnothi.errors import ModelUnavailable
+from gnothi.models.engine.branches import regroup
+from gnothi.models.engine.choice import choose
+from gnothi.models.engine.passes import Captured, Network
+from gnothi.models.engine.rows import CLOSING, Rows, Task
+from gnothi.models.engine.states import Tap
+from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
+from gnothi.types import Finish, Generation, Position
+
+
+class Reading(Protocol):
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    logits: Tensor
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]: ...
+
+    def close(self) -> None: ...
+
+
+class Path(Protocol):
+    """How prompts are read and rows over them advanced. Rows keep the order of admission."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shares_prompts(self) -> bool:
+        """Whether a prompt's keys and values are held once, however many rows it has come to."""
+        ...
+
+    @property
+    def open(self) -> bool:
+        """Whether rows can join now."""
+        ...
+
+    @property
+    def budget(self) -> int:
+        """Bytes that may be held of what no row reads."""
+        ...
+
+    @property
+    def reused_tokens(self) -> int:
+        """Tokens of prompts that did not have to be read, so far."""
+        ...
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts whose keys and values are held for the running rows."""
+        ...
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        ...
+
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
+        ...
+
+    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
+        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+        ...
+
+    def clear(self) -> None:
+        """End all rows."""
+        ...
+
+    def forget(self) -> None:
+        """Give back the memory of what no row reads."""
+        ...
+
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        ...
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the next token matters: places in ``prompts`` and logits (places, vocabulary) after
+        these. About ``tokens`` tokens are read in one pass."""
+        ...
+
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
+        """Prompts of which nothing but the wanted states at their ends matters: places in ``prompts`` and the states (places,
+        hidden size). About ``tokens`` tokens are read in one pass."""
+        ...
+
+
+# The estimate of branches per sample: where it begins, and how fast it follows what is seen.
+_FIRST, _PACE = 0.5, 0.25
+
+Member = tuple[Task, list[int]]
+"""A task and the numbers of some of its samples."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """About ``rows`` branches run at once, ``tokens`` of keys and values are held at once, ``prefill`` tokens are read in one
+    pass."""
+
+    rows: int
+    tokens: int
+    prefill: int
+
+
+class Engine:
+    """``eos`` are the ids that end a continuation, the first one is what ``fed_eos`` feeds."""
+
+    def __init__(self, network: Network, path: Path, detokenizer: Detokenizer, eos: Sequence[int], limits: Limits) -> None:
+        self._network = network
+        self._path = path
+        self._detokenizer = detokenizer
+        self._eos = tuple(eos)
+        self.limits = limits
+        self._rows = Rows()
+        self._branches = 0
+        self._waiting: deque[Member] = deque()
+        self._sharing = _FIRST  # branches a sample comes to, of late
+        self.steps = 0
+        self.fed = 0
+        self.advanced = 0
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._waiting or len(self._rows))
+
+    def submit(self, task: Task) -> None:
+        self._waiting.append((task, list(range(task.request.n))))
+
+    def advance(self) -> None:
+        """Admit what there is room for, then decode one token per sample. Running out of memory halves the batch."""
+        members: list[Member] = []
+        try:
+            self._drop_settled()
+            while members := self._next_members():
+                self._admit(members)
+            if len(self._rows):
+                self._step()
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            running = [(task, [sample]) for task, sample in zip(self._rows.tasks, self._rows.sample.tolist(), strict=True)]
+            self._halve([*members, *running])
+
+    def clear(self) -> None:
+        """Forget everything that runs or waits."""
+        self._waiting.clear()
+        self._end()
+
+    def _end(self) -> None:
+        self._rows = Rows()
+        self._branches = 0
+        self._path.clear()
+
+    # --- admission -------------------------------------------------------------------------------------------------
+
+    def _next_members(self) -> list[Member]:
+        """Samples to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
+        if not self._waiting or not self._path.open:
+            return []
+        # So many samples come to about as many branches as there is room for.
+        most = max(int(self.limits.rows / self._sharing), 1)
+        held = self._path.held_tokens
+        limit = int(self._rows.limit.max(initial=0))
+        samples, reading = len(self._rows), 0
+        members: dict[tuple[int, ...], list[Member]] = {}
+        while self._waiting and samples < most:
+            task, numbers = self._waiting[0]
+            new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
+            # Samples that start together share what they have in common, so a request is split only when it must be.
+            taken = len(numbers) if len(numbers) <= self.limits.rows else min(len(numbers), most - samples)
+            more = new if self._path.shares_prompts else len(task.prompt) * taken
+            limit = max(limit, task.request.decoding.max_tokens)
+            # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.
+            if samples and held + more + (samples + taken) * limit > self.limits.tokens:
+                break
+            if members and new and reading + new > self.limits.prefill:
+                break
+            members.setdefault(task.prompt, []).append((task, numbers[:taken]))
+            samples, held, reading = samples + taken, held + more, reading + new
+            del numbers[:taken]
+            if not numbers:
+                self._waiting.popleft()
+        return [member for group in members.values() for member in group]
+
+    def _admit(self, members: list[Member]) -> None:
+        prompts = list(dict.fromkeys(task.prompt for task, _ in members))
+        # The state at a prompt's end is asked for only by what may end with its first token.
+        self._network.wanted = frozenset(
+            tap
+            for task, _ in members
+            for tap, spec in zip(task.taps, task.request.hidden, strict=True)
+            if spec.position == "predicting"
+        )
+        logits, states = self._path.admit(prompts)
+        first, begun = self._branches, len(self._rows)
+        places = {prompt: first + number for number, prompt in enumerate(prompts)}
+        self._rows.append(members, [places[task.prompt] for task, _ in members])
+        self._branches += len(prompts)
+        self._take(np.arange(begun, len(self._rows)), first, logits, states)
+
+    def _halve(self, members: Iterable[Member]) -> None:
+        """Start every running sample again, fewer at a time. Draws depend on seeds alone, so results stay the same."""
+        self._end()
+        self._sharing = 1.0
+        self._path.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        again: dict[Task, set[int]] = {}
+        for task, samples in members:
+            again.setdefault(task, set()).update(samples)
+        count = sum(map(len, again.values()))
+        if count == 1:
+            for task in again:
+                task.job.finish(does_not_fit("one continuation", len(task.prompt)))
+            return
+        self.limits.rows = max(1, min(count, self.limits.rows) // 2)
+        self._waiting.extendleft((task, sorted(samples)) for task, samples in reversed(again.items()))
+
+    def _drop_settled(self) -> None:
+        gone = {task for task in self._rows.running if task.job.settled}
+        if gone:
+            self._keep(np.array([row for row, task in enumerate(self._rows.tasks) if task not in gone], np.int64))
+        if any(task.job.settled for task, _ in self._waiting):
+            self._waiting = deque((task, samples) for task, samples in self._waiting if not task.job.settled)
+
+    # --- decoding --------------------------------------------------------------------------------------------------
+
+    def _step(self) -> None:
+        rows = self._rows
+        self._network.wanted = frozenset(tap for task in rows.running for tap in task.taps)
+        feed = np.empty(self._branches, np.int64)
+        feed[rows.branch] = rows.feed
+        logits, states = self._path.step(torch.from_numpy(feed).to(self._network.device))
+        self.steps += 1
+        self.fed += self._branches
+        self.advanced += len(rows)
+        self._sharing += _PACE * (self._branches / len(rows) - self._sharing)
+        self._take(np.arange(len(rows)), 0, logits, states)
+
+    def _take(self, span: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> None:
+        """Choose the next token of the samples ``span``; logits and states are those of the branches from ``first`` on."""
+        rows = self._rows
+        closing = rows.closing[span] > 0
+        done = span[closing]
+        self._record_states(done, [CLOSING[number - 1] for number in rows.closing[done]], first, states)
+        if not closing.all():
+            done = np.concatenate([done, self._choose(span[~closing], first, logits, states)])
+        stays = np.ones(len(rows), np.bool_)
+        stays[done] = False
+        self._keep(np.flatnonzero(stays))
+
+    def _choose(self, active: NDArray[np.int64], first: int, logits: Tensor, states: Captured) -> NDArray[np.int64]:
+        """One token for each active sample. The samples that need nothing more."""
+        rows = self._rows
+        temperature, top_k, top_p = rows.temperature[active], rows.top_k[active], rows.top_p[active]
+        chosen = choose(logits, rows.branch[active] - first, temperature, top_k, top_p, rows.choices(active))
+        rows.take(active, chosen.ids, chosen.logprobs, chosen.logsumexps)
+        ended = np.isin(chosen.ids, self._eos)
+        stopped = np.zeros(len(active), np.bool_)
+        watched = np.flatnonzero((rows.stop[active] > 0) & ~ended)
+        if len(watched):
+            stopped[watched] = self._look(active[watched])
+        finished = ended | stopped | (rows.count[active] >= rows.limit[active])
+        over = active[finished]
+        for row, eos, stop in zip(over.tolist(), ended[finished].tolist(), stopped[finished].tolist(), strict=True):
+            self._conclude(row, "eos" if eos else "stop" if stop else "length")
+        return self._close(over, first, states)
+
+    def _look(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a stop string is complete in each of these samples, whose last token is new."""
+        rows = self._rows
+        # Samples that share a branch and a token have the same text.
+        text = rows.branch[samples] * (int(rows.feed[samples].max()) + 1) + rows.feed[samples]
+        _, one, of_sample = np.unique(
+            text * (1 + int(rows.stop.max())) + rows.stop[samples], return_index=True, return_inverse=True
+        )
+        tails = np.empty(len(one), np.object_)
+        hits = np.zeros(len(one), np.bool_)
+        for at, row in enumerate(samples[one].tolist()):
+            task = rows.tasks[row]
+            assert task.watch is not None
+            ids = rows.ids[row, : rows.count[row]].tolist()
+            tails[at], hits[at] = task.watch.look(rows.tails[row], ids[-1], task.prompt[-CONTEXT_TOKENS:], ids)
+        rows.tails[samples] = tails[of_sample]
+        return hits[of_sample]
+
+    def _close(self, over: NDArray[np.int64], first: int, states: Captured) -> NDArray[np.int64]:
+        """Samples that are over: those that wait for a state feed one more token, the others are done."""
+        rows = self._rows
+        wanted = [{spec.position for spec in rows.tasks[row].request.hidden} for row in over.tolist()]
+        self._record_states(over, ["predicting"] * len(over), first, states)
+        for position in CLOSING:
+            waiting = over[np.array([position in positions for positions in wanted], np.bool_)]
+            if len(waiting):
+                rows.close(waiting, position, self._eos[0] if position == "fed_eos" else None)
+        done: NDArray[np.int64] = over[rows.closing[over] == 0]
+        return done
+
+    def _record_states(self, over: NDArray[np.int64], positions: Sequence[Position], first: int, states: Captured) -> None:
+        """Take the states at which samples stand, each at its position, and hand over the tasks this completes."""
+        rows, tasks = self._rows, self._rows.tasks
+        found: dict[Tap, list[tuple[int, int]]] = {}
+        for row, position in zip(over.tolist(), positions, strict=True):
+            for number, spec in enumerate(tasks[row].request.hidden):
+                if spec.position == position:
+                    found.setdefault(tasks[row].taps[number], []).append((row, number))
+        for tap, mine in found.items():
+            branches, of_sample = np.unique(rows.branch[[row for row, _ in mine]] - first, return_inverse=True)
+            values = states[tap][torch.from_numpy(branches).to(states[tap].device)].float().cpu().numpy()
+            for (row, number), place in zip(mine, of_sample.tolist(), strict=True):
+                tasks[row].states[number][int(rows.sample[row])] = values[place]
+        for task in {id(tasks[row]): tasks[row] for row in over.tolist()}.values():
+            task.finish()
+
+    def _conclude(self, row: int, finish: Finish) -> None:
+        """Turn a sample's tokens into its Generation."""
+        rows, task = self._rows, self._rows.tasks[row]
+        count = int(rows.count[row])
+        key = rows.ids[row, :count].tobytes()
+        generation = task.texts.get(key)
+        if generation is None:
+            generation = task.texts[key] = self._generation(row, finish)
+        if not np.isfinite(rows.logprobs[row, :count]).all():
+            task.job.finish(
+                ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
+            )
+        task.generations[int(rows.sample[row])] = generation
+
+    def _generation(self, row: int, finish: Finish) -> Generation:
+        rows, task = self._rows, self._rows.tasks[row]
+        count = int(rows.count[row])
+        ids = rows.ids[row, :count].tolist()
+        if finish == "eos":
+            ids.pop()
+        numbers = (rows.logprobs[row].tolist(), rows.logsumexps[row].tolist())
+        text, tokens, cut = write_out(self._detokenizer, task.watch, task.prompt[-CONTEXT_TOKENS:], ids, *numbers)
+        return Generation(text, tokens, "stop" if cut else finish, len(task.prompt), count)
+
+    def _keep(self, samples: NDArray[np.int64]) -> None:
+        """Go on with these samples only; those of one branch that feed the same token stay together, others part."""
+        if len(samples) < len(self._rows):
+            self._rows.keep(samples)
+        if not len(samples):
+            self._end()
+            return
+        rows = self._rows
+        order, rows.branch = regroup(rows.branch, rows.feed, self._branches)
+        if len(order) != self._branches or (order != np.arange(len(order))).any():
+            self._branches = len(order)
+            self._path.keep(torch.from_numpy(order).to(self._network.device))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says so. The CPU allocator reports a plain RuntimeError."""
+    return not isinstance(error, RuntimeError) or isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def does_not_fit(what: str, tokens: int) -> ModelUnavailable:
+    """The error when a request is too large for the device even by itself."""
+    return ModelUnavailable(
+        f"out of memory: {what} of a prompt of {tokens} tokens does not fit the device. "
+        "Use a smaller model, a shorter prompt or --set model.dtype=bfloat16."
+    )

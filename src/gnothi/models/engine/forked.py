@@ -1,0 +1,422 @@
+"""Forked decoding: a prompt's keys and values are kept once, its rows read them together and keep only their own.
+
+Rows may stand at different lengths, so new ones join at any step. What was read once stays, within a budget, for prompts that
+begin alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
+from gnothi.models.engine.continuations import Continuations
+from gnothi.models.engine.passes import Captured, Network, by_length
+from gnothi.models.engine.prefixes import Prefixes, Segment
+from gnothi.models.engine.prompts import Held, Level, Shelf, lay_out, shelf_width
+from gnothi.models.engine.repeated import Repeated
+from gnothi.models.engine.states import Tap
+
+# Fewer tokens than that are sooner read again than looked up, copied and attended to separately.
+SHORTEST_PREFIX = 64
+# A piece of a prompt of that length is read where it lies, a shorter one is copied to a shelf.
+_TRUNK = 256
+# Tokens a row is fed in one pass over what is held: bounds the square of its own attention.
+_CHUNK = 512
+# So many prompts are worth a pass of their own over what they begin with.
+_MANY = 16
+
+_Begun = tuple[tuple[int, ...], tuple[Segment, ...]]
+"""A prompt, and what is held of its beginning."""
+
+
+class Forked:
+    """Rows over shared prompts. ``budget`` is the memory for what no row reads any more, in bytes."""
+
+    name = "forked"
+    shares_prompts = True
+    open = True
+
+    def __init__(self, network: Network, budget: int = 0) -> None:
+        self._network = network
+        self.budget = budget
+        self._prefixes = Prefixes(budget)
+        self._own = Continuations(network.device)
+        self._numbers = 0
+        self.reused_tokens = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """End all rows. Buffers have grown to the most rows and the longest row there were: they are given back."""
+        self._own.clear()
+        self._shelves: dict[int, Shelf] = {}
+        self._held: dict[tuple[int, ...], Held] = {}
+        self._by_number: dict[int, Held] = {}
+        self._of_row = np.zeros(0, np.int64)
+        self._levels: list[Level] | None = None
+
+    def forget(self) -> None:
+        """Give back the memory of what no row reads."""
+        self._prefixes.clear()
+
+    @property
+    def held_tokens(self) -> int:
+        """Tokens of prompts whose keys and values are held for the running rows, shared ones once."""
+        trunks = {id(segment): segment.length for held in self._by_number.values() for segment in held.trunk}
+        return sum(trunks.values()) + sum(held.tail for held in self._by_number.values())
+
+    def new_tokens(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens would have to be read to admit a prompt."""
+        if prompt in self._held:
+            return 0
+        matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > SHORTEST_PREFIX else 0
+        return len(prompt) - (matched if matched >= SHORTEST_PREFIX else 0)
+
+    # --- rows ------------------------------------------------------------------------------------------------------
+
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end.
+
+        A prompt that other rows are reading already is not read again, nor is a beginning that is still held.
+        """
+        helds = self._hold(prompts)
+        self._of_row = np.concatenate([self._of_row, [held.number for held in helds]])
+        self._own.add(len(helds))
+        self._levels = None
+        self._prefixes.shrink()
+        states = {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
+        return _logits(helds), states
+
+    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
+        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
+        device, own = self._network.device, self._own
+        if self._levels is None:
+            self._levels, self._lengths = self._layout(self._of_row)
+        own.begin()
+        positions = self._lengths + own.fed
+        position = torch.from_numpy(positions).to(device)[:, None]
+        logits, states = self._pass(Step(own, self._levels, position, int(positions.max())), tokens[:, None])
+        own.end()
+        return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+        kept = rows.cpu().numpy()
+        self._own.keep(kept)
+        self._of_row = self._of_row[kept]
+        self._release()
+
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
+        """Prompts without rows, to look at what may follow them."""
+        return Reading(self, self._hold(prompts))
+
+    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Prompts of which nothing but the next token matters: places and the logits after these, about ``tokens`` tokens in
+        one pass. What many of them begin with is read once and kept; nothing else is."""
+        short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
+        for found, logits in self._network.ahead([prompts[place] for place in short], tokens):
+            yield [short[at] for at in found], logits
+        places: dict[tuple[int, ...], list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            if self._keeps(prompt):
+                places.setdefault(prompt, []).append(place)
+        for fresh, begun in self._in_turn(list(places)):
+            ends = [(prompt, trunk) for prompt, trunk in _common_trunks(begun) if len(prompt) - _end(trunk) <= _CHUNK]
+            ends = ends if len(ends) >= _MANY else []
+            ended = {prompt for prompt, _ in ends}
+            others = fresh + [prompt for prompt, _ in begun if prompt not in ended]
+            for chunk in by_length([len(prompt) for prompt in others], tokens):
+                read = [others[at] for at in chunk]
+                reading = self.read(read)
+                yield from _spread(read, reading.logits, places)
+                reading.close()
+            for read, logits in self._read_ends(ends, tokens):
+                yield from _spread(read, logits, places)
+
+    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
+        """Prompts of which nothing but the wanted states at their ends matters: places and these. Long prompts are read whole,
+        and kept for what begins like them; short ones no deeper than the states are."""
+        short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
+        for found, states in self._network.ends([prompts[place] for place in short], tokens):
+            yield [short[at] for at in found], states
+        long = [place for place, prompt in enumerate(prompts) if self._keeps(prompt)]
+        for found in by_length([len(prompts[place]) for place in long], tokens):
+            chunk = [long[at] for at in found]
+            helds = self._hold([prompts[place] for place in chunk])
+            yield chunk, {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
+            self.end_reading()
+
+    def _read_ends(self, ends: Sequence[_Begun], tokens: int) -> Iterator[tuple[list[tuple[int, ...]], Tensor]]:
+        """Logits after prompts whose beginnings are held, and read where they lie."""
+        held: dict[tuple[int, ...], Held] = {}
+        for prompt, trunk in ends:
+            begins = prompt[: _end(trunk)]
+            if begins not in held:
+                self._numbers += 1
+                held[begins] = self._by_number[self._numbers] = Held(begins, self._numbers, trunk)
+        for chunk in by_length([len(prompt) - _end(trunk) for prompt, trunk in ends], tokens):
+            read = [ends[at][0] for at in chunk]
+            starts = [_end(ends[at][1]) for at in chunk]
+            rest = [prompt[start:] for prompt, start in zip(read, starts, strict=True)]
+            before = [held[prompt[:start]] for prompt, start in zip(read, starts, strict=True)]
+            logits, _, _ = self.feed(before, rest, last_only=True)
+            self.reused_tokens += sum(starts)
+            yield read, logits[:, -1]
+        self.end_reading()
+
+    def _layout(self, numbers: NDArray[np.int64]) -> tuple[list[Level], NDArray[np.int64]]:
+        """Levels for rows that read the prompts of these numbers, and the tokens before each row."""
+        used, of_row = np.unique(numbers, return_inverse=True)
+        helds = [self._by_number[number] for number in used.tolist()]
+        lengths = np.array([held.read for held in helds])
+        return lay_out(helds, of_row, self._network.device), lengths[of_row]
+
+    def _pass(self, step: Step, tokens: Tensor, *, last_only: bool = False) -> tuple[Tensor, Captured]:
+        with active(step) as cache:
+            # A mask of four dimensions is passed through by the library, which so builds none of its own.
+            nothing = torch.zeros(1, 1, 1, 1, device=tokens.device)
+            return self._network.forward(tokens, step.position, cache, nothing, last_only=last_only)
+
+    # --- prompts ---------------------------------------------------------------------------------------------------
+
+    def feed(self, helds: Sequence[Held], tokens: Sequence[Sequence[int]], *, last_only: bool) -> tuple[Tensor, Captured, Fed]:
+        """Several tokens for each of some rows that read ``helds``, padded on the left. Logits (rows, tokens or 1, vocabulary),
+        states (rows, tokens, hidden size), keys and values."""
+        device = self._network.device
+        width = max(map(len, tokens))
+        padding = torch.tensor([width - len(row) for row in tokens], device=device)
+        padded = torch.tensor([[0] * (width - len(row)) + list(row) for row in tokens], device=device)
+        levels, before = self._layout(np.array([held.number for held in helds]))
+        ends = torch.from_numpy(before).to(device)
+        position = (ends[:, None] + torch.arange(width, device=device) - padding[:, None]).clamp(min=0)
+        own = Fed(padding, width)
+        logits, states = self._pass(Step(own, levels, position, int(before.max()) + width - 1), padded, last_only=last_only)
+        return logits, states, own
+
+    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
+        wanted = self._network.wanted
+        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]):
+            self._read_whole(fresh)
+            self._read_rest(begun)
+        return [self._held[prompt] for prompt in prompts]
+
+    def _in_turn(self, waiting: list[tuple[int, ...]]) -> Iterator[tuple[list[tuple[int, ...]], list[_Begun]]]:
+        """Prompts of which nothing is held, and others with what is held of their beginnings, to be read before the next ones.
+
+        Of prompts that begin alike, one is read first and the others find its beginning.
+        """
+        while waiting:
+            beginnings: set[tuple[int, ...]] = set()
+            fresh: list[tuple[int, ...]] = []
+            begun: list[_Begun] = []
+            later: list[tuple[int, ...]] = []
+            for prompt in waiting:
+                found = self._beginning(prompt)
+                start = prompt[: sum(segment.length for segment in found) + SHORTEST_PREFIX]
+                if self._prefixes.budget and start in beginnings:
+                    later.append(prompt)
+                    continue
+                beginnings.add(start)
+                if found:
+                    begun.append((prompt, found))
+                else:
+                    fresh.append(prompt)
+            yield fresh, begun
+            waiting = later
+
+    def _known(self, prompt: tuple[int, ...], wanted: frozenset[Tap]) -> bool:
+        return prompt in self._held and wanted <= self._held[prompt].states.keys()
+
+    def _beginning(self, prompt: tuple[int, ...]) -> tuple[Segment, ...]:
+        """What is held of a prompt's beginning. Its last token is never among it: that one tells what comes next."""
+        if len(prompt) <= SHORTEST_PREFIX or self._prefixes.matched(prompt[:-1]) < SHORTEST_PREFIX:
+            return ()
+        return self._prefixes.match(prompt[:-1])
+
+    def _register(self, prompt: tuple[int, ...], trunk: tuple[Segment, ...] = ()) -> Held:
+        self._numbers += 1
+        held = self._held[prompt] = self._by_number[self._numbers] = Held(prompt, self._numbers, trunk)
+        if held.stem < len(prompt):
+            width = shelf_width(len(prompt) - held.stem)
+            self._shelves.setdefault(width, Shelf(width)).add(held)
+        return held
+
+    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Prompts of which nothing is held, those of similar length together."""
+        by_width: dict[int, list[tuple[int, ...]]] = {}
+        for prompt in prompts:
+            by_width.setdefault(shelf_width(len(prompt)), []).append(prompt)
+        for group in by_width.values():
+            cache, _, logits, states = self._network.prefill(group, windows=False)
+            for row, prompt in enumerate(group):
+                length = len(prompt)
+                keys = [layer.keys[row, :, -length:] for layer in cache.layers]
+                values = [layer.values[row, :, -length:] for layer in cache.layers]
+                segment = Segment(keys, values, 0, length)
+                # A view would keep the whole group's memory.
+                kept = segment if len(group) == 1 else segment.clone() if self._keeps(prompt) else None
+                if kept is not None and self._keeps(prompt):
+                    self._prefixes.add(prompt, kept)
+                if kept is not None and length >= _TRUNK:
+                    held = self._register(prompt, (kept,))
+                else:
+                    held = self._register(prompt)
+                    self._shelves[shelf_width(length)].append(held, keys, values)
+                held.logits, held.states = logits[row], {tap: state[row] for tap, state in states.items()}
+
+    def _read_rest(self, begun: Sequence[_Begun]) -> None:
+        """Prompts whose beginnings are held, those with rests of similar length together."""
+        by_width: dict[int, list[tuple[Held, int]]] = {}
+        for prompt, found in begun:
+            long = [number for number, segment in enumerate(found, start=1) if segment.length >= _TRUNK]
+            trunk = found[: long[-1] if long else 0]
+            held = self._register(prompt, trunk)
+            assert held.shelf is not None
+            for segment in found[len(trunk) :]:
+                held.shelf.append(held, segment.keys, segment.values)
+            self.reused_tokens += held.read
+            by_width.setdefault(shelf_width(len(prompt) - held.read), []).append((held, held.read))
+        for group in by_width.values():
+            # The last piece is the same length for all, but for those that have no more.
+            pieces = -(-max(len(held.tokens) - start for held, start in group) // _CHUNK)
+            for piece in reversed(range(pieces)):
+                members = [held for held, _ in group if len(held.tokens) - held.read > piece * _CHUNK]
+                fed = [held.tokens[held.read : len(held.tokens) - piece * _CHUNK] for held in members]
+                logits, states, own = self.feed(members, fed, last_only=True)
+                for row, (held, tokens) in enumerate(zip(members, fed, strict=True)):
+                    assert held.shelf is not None
+                    keys = [layer[row, :, -len(tokens) :] for layer in own.keys]
+                    held.shelf.append(held, keys, [layer[row, :, -len(tokens) :] for layer in own.values])
+                    # Clones, so that the group's can be freed.
+                    held.logits = logits[row, -1].clone()
+                    held.states = {tap: state[row, -1].clone() for tap, state in states.items()}
+            for held, start in group:
+                self._prefixes.add(held.tokens, self._tail(held, start))
+
+    def _tail(self, held: Held, start: int) -> Segment:
+        """A copy of what a shelf holds of a prompt from position ``start`` on."""
+        shelf = held.shelf
+        assert shelf is not None
+        place = slice(start - held.stem, held.tail)
+        keys = [layer[held.slot, :, place].clone() for layer in shelf.keys]
+        return Segment(keys, [layer[held.slot, :, place].clone() for layer in shelf.values], start, held.read - start)
+
+    def _keeps(self, prompt: tuple[int, ...]) -> bool:
+        return bool(self._prefixes.budget) and len(prompt) > SHORTEST_PREFIX
+
+    def _release(self) -> None:
+        """Forget the prompts that no row reads."""
+        for number in self._by_number.keys() - set(self._of_row.tolist()):
+            held = self._by_number.pop(number)
+            # A prompt that had to be read again, for other states, has a newer entry.
+            if self._held.get(held.tokens) is held:
+                del self._held[held.tokens]
+            if held.shelf is not None:
+                held.shelf.drop(held)
+        self._levels = None
+
+    def end_reading(self) -> None:
+        """Forget what was read only to look at it."""
+        self._release()
+        self._prefixes.shrink()
+
+
+class Reading:
+    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+
+    def __init__(self, path: Forked, helds: Sequence[Held]) -> None:
+        self._path = path
+        self._helds = list(helds)
+        self.logits = _logits(helds)
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Logits after each of ``tokens[i]``, (tokens, vocabulary), fed after prompt ``index[i]``."""
+        logits, _, _ = self._path.feed([self._helds[i] for i in index], tokens, last_only=False)
+        return [row[-len(fed) :] for row, fed in zip(logits, tokens, strict=True)]
+
+    def close(self) -> None:
+        self._path.end_reading()
+
+
+def _logits(helds: Sequence[Held]) -> Tensor:
+    rows = [held.logits for held in helds if held.logits is not None]
+    assert len(rows) == len(helds)
+    return torch.stack(rows)
+
+
+def _spread(
+    read: Sequence[tuple[int, ...]], logits: Tensor, places: Mapping[tuple[int, ...], list[int]]
+) -> Iterator[tuple[list[int], Tensor]]:
+    """Logits (prompts, vocabulary) of prompts that were read, for all places at which these stand."""
+    at = [(place, row) for row, prompt in enumerate(read) for place in places[prompt]]
+    yield [place for place, _ in at], logits[torch.tensor([row for _, row in at], device=logits.device)]
+
+
+def _common_trunks(begun: Sequence[_Begun]) -> Iterator[_Begun]:
+    """Prompts with as much of their beginnings as is worth a product of its own: a short piece that few share is sooner read
+    again."""
+    users = Counter(id(segment) for _, found in begun for segment in found)
+    for prompt, found in begun:
+        worth = [
+            number
+            for number, segment in enumerate(found, start=1)
+            if segment.length >= SHORTEST_PREFIX or 2 * users[id(segment)] >= len(begun)
+        ]
+        yield prompt, found[: worth[-1] if worth else 0]
+
+
+def _end(trunk: Sequence[Segment]) -> int:
+    return trunk[-1].start + trunk[-1].length if trunk else 0
+
+
+def check(network: Network, reference: Repeated) -> None:
+    """Switch a model to forked attention, or raise Unsupported and leave it as it was.
+
+    Beyond what the configuration tells, both paths decode a few tokens and must agree: an attention variant that nobody thought
+    of here shows up as a difference, not as wrong answers.
+    """
+    model, config = network.model, network.config
+    types = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if not types <= {"full_attention", "sliding_attention"} or getattr(config, "attention_chunk_size", None):
+        raise Unsupported(f"attention of the types {', '.join(sorted(types))}")
+    if model.config._attn_implementation not in ("sdpa", IMPLEMENTATION):
+        raise Unsupported(f"the attention implementation {model.config._attn_implementation}")
+    AttentionInterface.register(IMPLEMENTATION, attend)
+    AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
+    model.set_attn_implementation(IMPLEMENTATION)
+    try:
+        _compare(network, reference)
+    except Unsupported:
+        model.set_attn_implementation("sdpa")
+        raise
+    except Exception as error:
+        model.set_attn_implementation("sdpa")
+        raise Unsupported(f"a trial failed: {error}") from error
+
+
+def _compare(network: Network, reference: Repeated) -> None:
+    """One token at a time over two prompts, and three at once."""
+    vocabulary = network.config.vocab_size
+    prompts = [tuple((7 * place + 11) % vocabulary for place in range(length)) for length in (9, 5)]
+    tokens = torch.arange(3, 7, device=network.device) % vocabulary
+    with torch.inference_mode():
+        results = []
+        for path in (reference, Forked(network)):
+            path.admit(prompts)
+            path.keep(torch.tensor([0, 0, 1, 1], device=network.device))
+            stepped = [path.step(tokens + fed)[0].double() for fed in range(2)][-1]
+            path.clear()
+            reading = path.read(prompts)
+            fed = reading.follow([0, 1, 1], [tokens[:3].tolist(), tokens[:2].tolist(), tokens[1:].tolist()])
+            reading.close()
+            results.append(torch.cat([stepped, *(logits.double() for logits in fed)]))
+    difference = (results[0] - results[1]).norm() / results[0].norm()
+    if not difference < (1e-3 if network.model.dtype.itemsize >= 4 else 0.05):
+        raise Unsupported(f"a trial disagreed with the library's attention by {difference:.1e}")

@@ -1,0 +1,106 @@
+"""Forward passes of a ``transformers`` causal model, whatever its architecture."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnothi.models.engine.states import Tap, Taps
+
+Captured = dict[Tap, Tensor]
+
+
+class Network:
+    """A loaded model. ``wanted`` are the hidden states that every pass returns."""
+
+    def __init__(self, model: Any, pad: int) -> None:
+        self.model = model
+        self.config = model.config.get_text_config()
+        self.device = model.device
+        self.taps = Taps(model, self.config.num_hidden_layers)
+        self.wanted: frozenset[Tap] = frozenset()
+        self._pad = pad
+        accepted = inspect.signature(model.forward).parameters
+        self._takes_positions = "position_ids" in accepted
+        self._takes_logits_to_keep = "logits_to_keep" in accepted
+
+    def forward(
+        self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None, *, last_only: bool = False, **extra: Any
+    ) -> tuple[Tensor, Captured]:
+        """One pass over ``tokens`` (rows, tokens) at ``position`` (same shape); ``cache``, where there is one, grows by them.
+
+        Logits (rows, tokens or 1, vocabulary) and the wanted states (rows, tokens, hidden size).
+        """
+        options = self._options(tokens, position, cache, mask)
+        if last_only and self._takes_logits_to_keep:
+            options["logits_to_keep"] = 1
+        with self.taps.reading(self.wanted) as states:
+            logits = self.model(**options, **extra).logits
+        return logits, dict(states)
+
+    def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
+        options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
+        if cache is not None:
+            options["past_key_values"] = cache
+        if self._takes_positions:
+            options["position_ids"] = position
+        return options
+
+    def ahead(self, prompts: Sequence[Sequence[int]], most: int) -> Iterator[tuple[list[int], Tensor]]:
+        """Read prompts for what comes next alone, and keep nothing of them: places in ``prompts`` and the logits (places,
+        vocabulary) after these. Prompts of like length go together, about ``most`` tokens in one pass."""
+        for places in by_length([len(prompt) for prompt in prompts], most):
+            tokens, position, mask = self._padded([prompts[place] for place in places])
+            logits, _ = self.forward(tokens, position, None, mask, last_only=True)
+            yield places, logits[:, -1]
+
+    def ends(self, prompts: Sequence[Sequence[int]], most: int) -> Iterator[tuple[list[int], Captured]]:
+        """Read prompts for the wanted states at their last tokens alone, no deeper into the model than these are: places in
+        ``prompts`` and the states (places, hidden size). Passes are as in ``ahead``."""
+        for places in by_length([len(prompt) for prompt in prompts], most):
+            tokens, position, mask = self._padded([prompts[place] for place in places])
+            options = self._options(tokens, position, None, mask)
+            with self.taps.reading(self.wanted, no_further=True) as states:
+                self.model(**options)
+            yield places, {tap: state[:, -1] for tap, state in states.items()}
+
+    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Tokens, positions and mask (None when nothing is padded), (prompts, tokens), padded on the left."""
+        width = max(len(prompt) for prompt in prompts)
+        padded = [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        tokens = torch.tensor(padded, device=self.device)
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
+        mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
+        return tokens, offset.clamp(min=0), mask
+
+    def prefill(self, prompts: Sequence[Sequence[int]], *, windows: bool = True) -> tuple[Any, Tensor | None, Tensor, Captured]:
+        """Read prompts, padded on the left to the longest one.
+
+        The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
+        and the wanted states at each prompt's last token (prompts, hidden size). With ``windows`` the cache forgets what
+        sliding windows have left behind, else it keeps every position.
+        """
+        from transformers import DynamicCache
+
+        tokens, position, mask = self._padded(prompts)
+        cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
+        logits, states = self.forward(tokens, position, cache, mask, last_only=True)
+        # Clones, so that a batch's full states and logits can be freed.
+        return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
+
+
+def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Places of like length together, padded to at most ``most`` in all (at least one place), short ones first."""
+    places: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if places and lengths[place] * (len(places) + 1) > most:
+            yield places
+            places = []
+        places.append(place)
+    if places:
+        yield places

@@ -1,0 +1,37 @@
+"""Refusing what cannot be answered, and only that: for questions whose metadata tell whether they are answerable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gnothi.report.breakdown import abstained
+from gnothi.runs.rows import Row
+from gnothi.stats.statistics import mean, mean_interval
+
+
+def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """None for questions that do not tell.
+
+    ``accuracy`` is that of the answerable questions, ``refused_answerable`` the share of them that was refused. ``precision``,
+    ``recall`` and ``f1`` are those of refusing, unanswerable questions being the positive class: the measure of SelfAware
+    (Yin et al. 2023), which finds refusals by sentence similarity where we look for words (``metrics.refusal``).
+    """
+    told = [row for row in rows if not row.failed and isinstance(row.metadata.get("answerable"), bool)]
+    if not told:
+        return None
+    answerable = [row for row in told if row.metadata["answerable"]]
+    unanswerable = [row for row in told if not row.metadata["answerable"]]
+    scores = [row.metrics["accuracy"] for row in answerable if "accuracy" in row.metrics]
+    wrongly, rightly = (sum(map(abstained, group)) for group in (answerable, unanswerable))
+    return {
+        "n": len(told),
+        "answerable": len(answerable),
+        "unanswerable": len(unanswerable),
+        "accuracy": mean(scores),
+        "accuracy_interval": mean_interval(scores),
+        "refused_answerable": mean(map(abstained, answerable)),
+        "precision": rightly / (rightly + wrongly) if rightly + wrongly else None,
+        "recall": rightly / len(unanswerable) if unanswerable else None,
+        "f1": 2 * rightly / (wrongly + rightly + len(unanswerable)) if unanswerable else None,
+    }

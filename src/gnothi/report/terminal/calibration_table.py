@@ -1,0 +1,70 @@
+"""A calibration on a terminal: the threshold, on what grounds, what it is worth, how good the probabilities are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gnothi.report.terminal.summary_table import between, paragraph, share
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gnothi.calibration.choose import Chosen, Worth
+    from gnothi.calibration.file import Calibration
+    from gnothi.stats.guarantee import Guarantee
+    from gnothi.stats.statistics import Interval
+
+
+def show(console: Console, made: Calibration, chosen: Chosen) -> None:
+    where = "retrieve always" if abs(made.threshold) == float("inf") else f"retrieve {made.fires} {made.threshold:.6g}"
+    paragraph(
+        console, f"{made.signal}: {where} ({chosen.trusted / chosen.n:.1%} of {chosen.n} questions of {made.dataset} trusted)"
+    )
+    paragraph(
+        console,
+        f"from memory, {chosen.wrong} of {chosen.n} are wrong ({made.metric}); the signal tells which with AUROC "
+        f"{share(chosen.auroc)}{_between(chosen.auroc_interval)}",
+    )
+    for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, limited=chosen.guarantee is not None)):
+        paragraph(console, line)
+    if curves := chosen.probabilities:
+        paragraph(
+            console,
+            "as probabilities of a wrong answer: calibration error of Platt's curve "
+            f"{share(curves.platt_ece)}{_between(curves.platt_ece_interval)}, of the isotonic one "
+            f"{share(curves.isotonic_ece)}{_between(curves.isotonic_ece_interval)}",
+        )
+    if made.method and made.answers_of != made.method:
+        paragraph(
+            console,
+            f"all of this is about the answers of {made.answers_of}, and of {made.method} only as far as it answers alike "
+            "where it retrieves nothing; to have it exact, calibrate on a data set in place of a run",
+        )
+    if not made.model.name:
+        paragraph(console, "the file does not say of which model it is: add --model NAME to use it without --anyway")
+
+
+def _promise(promise: Guarantee | None) -> list[str]:
+    if promise is None:
+        return []
+    return [
+        f"guarantee: with probability {1 - promise.epsilon:g} over the draw of these questions, at most "
+        f"{promise.target_error:.1%} of the answers given without retrieval are wrong, on questions like these",
+        f"grounds: of {promise.tested} questions tested, the gate trusts {promise.trusted} up to the highest threshold that "
+        f"passed, {promise.wrong} of them wrong ({promise.wrong / promise.trusted:.1%}); p = {promise.p:.2g}",
+    ]
+
+
+def _worth(worth: Worth | None, limited: bool) -> list[str]:
+    if worth is None:
+        return []
+    priced = f" at a price of {worth.price:g} a retrieval" if worth.price else ""
+    return [
+        f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)}"
+        f"{_between(worth.interval)} with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
+        f"never {share(worth.never)}, always {share(worth.always)}, oracle {share(worth.oracle)}"
+    ]
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({between(interval)})"

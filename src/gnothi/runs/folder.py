@@ -1,0 +1,86 @@
+"""A run on disk: what was asked for, each row as it was finished, the events behind it, the summary.
+
+``config.toml`` fully resolved settings; ``rows.jsonl`` and ``events.jsonl`` grow by one line per finished question and method
+and survive SIGKILL (a torn last line is cut off when the run goes on); ``summary.json`` is written at the end. Where a
+question was tried twice, the later line counts; a finished run holds one row per question and method, in order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gnothi.runs.journal import EXECUTION, Journal, claim, read_config, read_lines, replace_file
+from gnothi.runs.rows import Key, Row, jsonable
+from gnothi.runs.stored_rows import from_dict
+
+__all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", "replace_file"]
+
+
+class RunFolder:
+    """A run opened for writing by one process. Use as a context manager."""
+
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+        """Make the folder, or go on with the run in it.
+
+        ``config`` maps dotted keys to settings. Raises InvalidSetting where the run in the folder was made with others, or
+        where the folder holds something else; InvalidInput where its files are damaged.
+        """
+        self.path = path
+        self._lock = claim(path, config, "run")
+        try:
+            self.rows: dict[Key, Row] = {row.key: row for row in read_rows(path)}
+            self._rows, self._events = Journal(path / "rows.jsonl"), Journal(path / "events.jsonl")
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._rows.close()
+        self._events.close()
+        self._lock.close()
+
+    def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
+        """Keep a finished question. The events go first, so that a row on disk always has them."""
+        record = {"method": row.method, "question_id": row.question_id, "events": list(events)}
+        self._events.append(record if trace is None else {**record, "traceback": trace})
+        self._rows.append(row.as_dict())
+        self.rows[row.key] = row
+
+    def finish(self, order: Sequence[Key]) -> list[Row]:
+        """Rewrite the rows as one per key in ``order``: an interrupted run and an undisturbed one end in the same file."""
+        rows = [self.rows[key] for key in order]
+        self._rows.rewrite(row.as_dict() for row in rows)
+        return rows
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        replace_file(
+            self.path / "summary.json", json.dumps(jsonable(summary), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        )
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The latest row of each question and method, in the file's order; a torn last line is left aside. Raises InvalidInput
+    naming file and line for one that is no row."""
+    rows: dict[Key, Row] = {}
+    for place, data in read_lines(path / "rows.jsonl"):
+        row = from_dict(data, place)
+        rows.pop(row.key, None)
+        rows[row.key] = row
+    return list(rows.values())
+
+
+def read_events(path: Path, keys: Iterable[Key]) -> dict[Key, list[dict[str, Any]]]:
+    """The events of some questions, of the last time each was tried. The file is read line by line and may be large."""
+    wanted = set(keys)
+    found: dict[Key, list[dict[str, Any]]] = {}
+    for _, data in read_lines(path / "events.jsonl"):
+        key = (data.get("method", ""), data.get("question_id", ""))
+        if key in wanted:
+            found[key] = data.get("events", [])
+    return found

@@ -1,0 +1,208 @@
+"""Work that outlives SIGKILL: a folder that one process writes to, what it was made with, and lines added as work is done.
+
+``config.toml`` in the folder holds the settings; a ``Journal`` is a file of JSON Lines whose torn last line is cut off when the
+work goes on. A run of ``gnothi eval`` is such a folder, and so is a utility reference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gnothi.config import flatten, to_toml
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.runs.rows import jsonable
+
+CONFIG = "config.toml"
+EXECUTION = "execution."
+"""Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
+
+FINGERPRINTS = "fingerprints."
+"""``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
+has none."""
+
+_QUESTIONS = "dataset.fingerprint"
+
+
+def claim(path: Path, config: Mapping[str, Any], what: str) -> BinaryIO:
+    """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
+
+    ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
+    holds work of other settings, or something else, or where another process writes to it.
+    """
+    _make(path, what)
+    lock = _lock(path, what)
+    try:
+        _agree(path, config, what)
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
+class Journal:
+    """A file of JSON Lines, opened for adding to it; whatever ended the last process, it holds whole lines only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _cut_torn_line(path)
+        self._file = path.open("ab", buffering=0)
+
+    def append(self, data: Mapping[str, Any]) -> None:
+        """On disk, but for the system's cache, when this returns."""
+        content = as_line(data).encode("utf-8", errors="replace")
+        start = self._file.seek(0, os.SEEK_END)
+        try:
+            while content:
+                content = content[self._file.write(content) :]
+        except OSError as error:
+            # A full disk: leave whole lines only. The system's own error does not name the file.
+            with suppress(OSError):
+                self._file.truncate(start)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+
+    def rewrite(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Replace all lines at once."""
+        replace_file(self.path, "".join(map(as_line, lines)))
+        self._file.close()
+        self._file = self.path.open("ab", buffering=0)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def as_line(data: Mapping[str, Any]) -> str:
+    return json.dumps(jsonable(data), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The place ("FILE, line N") and content of each whole line; none where there is no file. Raises InvalidInput."""
+    if not file.exists():
+        return
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                data = json.loads(line)
+            except ValueError:
+                data = None
+            place = f"{file}, line {number}"
+            if not isinstance(data, dict):
+                raise InvalidInput(
+                    f"{place}: got {line[:40]!r}, expected a JSON object. Remove the line to go on with the run."
+                )
+            yield place, data
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
+    file = path / CONFIG
+    try:
+        return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        if not path.exists():
+            raise InvalidInput(f"there is no folder {path}. Expected one written by gnothi eval --out.") from None
+        raise InvalidInput(
+            f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by gnothi eval --out."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a whole file so that at any moment the old or the new one is there."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _make(path: Path, what: str) -> None:
+    if path.exists() and not path.is_dir():
+        raise InvalidSetting(f"--out: got the file {path}, expected a folder for the {what}.")
+    path.mkdir(parents=True, exist_ok=True)
+    others = sorted(item.name for item in path.iterdir() if not item.name.startswith("."))
+    if others and CONFIG not in others:
+        raise InvalidSetting(
+            f"--out: the folder {path} holds other files ({others[0]}, ...); expected an empty one, a new one or a {what}."
+        )
+
+
+def _lock(path: Path, what: str) -> BinaryIO:
+    """Only one process writes to a folder; the lock goes with the process, however it ends."""
+    file = (path / ".lock").open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # no such locks on this system
+        pass
+    except OSError:
+        file.close()
+        raise InvalidSetting(
+            f"--out: another process is writing to the {what} {path}. Wait for it, or choose another folder."
+        ) from None
+    return file
+
+
+def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
+    text = to_toml(config)
+    if not (path / CONFIG).exists():
+        replace_file(path / CONFIG, text)
+        return
+    before, now = read_config(path), flatten(tomllib.loads(text))
+    # Fingerprints last: where a setting differs, that is what to tell.
+    last = (_QUESTIONS, "dataset.questions")
+    for key in sorted(before.keys() | now.keys(), key=lambda key: (key.startswith(FINGERPRINTS), key in last, key)):
+        if key.startswith(EXECUTION) or before.get(key) == now.get(key):
+            continue
+        named = key.removeprefix(FINGERPRINTS)
+        if key == _QUESTIONS:
+            raise InvalidSetting(
+                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
+                f"{before.get(key)}, now {now.get(key)}). Choose another --out to ask them, or put the data set back as it was."
+            )
+        if named == key:
+            raise InvalidSetting(
+                f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
+                "Give the same settings to go on with it, or choose another --out."
+            )
+        if key in before and key in now and before.get(named) == now.get(named):
+            raise InvalidSetting(
+                f"the {resource(key)} {now.get(named)} has changed since the {what} {path} was made (fingerprint "
+                f"{before[key]}, now {now[key]}): what is finished came from what it held before. Choose another --out to do "
+                f"everything again, or put the {resource(key)} back as it was."
+            )
+
+
+def resource(key: str) -> str:
+    """What a fingerprint is of, in a word: ``model`` for ``fingerprints.model.name``, say."""
+    return key.removesuffix(".name").rpartition(".")[2]
+
+
+def _cut_torn_line(path: Path) -> None:
+    """What SIGKILL or a full disk left behind the last line end."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        keep = end
+        while keep:
+            step = min(keep, 1 << 16)
+            file.seek(keep - step)
+            newline = file.read(step).rfind(b"\n")
+            keep -= step if newline < 0 else step - newline - 1
+            if newline >= 0:
+                break
+        if keep < end:
+            file.truncate(keep)

@@ -1,0 +1,177 @@
+"""One row per question and method: what came out, what it cost, how it was decided; or how it failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any
+
+from gnothi.metrics import score
+from gnothi.events import Decided, Event, Gauge, Gauged, Usage
+from gnothi.signals.gate import decisive
+from gnothi.types import Answer, Question
+
+Key = tuple[str, str]
+"""(method, question id)"""
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``metrics`` is empty where there is no gold answer, and for a failure, which has ``error`` (type, message) and no answer.
+
+    ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
+    answered), and seconds from the question's start to its end
+    (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
+    signal means that nothing could be measured, which counts as most uncertain. ``signals``: what was measured beside the
+    answer and decided nothing, by name; each has a score and what it took beyond the answer (model_calls, prompt_tokens,
+    generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so that the same question gives
+    the same row; events.jsonl has them as they were.
+    """
+
+    method: str
+    question_id: str
+    question: str
+    answer: str | None = None
+    gold: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    kind: str = ""
+    rationale: str = ""
+    evidence: tuple[str, ...] = ()
+    uncertainty: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    signals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, str] | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.method, self.question_id
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def retrieved(self) -> bool:
+        return self.cost["retrievals"] > 0
+
+    def gate(self) -> list[Mapping[str, Any]]:
+        """The decisions whether to retrieve, in order."""
+        return [decision for decision in self.decisions if decision["kind"] == "retrieve"]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def comparable(self) -> dict[str, Any]:
+        """Everything that running again must give again: all but the time, and what was in the cache."""
+        cost = {name: value for name, value in self.cost.items() if name not in ("seconds", "cached_calls")}
+        return dict(jsonable({**self.as_dict(), "cost": cost}))
+
+    def agrees(self, other: Row) -> bool:
+        """Whether both say the same, numbers up to a relative ``TOLERANCE``: a score may lie on the edge of rounding."""
+        return _agree(self.comparable(), other.comparable())
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_agree(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_agree(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3)
+    return bool(one == other)
+
+
+def answered(method: str, question: Question, answer: Answer, events: Iterable[Event], seconds: float) -> Row:
+    scores = score(answer.text, question.answers, question.choices, question.metadata.get("answerable") is not False)
+    return Row(
+        answer=answer.text,
+        rationale=answer.rationale,
+        evidence=tuple(passage.id for passage in answer.evidence),
+        uncertainty=_rounded(answer.uncertainty),
+        metrics={name: significant(value) for name, value in scores.items()},
+        **_shared(method, question, list(events), seconds),
+    )
+
+
+def failure(method: str, question: Question, error: Exception, events: Iterable[Event], seconds: float) -> Row:
+    described = {"type": type(error).__name__, "message": str(error) or repr(error)}
+    return Row(error=described, **_shared(method, question, list(events), seconds))
+
+
+def _shared(method: str, question: Question, events: list[Event], seconds: float) -> dict[str, Any]:
+    return {
+        "method": method,
+        "question_id": question.id,
+        "question": question.text,
+        "gold": question.answers,
+        "choices": question.choices,
+        "kind": question.kind,
+        "cost": {**asdict(Usage.of(events)), "seconds": round(seconds, 4)},
+        "decisions": tuple(_decision(event) for event in events if isinstance(event, Decided)),
+        "signals": {gauge.signal: _gauge(gauge) for event in events if isinstance(event, Gauged) for gauge in event.gauges},
+        "metadata": jsonable(question.metadata),
+    }
+
+
+def _gauge(gauge: Gauge) -> dict[str, Any]:
+    found = asdict(gauge)
+    del found["signal"]
+    return {**found, "score": _rounded(gauge.score)}
+
+
+def _decision(event: Decided) -> dict[str, Any]:
+    threshold = None if event.threshold is None else jsonable(event.threshold)
+    return {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else decisive(value)
+
+
+def significant(value: float) -> float:
+    """Rounded to six significant digits."""
+    return float(f"{value:.6g}")
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as plain JSON: records and mappings are objects, sequences lists; what is not finite is null, the rest text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: jsonable(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
+    if hasattr(value, "tolist"):  # numpy
+        return jsonable(value.tolist())
+    return str(value)
+
+
+def rounded(value: Any) -> Any:
+    """Six significant digits everywhere; mappings are kept, sequences become lists."""
+    if isinstance(value, float):
+        return significant(value)
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def group(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by method, in order of appearance."""
+    by_method: dict[str, list[Row]] = {}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    return by_method
+
+
+def scored(rows: Sequence[Row]) -> dict[str, Row]:
+    """Rows with metrics by question id: neither failed nor without gold answer."""
+    return {row.question_id: row for row in rows if row.metrics}

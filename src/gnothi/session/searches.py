@@ -1,0 +1,45 @@
+"""How searches are made, whatever method makes them: ``--set index.KEY=VALUE``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Queries made longer before the index is searched, and what is found put in a better order."""
+
+    expand: Literal["none", "reflection"] = setting(
+        "none", "reflection: search with the query and what the model says about the things it names (IEKR)."
+    )
+    expand_tokens: int = setting(100, "Tokens that the model may say about each thing.", at_least=1)
+    expand_sure: float | None = setting(
+        None, "Search only with what the model says at most with this perplexity (none: all of it).", at_least=1.0
+    )
+    recogniser: str | None = setting(
+        None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
+    )
+    reranker: str | None = setting(None, "Re-ranker of what is found: lab, a folder or a hub id (none: the index's own order).")
+    depth: int = setting(50, "Passages that the re-ranker chooses from.", at_least=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def wrap(
+        self, index: Retriever, model: LanguageModel, graph: KnowledgeGraph | None, reranker: Reranker | None
+    ) -> Retriever:
+        """The index with these settings; the re-ranker sees the longer query, too."""
+        retriever = index
+        if reranker is not None:
+            from gnothi.retrieval.reranked import Reranked
+
+            retriever = Reranked(retriever, reranker, self.depth)
+        if self.expand == "reflection":
+            from gnothi.methods.steps.expansion import Expanded
+
+            retriever = Expanded(retriever, model, graph, self.expand_tokens, self.expand_sure)
+        return retriever

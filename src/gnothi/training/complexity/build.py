@@ -1,0 +1,93 @@
+"""Labels for Adaptive-RAG's classifier (Jeong et al. 2024, section 3.3): which strategy is the simplest that suffices?
+
+Made of a run of ``gnothi eval`` with a method that answers from memory, one that retrieves once and one that retrieves in
+steps, over training questions. Where none of them is right, the kind of question tells instead: one that takes several hops is
+taken to need steps, another one retrieval.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnothi.errors import InvalidInput, UnknownName
+from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
+from gnothi.runs.folder import read_rows
+from gnothi.runs.rows import Row
+
+METRIC = "em"
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Questions by label; how many of them were labelled by their kind, and left out for want of one. ``accuracy`` is that of
+    classifiers on questions they were not trained on (five folds), ``majority`` that of always saying the commonest label."""
+
+    labels: dict[str, int]
+    by_kind: int
+    left_out: int
+    accuracy: float
+    majority: float
+
+
+def label(
+    rows: Sequence[Row], methods: Sequence[str], several_hops: Collection[str] | None
+) -> tuple[list[Labelled], list[Labelled], int]:
+    """Questions labelled by outcome, those labelled by their kind, and the number left out.
+
+    ``methods`` are for none, once, steps; a question counts where all of them gave an answer. ``several_hops`` are kinds; None
+    leaves out what no method answered rightly.
+    """
+    right = {row.key: row.metrics[METRIC] == 1 for row in rows if METRIC in row.metrics}
+    by_outcome, by_kind, left_out = [], [], 0
+    for row in rows:
+        outcomes = [right.get((method, row.question_id)) for method in methods]
+        if row.method != methods[0] or None in outcomes:
+            continue
+        first = next((strategy for strategy, success in zip(STRATEGIES, outcomes, strict=True) if success), None)
+        if first is not None:
+            by_outcome.append(Labelled(row.question, first))
+        elif several_hops is None:
+            left_out += 1
+        else:
+            by_kind.append(Labelled(row.question, "steps" if row.kind in several_hops else "once"))
+    return by_outcome, by_kind, left_out
+
+
+def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection[str] | None, strength: float = 1.0) -> Learnt:
+    """Write the classifier learnt from a run folder. Raises InvalidInput where the run holds no answers of all the methods, or
+    outcomes of one kind only; UnknownName for a kind that no question of the run is of."""
+    rows = read_rows(run)
+    lacking = [method for method in methods if method not in {row.method for row in rows}]
+    if lacking:
+        found = ", ".join(sorted({row.method for row in rows})) or "none"
+        raise InvalidInput(
+            f"{run}: got answers by {found}, expected {', '.join(methods)} over the same questions. Make a run with "
+            f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}`."
+        )
+    kinds = {row.kind for row in rows if row.kind}
+    for kind in several_hops or ():
+        if kind not in kinds:
+            raise UnknownName(f"kind of question of {run}", kind, kinds)
+    by_outcome, by_kind, left_out = label(rows, methods, several_hops)
+    labelled = [*by_outcome, *by_kind]
+    classifier = fit(labelled, strength)
+    counts = Counter(one.strategy for one in labelled)
+    labels = {strategy: counts[strategy] for strategy in STRATEGIES}
+    write_complexity(out, classifier, {"methods": list(methods), "labels": labels, "strength": strength})
+    return Learnt(labels, len(by_kind), left_out, _crossfit(labelled, strength), max(counts.values()) / len(labelled))
+
+
+def _crossfit(labelled: Sequence[Labelled], strength: float) -> float:
+    """Share of questions whose label a classifier tells that saw the other folds."""
+    right = 0
+    for fold in range(FOLDS):
+        held, rest = labelled[fold::FOLDS], [one for place, one in enumerate(labelled) if place % FOLDS != fold]
+        if not held or len({one.strategy for one in rest}) < 2:
+            continue
+        told = fit(rest, strength).predict([one.question for one in held])
+        right += sum(one.strategy == chances.strategy for one, chances in zip(held, told, strict=True))
+    return right / len(labelled)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gnothi.calibration.compare import document, read
+from gnothi.calibration.replay import Replay, Scores
+from gnothi.stats.statistics import auroc
+
+NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
+    "nq": (0.448, 0.490, 0.604),
+    "trivia": (0.638, 0.616, 0.738),
+    "hotpotqa": (0.286, 0.408, 0.458),
+    "2wikimultihopqa": (0.322, 0.386, 0.512),
+}
+
+
+def replay(n: int = 100, sign: int = 1) -> Replay:
+    random = np.random.default_rng(0)
+    never, always = (random.random(n) < 0.6).astype(float), (random.random(n) < 0.6).astype(float)
+    scores = random.normal(size=n) + (never < 1)
+    signals = tuple(
+        Scores(name, scores + noise * random.normal(size=n), never < 1, np.ones(n, dtype=bool), "never", sign)
+        for name, noise in (("one", 0.0), ("two", 1.0))
+    )
+    return Replay("file", "data", "em", ("never", "always"), never, always, signals)
+
+
+def test_a_signal_of_several_methods_goes_by_its_own_name_too() -> None:
+    plain = replay()
+    one, two = plain.signals
+    named = replace(plain, signals=(replace(one, name="a: gram", method="a"), replace(two, name="b: gram", method="b")))
+    found = document(named, thresholds={"gram": 0.5})["signals"]
+    assert [found[name]["replayed"]["threshold"] for name in ("a: gram", "b: gram")] == [0.5, 0.5]
+    found = document(named, thresholds={"gram": 0.5, "b: gram": 0.7})["signals"]
+    assert [found[name]["replayed"]["threshold"] for name in ("a: gram", "b: gram")] == [0.5, 0.7]
+
+
+@pytest.mark.parametrize("name", NEVER_ALWAYS_ORACLE)
+def test_recorded_outcomes_come_to_what_is_known_of_them(shared_data: Path, name: str) -> None:
+    found = document(read(shared_data / "recorded" / f"{name}.test.jsonl"))
+    assert found["n"] == 500
+    assert (found["never"], found["always"], found["oracle"]) == pytest.approx(NEVER_ALWAYS_ORACLE[name], abs=5e-4)
+
+
+@pytest.mark.parametrize(("name", "eigen", "perplexity"), [("nq", 0.635, 0.629), ("trivia", 0.787, 0.741)])
+def test_recorded_signals_have_the_published_auroc(shared_data: Path, name: str, eigen: float, perplexity: float) -> None:
+    found = document(read(shared_data / "recorded" / f"{name}.test.jsonl"))
+    signals = found["signals"]
+    assert signals["eigen_score"]["auroc"] == pytest.approx(eigen, abs=1e-3)
+    assert signals["perplexity"]["auroc"] == pytest.approx(perplexity, abs=1e-3)
+    assert signals["energy_score"]["auroc"] > 0.5  # it rises with certainty, and is turned round
+    assert signals["energy_score"]["retrieve_when"] == "below"
+    for signal in signals.values():
+        low, high = signal["interval"]
+        assert low < signal["auroc"] < high
+        assert signal["chosen"]["accuracy"] <= signal["hindsight"]["accuracy"] + 1e-9
+        assert 0.4 < signal["chosen"]["interval"][0] < signal["chosen"]["accuracy"] < signal["chosen"]["interval"][1] < 0.8
+    # No combination of these four gets far, and the interval says that it may be nothing.
+    for combined in found["combinations"].values():
+        assert combined["gap_closed_interval"][0] < 0 < combined["gap_closed_interval"][1] < 0.5
+
+
+def test_every_point_of_the_frontier_can_be_replayed() -> None:
+    one = replay()
+    for point in document(one)["signals"]["one"]["frontier"][1::9]:
+        replayed = document(one, thresholds={"one": point["threshold"]})["signals"]["one"]["replayed"]
+        assert (replayed["accuracy"], replayed["retrieval_rate"]) == pytest.approx(
+            (point["accuracy"], point["retrieval_rate"]),
+            abs=0.011,  # six digits of a threshold may fall on a score's other side
+        )
+        assert replayed["trusted"] == pytest.approx(100 * (1 - replayed["retrieval_rate"]))
+
+
+def test_thresholds_are_in_the_direction_of_what_was_recorded() -> None:
+    found = document(replay(sign=-1), thresholds={"one": 0.5})["signals"]["one"]
+    assert found["retrieve_when"] == "below"
+    thresholds = [point["threshold"] for point in found["frontier"][1:]]
+    assert found["frontier"][0]["threshold"] is None
+    assert thresholds == sorted(thresholds, reverse=True)
+    # The values given are the negatives of the recorded ones: recorded below 0.5 is a value above -0.5.
+    scores = replay().signals[0].values
+    assert found["replayed"]["retrieval_rate"] == pytest.approx((scores > -0.5).mean())
+
+
+def test_the_numbers_are_those_of_the_arrays() -> None:
+    one = replay()
+    found: dict[str, Any] = document(one)
+    assert found["signals"]["one"]["auroc"] == pytest.approx(auroc(one.signals[0].values, one.signals[0].wrong), abs=1e-5)
+    assert found["oracle"] == pytest.approx(np.maximum(one.never, one.always).mean())
+    assert found["oracle_retrieval_rate"] == pytest.approx((one.always > one.never).mean())
+    assert set(found["combinations"]) == {"wrong", "helps"}
+    assert found["warnings"] == []
+
+
+def test_a_price_makes_retrieving_rarer() -> None:
+    one = replay(400)
+    free, dear = (document(one, price)["signals"]["one"]["chosen"] for price in (0.0, 0.9))
+    assert dear["retrieval_rate"] < 0.05 < free["retrieval_rate"]
+
+
+def test_too_few_questions_choose_nothing() -> None:
+    found = document(replay(10))
+    assert found["signals"]["one"]["chosen"] is None
+    assert found["combinations"] == {}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [
+        (
+            99.0,
+            r"one: the threshold 99 \(almost\) never retrieves. The scores lie between .*, none above it. Accuracy is best at",
+        ),
+        (-99.0, r"one: the threshold -99 \(almost\) always retrieves. The scores lie between .*, all above it."),
+    ],
+)
+def test_a_threshold_that_decides_nothing_is_reported(threshold: float, said: str) -> None:
+    import re
+
+    (warning,) = document(replay(), thresholds={"one": threshold})["warnings"]
+    assert re.match(said, warning)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gnothi.calibration.choose import Chosen, Sample, choose
+from gnothi.calibration.file import Calibration, as_dict, details_of, read, write
+from gnothi.errors import InvalidInput, OtherModel
+from gnothi.models.identity import Identity
+
+
+def chosen() -> Chosen:
+    random = np.random.default_rng(0)
+    scores = random.random(300)
+    return choose(Sample(scores, (random.random(300) > scores).astype(float), np.ones(300)), target_error=0.3, price=0.1)
+
+
+def calibration(found: Chosen, sign: int = 1) -> Calibration:
+    return Calibration(
+        method="seakr",
+        signal="gram",
+        threshold=sign * found.threshold,
+        model=Identity("lab", "abc"),
+        dataset="some",
+        questions=found.n,
+        metric="em",
+        date="2026-11-22T09:00:00+00:00",
+        fires="above" if sign > 0 else "below",
+        settings={"samples": 20, "layer": None},
+        failures=2,
+        answers_of="cot",
+        details=details_of(found, sign),
+    )
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    found = chosen()
+    made = calibration(found)
+    write(made, tmp_path / "deep" / "file.toml")
+    again = read(tmp_path / "deep" / "file.toml")
+    assert again.threshold == found.threshold  # to the last bit
+    assert as_dict(again) == as_dict(made)
+    assert (again.settings["samples"], again.failures, again.answers_of) == (20, 2, "cot")
+    assert found.probabilities is not None
+    assert again.probability_wrong(0.3) == pytest.approx(found.probabilities.platt([0.3])[0])
+    assert found.guarantee is not None
+    assert again.details["guarantee"]["accepted"] == list(found.guarantee.accepted)
+    curve = again.details["probabilities"]["isotonic"]
+    assert len(curve["knots"]) == len(curve["heights"]) < 100
+    steps = np.searchsorted(curve["knots"], [0.1, 0.5, 0.9], side="right") - 1
+    assert np.array(curve["heights"])[steps] == pytest.approx(found.probabilities.isotonic([0.1, 0.5, 0.9]), abs=1e-5)
+
+
+def test_worth_says_that_it_is_not_of_the_guaranteed_threshold() -> None:
+    random = np.random.default_rng(0)
+    scores = random.random(300)
+    sample = Sample(scores, (random.random(300) > scores).astype(float), np.ones(300))
+    for target, of in (
+        (0.3, "thresholds chosen by price, without the limit of the guarantee"),
+        (None, "thresholds chosen by price"),
+    ):
+        assert details_of(choose(sample, target, price=0.1))["worth"]["of"] == of
+
+
+def test_signals_that_rise_with_certainty_keep_their_direction(tmp_path: Path) -> None:
+    found = chosen()
+    write(calibration(found, -1), tmp_path / "file.toml")
+    again = read(tmp_path / "file.toml")
+    assert (again.threshold, again.fires) == (-found.threshold, "below")
+    assert found.guarantee is not None
+    assert again.details["guarantee"]["threshold"] == -found.guarantee.threshold
+    assert found.probabilities is not None
+    assert again.probability_wrong(-0.3) == pytest.approx(found.probabilities.platt([0.3])[0])
+
+
+def test_always_is_an_infinite_threshold(tmp_path: Path) -> None:
+    found = choose(Sample(np.arange(40.0), np.zeros(40), np.ones(40)))
+    assert found.threshold == -math.inf
+    write(calibration(found), tmp_path / "file.toml")
+    assert read(tmp_path / "file.toml").threshold == -math.inf
+    assert read(tmp_path / "file.toml").probability_wrong(3.0) is None
+
+
+def test_files_from_before_failures_and_answers_were_kept(tmp_path: Path) -> None:
+    write(calibration(chosen()), tmp_path / "file.toml")
+    text = (tmp_path / "file.toml").read_text(encoding="utf-8")
+    kept = 'failures = 2\nanswers_of = "cot"\n'
+    assert kept in text
+    (tmp_path / "file.toml").write_text(text.replace(kept, ""), encoding="utf-8")
+    again = read(tmp_path / "file.toml")
+    assert (again.failures, again.answers_of) == (0, "")
+
+
+def test_another_model_is_an_error(tmp_path: Path) -> None:
+    made = calibration(chosen())
+    made.check_model(Identity("lab", "abc"), tmp_path)
+    made.check_model(Identity("a/copy", "abc"), tmp_path)
+    made.check_model(Identity("lab"), tmp_path)
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*--anyway"):
+        made.check_model(Identity("other"), tmp_path)
+    with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
+        made.check_model(Identity("lab", "xyz"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("version = 1", "cannot be used: got KeyError"),
+        ("version = 2", "has version 2, expected 1"),
+        ("threshold = 3", "has version None"),
+        ("no toml", "is not valid TOML"),
+    ],
+)
+def test_files_that_are_no_calibration(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "file.toml").write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read(tmp_path / "file.toml")
+    with pytest.raises(InvalidInput, match="cannot read the calibration"):
+        read(tmp_path / "absent.toml")

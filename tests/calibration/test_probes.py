@@ -1,0 +1,56 @@
+"""Whether a probe learnt from the questions that are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnothi.calibration.probes import learnt_from
+from gnothi.config import read_settings
+from gnothi.signals.probe_folder import FORMAT, HEADER
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def probe_of(folder: Path, name: str, fingerprint: str) -> str:
+    folder.mkdir()
+    data = {"name": name, "fingerprint": fingerprint}
+    (folder / HEADER).write_text(json.dumps({"format": FORMAT, "data": data}))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "asked", "same"),
+    [
+        ("lab-train", "lab-train", True),
+        ("lab-train", "lab-train:one_hop", True),
+        ("lab-train:choice", "lab-train", True),
+        ("lab-train", "lab", False),
+        ("questions.jsonl", "./questions.jsonl", True),
+        ("questions.jsonl", "other.jsonl", False),
+    ],
+)
+def test_the_same_data_set_under_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learnt: str, asked: str, same: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("questions.jsonl", "other.jsonl"):
+        Path(name).write_text("{}\n")
+    spec = probe_of(tmp_path / "probe", learnt, "0123")
+    settings = read_settings(overrides=["gate=probe", f"probe={spec}"])
+    assert learnt_from(asked, ["compose"], settings) == [spec] * same
+    assert learnt_from(asked, ["compose"], settings, "4567") == [spec] * same
+    assert learnt_from(asked, ["compose"], settings, "0123") == [spec]
+    assert learnt_from(asked, ["compose"], read_settings()) == []
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_over_what_a_probe_learnt_from_says_so(gnothi: Run, tmp_path: Path) -> None:
+    given = ("--method", "compose", "--set", "gate=question", "--set", "probe=lab", "--limit", "1")
+    code, _, err = gnothi("eval", "lab-train:one_hop", *given, "--out", str(tmp_path / "seen"))
+    assert code == 0
+    assert "warning: the probe lab learnt from questions of lab-train:one_hop" in err
+    assert "learnt from" not in gnothi("eval", "lab:one_hop", *given, "--out", str(tmp_path / "new"))[2]

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import pytest
+
+from gnothi.methods.steps.searching import in_turns
+from gnothi.testing.retriever import ScriptedRetriever
+from gnothi.types import Passage
+
+A, B, C, D = (Passage(name, name) for name in "abcd")
+
+
+@pytest.mark.parametrize(("k", "expected"), [(3, "abd"), (9, "abdc")])
+async def test_by_rank_and_each_once(k: int, expected: str) -> None:
+    retriever = ScriptedRetriever({"one": [A, B, C], "other": [B, D]})
+    found = await in_turns(retriever, ["one", "nothing", "other", "one"], k)
+    assert [passage.id for passage in found] == list(expected)
+    assert retriever.queries == ["one", "nothing", "other"]
+
+
+async def test_nothing_to_search_for() -> None:
+    assert await in_turns(ScriptedRetriever([A]), [], 3) == ()

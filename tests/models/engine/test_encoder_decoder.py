@@ -1,0 +1,109 @@
+"""Sequence-to-sequence models: the protocol, and every number against the library's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+pytest.importorskip("torch")
+
+import torch
+
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting, UsageError
+from gnothi.models import ModelSettings, load_model
+from gnothi.models.batched import Batched
+from gnothi.models.rendering import Plain
+from gnothi.models.transformers import TransformersBackend
+from gnothi.protocols import LanguageModel
+from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance
+from gnothi.types import Capabilities, Decoding, StateSpec
+from tests.models.tiny import build_closing_tokenizer, build_seq2seq
+
+
+@pytest_asyncio.fixture(params=["t5", "bart"])
+async def pair(request: Any) -> AsyncIterator[tuple[Any, LanguageModel]]:
+    made = build_seq2seq(request.param)
+    model = Batched(TransformersBackend(made, build_closing_tokenizer(), Plain(), name="tiny", settings=ModelSettings()))
+    yield made, model
+    await model.aclose()
+
+
+class TestConformance(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self, pair: tuple[Any, LanguageModel]) -> LanguageModel:  # type: ignore[override]
+        return pair[1]
+
+
+def encoded(text: str) -> Any:
+    return build_closing_tokenizer()(text, return_tensors="pt")["input_ids"]
+
+
+async def test_greedy_equals_the_librarys_own(pair: tuple[Any, LanguageModel]) -> None:
+    made, model = pair
+    generations = await gather(*(model.generate(prompt, GREEDY) for prompt in PROMPTS))
+    distinct: set[int | None] = set()
+    for prompt, generation in zip(PROMPTS, generations, strict=True):
+        ids = encoded(Plain().render(prompt))
+        plain = made.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=20, do_sample=False)[0].tolist()
+        begun = 2 if made.generation_config.forced_bos_token_id is not None else 1
+        said = [token.id for token in generation.tokens]
+        assert plain[begun : begun + len(said)] == said
+        distinct |= set(said)
+    assert len(distinct) > 3
+
+
+async def test_scores_and_logprobs_equal_a_full_pass_in_any_company(pair: tuple[Any, LanguageModel]) -> None:
+    made, model = pair
+    continuations = ["Yes", "w1 w2 w3 w4 w5", "w6 ."]
+    scored = await gather(*(model.score(prompt, continuations) for prompt in PROMPTS))
+    sampled = await gather(*(model.sample(prompt, 4, WARM) for prompt in PROMPTS))
+    forced = made.generation_config.forced_bos_token_id
+    start = [made.config.decoder_start_token_id, *([forced] if forced is not None else [])]
+
+    def expected(text: str, said: list[int]) -> list[float]:
+        with torch.no_grad():
+            logits = made(input_ids=encoded(text), decoder_input_ids=torch.tensor([[*start, *said]])).logits[0]
+        rows = torch.log_softmax(logits.double(), -1)[len(start) - 1 : -1]
+        return [float(row[token]) for row, token in zip(rows, said, strict=True)]
+
+    for prompt, scores, samples in zip(PROMPTS, scored, sampled, strict=True):
+        text = Plain().render(prompt)
+        for score in scores:
+            said = build_closing_tokenizer()(score.text, add_special_tokens=False)["input_ids"]
+            assert score.logprobs == pytest.approx(expected(text, said), abs=1e-4)
+        for generation in samples.generations:
+            ids = [token.id or 0 for token in generation.tokens]
+            assert [token.logprob for token in generation.tokens] == pytest.approx(expected(text, ids), abs=1e-4)
+
+
+async def test_no_hidden_states_or_attentions(pair: tuple[Any, LanguageModel]) -> None:
+    _, model = pair
+    assert model.capabilities == Capabilities(logprobs=True, scoring=True, energy=True)
+    with pytest.raises(UsageError, match="offers none"):
+        await model.sample(PROMPTS[0], 2, replace(WARM, seed=1), [StateSpec()])
+    with pytest.raises(UsageError, match=r"attentions: .* offers none"):
+        await model.attend(PROMPTS[0], "w1 is w2 .")
+
+
+def test_there_is_one_way_of_attention() -> None:
+    with pytest.raises(InvalidSetting, match="got 'forked' for a sequence-to-sequence model"):
+        TransformersBackend(
+            build_seq2seq("t5"), build_closing_tokenizer(), Plain(), name="t", settings=ModelSettings(attention="forked")
+        )
+
+
+async def test_a_folder_is_opened_like_any_other(tmp_path: Path) -> None:
+    build_seq2seq("t5").save_pretrained(tmp_path)
+    build_closing_tokenizer().save_pretrained(tmp_path)
+    model = load_model(str(tmp_path))
+    try:
+        assert (await model.generate(PROMPTS[0], Decoding(max_tokens=4))).prompt_tokens > 0
+        assert model.metadata["attention"] == "encoder-decoder"
+    finally:
+        await model.aclose()

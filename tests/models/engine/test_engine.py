@@ -1,0 +1,249 @@
+"""Admission, memory, cancellation and sharing in the decode loop. The numbers are the conformance suite's matter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from gnothi.concurrency import Inbox, Job
+from gnothi.errors import ModelUnavailable
+from gnothi.models.batched import Batched, Continue, Request, Result
+from gnothi.models.rendering import Tagged
+from gnothi.models.settings import ModelSettings
+from gnothi.models.transformers import TransformersBackend
+from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM
+from gnothi.types import Decoding, Prompt, Samples, StateSpec, Task
+from tests.models.tiny import build_model
+
+LONG = replace(WARM, max_tokens=30)
+SEVERAL = (StateSpec(), StateSpec(0, "residual", "last"), StateSpec(None, "residual", "predicting"))
+REQUESTS: list[Request] = [
+    Continue(prompt, n, decoding, hidden)
+    for prompt in PROMPTS
+    for n, decoding, hidden in [(1, GREEDY, ()), (7, WARM, SEVERAL), (3, LONG, ())]
+]
+
+
+@pytest.fixture(params=["repeated", "forked"])
+def path(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def build(llama: Any, tokenizer: Any, path: str) -> Callable[..., TransformersBackend]:
+    def make(**settings: Any) -> TransformersBackend:
+        chosen = ModelSettings(attention=path, **settings)  # type: ignore[arg-type]
+        return TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=chosen)
+
+    return make
+
+
+def said(results: Sequence[Result | Exception]) -> list[list[str]]:
+    for result in results:
+        assert isinstance(result, Samples), result
+    return [[one.text for one in result.generations] for result in results if isinstance(result, Samples)]
+
+
+@pytest.fixture(scope="module")
+def expected(llama: Any, tokenizer: Any) -> list[list[str]]:
+    backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="repeated"))
+    return [said(backend.run([request]))[0] for request in REQUESTS]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"max_rows": 3}, {"max_rows": 1}, {"prefill_tokens": 1}, {"cache_mb": 0}, {"max_rows": 12}]
+)
+def test_limits_change_nothing_but_the_batches(
+    build: Callable[..., TransformersBackend], expected: list[list[str]], settings: dict[str, int]
+) -> None:
+    assert said(build(**settings).run(REQUESTS)) == expected
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+)
+@pytest.mark.parametrize("where", ["step", "admit"])
+def test_running_out_of_memory_halves_the_batch_and_goes_on(
+    build: Callable[..., TransformersBackend],
+    expected: list[list[str]],
+    error: Exception,
+    where: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = build()
+    path = backend._engine._path
+    original, sizes, most = getattr(path, where), [], 11 if where == "step" else 1
+
+    def limited(*arguments: Any) -> Any:
+        rows = len(arguments[0])
+        sizes.append(rows)
+        if rows > most or (where == "step" and len(sizes) == 9):
+            raise error
+        return original(*arguments)
+
+    monkeypatch.setattr(path, where, limited)
+    assert said(backend.run(REQUESTS)) == expected
+    assert max(sizes) > most
+    assert backend._engine.limits.rows <= 22
+
+
+def test_one_row_that_does_not_fit_fails_alone_with_advice(
+    build: Callable[..., TransformersBackend], expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = build()
+    path = backend._engine._path
+    original = path.admit
+
+    def limited(prompts: Sequence[tuple[int, ...]]) -> Any:
+        if any(len(prompt) > 40 for prompt in prompts):
+            raise torch.OutOfMemoryError
+        return original(prompts)
+
+    monkeypatch.setattr(path, "admit", limited)
+    results = backend.run(REQUESTS)
+    for number, result in enumerate(results):
+        if REQUESTS[number].prompt == PROMPTS[2]:
+            assert isinstance(result, ModelUnavailable)
+            assert "out of memory" in str(result)
+        else:
+            assert said([result]) == [expected[number]]
+
+
+def test_other_errors_reach_everyone_and_leave_a_working_backend(
+    build: Callable[..., TransformersBackend], expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = build()
+
+    def broken(_: Any) -> Any:
+        raise RuntimeError("device lost")
+
+    async def ask() -> list[Any]:
+        model = Batched(backend)
+        calls = [model.sample(PROMPTS[0], 7, WARM, [StateSpec()]), model.generate(PROMPTS[1], GREEDY)]
+        with monkeypatch.context() as patched:
+            patched.setattr(backend._engine._path, "step", broken)
+            failed = await asyncio.gather(*calls, return_exceptions=True)
+        return [*failed, await model.generate(PROMPTS[0], GREEDY)]
+
+    first, second, after = asyncio.run(ask())
+    assert "device lost" in str(first)
+    assert "device lost" in str(second)
+    assert after.text == expected[0][0]
+
+
+class Arrivals(Inbox[Request, Result]):
+    """An inbox where another request arrives at every look into it."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        super().__init__()
+        self.coming = list(requests)
+        self.jobs: list[Job[Request, Result]] = []
+
+    def take(self) -> list[Job[Request, Result]]:
+        if self.coming:
+            self.jobs.append(self.put(self.coming.pop(0)))
+        return super().take()
+
+
+def test_newcomers_join_the_running_batch(
+    build: Callable[..., TransformersBackend], expected: list[list[str]], path: str
+) -> None:
+    backend = build()
+    inbox = Arrivals(REQUESTS)
+    backend.serve(inbox)
+    assert said([job.future.result() for job in inbox.jobs]) == expected
+    if path == "forked":
+        # One arrives per step, and the longest takes 30: without joining there would be many times as many steps.
+        assert backend._engine.steps <= len(REQUESTS) + 31
+    assert not backend._engine.busy
+
+
+def test_a_cancelled_request_leaves_the_batch_at_once(
+    build: Callable[..., TransformersBackend], expected: list[list[str]]
+) -> None:
+    backend = build()
+    doomed = Continue(PROMPTS[3], 50, replace(LONG, max_tokens=100))
+
+    class Cancelling(Arrivals):
+        looks = 0
+
+        def take(self) -> list[Job[Request, Result]]:
+            self.looks += 1
+            if self.looks == 5:
+                self.jobs[0].future.cancel()
+            return super().take()
+
+    inbox = Cancelling([doomed, REQUESTS[0]])
+    backend.serve(inbox)
+    assert inbox.jobs[0].future.cancelled()
+    assert said([inbox.jobs[1].future.result()]) == [expected[0]]
+    assert backend._engine.steps < 40
+
+
+def test_requests_for_one_prompt_share_its_prefill(
+    build: Callable[..., TransformersBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = build()
+    network, read = backend._network, []
+    original = network.prefill
+
+    def counting(prompts: Sequence[Sequence[int]], **options: Any) -> Any:
+        read.append(len(prompts))
+        return original(prompts, **options)
+
+    monkeypatch.setattr(network, "prefill", counting)
+    sampled = Continue(PROMPTS[0], 20, WARM, (StateSpec(),))
+    backend.run([Continue(PROMPTS[0], 1, GREEDY), sampled, Continue(PROMPTS[1], 2, WARM)])
+    assert sum(read) == 2
+
+
+def test_a_prompt_that_is_being_read_is_not_read_again(llama: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="forked"))
+    network, read = backend._network, []
+    original = network.prefill
+
+    def counting(prompts: Sequence[Sequence[int]], **options: Any) -> Any:
+        read.append(len(prompts))
+        return original(prompts, **options)
+
+    monkeypatch.setattr(network, "prefill", counting)
+    late = [Continue(PROMPTS[0], 3, LONG), Continue(PROMPTS[0], 2, WARM), Continue(PROMPTS[0], 2, WARM, (StateSpec(),))]
+    inbox = Arrivals(late)
+    backend.serve(inbox)
+    assert sum(read) == 1
+    assert [len(result.generations) for job in inbox.jobs if isinstance(result := job.future.result(), Samples)] == [3, 2, 2]
+
+
+def test_an_idle_model_holds_no_keys_and_values(build: Callable[..., TransformersBackend]) -> None:
+    backend = build()
+    backend.run(REQUESTS)
+    assert len(backend._engine._rows) == 0
+    held = vars(backend._engine._path)
+    assert not any(held.get(name) for name in ("_running", "_shelves", "_where", "_keys", "_values"))
+
+
+def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) -> None:
+    model = build_model("llama")
+    with torch.no_grad():
+        model.lm_head.weight[5] = float("nan")
+    backend = TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="repeated"))
+    for result in backend.run([Continue(PROMPTS[0], 1, GREEDY), Continue(PROMPTS[0], 3, WARM)]):
+        assert isinstance(result, ModelUnavailable)
+        assert "float32" in str(result)
+
+
+def test_many_prompts_of_many_lengths_and_limits(build: Callable[..., TransformersBackend]) -> None:
+    requests = [
+        Continue(
+            Prompt(Task("answer"), f"w{i % 40} " * (1 + i * 19 % 90)), 1 + i % 5, Decoding(1 + i * 5 % 17, 1.0, 10, 0.95, (), i)
+        )
+        for i in range(24)
+    ]
+    together = build(max_rows=30).run(requests)
+    alone = build()
+    assert said(together) == [said(alone.run([request]))[0] for request in requests]

@@ -1,0 +1,64 @@
+"""Prices: what is read, what is refused, what it comes to by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.report.costs import Prices, costs, read_prices
+from tests.report.rows import row
+
+
+def test_a_file_and_options_over_it(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text('prompt = 0.15\ngenerated = 1\ncurrency = "EUR"\n', encoding="utf-8")
+    assert read_prices(file) == Prices(0.15, 1.0, currency="EUR")
+    assert read_prices(file, ["generated=0.6, retrieval=0.001", "currency=USD"]) == Prices(0.15, 0.6, 0.0, 0.001, "USD")
+    assert read_prices(None, []) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ("prompts=1", UnknownName, "Did you mean 'prompt'"),
+        ("prompt=cheap", InvalidSetting, "got prompt = 'cheap', expected a number"),
+        ("prompt=-1", InvalidSetting, "not negative"),
+        ("prompt=inf", InvalidSetting, "not negative"),
+        ("0.15", InvalidSetting, "expected prices as prompt=0.15"),
+    ],
+)
+def test_what_is_refused(given: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        read_prices(None, [given])
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"cannot read the prices .*Check --prices"):
+        read_prices(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("prompt: 1", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="not valid TOML"):
+        read_prices(tmp_path / "bad.toml")
+    (tmp_path / "huge.toml").write_text(f"prompt = {10**400}", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match="got prompt = 1000"):
+        read_prices(tmp_path / "huge.toml")
+    (tmp_path / "true.toml").write_text("prompt = true", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match="got prompt = True"):
+        read_prices(tmp_path / "true.toml")
+
+
+def test_by_hand() -> None:
+    """Each row: 100 prompt and 10 generated tokens in 2 calls, and a search where it retrieved."""
+    rows = [row("m", 0, retrieved=True), row("m", 1, right=False), row("m", 2, failed=True)]
+    found = costs(rows, Prices(prompt=10, generated=100, call=0.5, retrieval=2))
+    assert found["total"]["model_calls"] == 6
+    assert found["tokens"] == 110
+    money = found["money"]
+    each = 100 * 10 / 1e6 + 10 * 100 / 1e6 + 2 * 0.5
+    assert money["total"] == pytest.approx(3 * each + 2)
+    assert money["per_thousand"] == pytest.approx(1000 * (2 * each + 2) / 2)
+    assert money["per_right"] == pytest.approx(money["total"])
+    assert sum(money["parts"].values()) == pytest.approx(money["total"])
+    assert costs([row("m", 1, right=False)], Prices(call=1))["money"]["per_right"] is None
+    assert costs(rows, None)["money"] is None

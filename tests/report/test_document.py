@@ -1,0 +1,229 @@
+"""The page, the CSV files and the JSON document say the same; several runs; numbers of gates."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.calibration import compare as gates
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.report.costs import Prices
+from gnothi.report.document import document
+from gnothi.report.figures.figures import interval, number, share
+from gnothi.report.page import render
+from gnothi.report.sections import Section, load_runs
+from gnothi.report.tables import write_tables
+from tests.report.rows import row
+from tests.report.test_page import full, lab_rows, make_run
+
+PRICES = Prices(prompt=0.15, generated=0.6, retrieval=0.001, currency="EUR")
+
+
+class Tables(HTMLParser):
+    """The cells of the page's tables that have a name, by name; small print is joined to its cell by a bar."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: dict[str, list[list[str]]] = {}
+        self._rows: list[list[str]] | None = None
+        self._in_cell = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "table":
+            name = given.get("data-table")
+            self._rows = self.found.setdefault(name, []) if name else None
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows is not None:
+            self._rows[-1].append("")
+            self._in_cell = True
+        elif tag == "small" and self._in_cell and self._rows is not None:
+            self._rows[-1][-1] += "|"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell and self._rows is not None:
+            self._rows[-1][-1] += data
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+@pytest.fixture
+def section(tmp_path: Path) -> Section:
+    return load_runs([full(tmp_path / "run")])[0]
+
+
+def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:
+    found = json.loads(json.dumps(document(section, PRICES), allow_nan=False))
+    names = {file.stem for file in write_tables([found], [section], tmp_path / "csv")}
+    assert names == {
+        *("methods", "search", "signals", "frontier", "points", "selective", "risk_coverage", "calibration", "reliability"),
+        *("costs", "comparisons", "kinds", "lab", "questions"),
+    }
+    tables = {name: read(tmp_path / "csv" / f"{name}.csv") for name in names}
+    for line, method in zip(tables["methods"], found["methods"], strict=True):
+        assert line["dataset"] == "lab"
+        for key in ("method", "n", "failures", "em", "f1", "retrieval_rate", "prompt_tokens", "gate_auroc"):
+            assert line[key] == cell(method[key]), key
+        assert [line["em_low"], line["em_high"]] == list(map(cell, method["intervals"]["em"]))
+    (signal,) = found["gates"]["signals"].values()
+    assert [(line["threshold"], line["accuracy"]) for line in tables["frontier"]] == [
+        (cell(point["threshold"]), cell(point["accuracy"])) for point in signal["frontier"]
+    ]
+    assert tables["signals"][0]["auroc"] == cell(signal["auroc"])
+    assert tables["signals"][0]["chosen_gap_closed"] == cell(signal["chosen"]["gap_closed"])
+    for line, one in zip(tables["selective"], found["selective"], strict=True):
+        assert [line["aurc"], line["risk_at_0.5"]] == [cell(one["aurc"]), cell(one["at"][1]["risk"])]
+    for line, one in zip(tables["costs"], found["costs"], strict=True):
+        assert line["money_per_thousand"] == cell(one["money"]["per_thousand"])
+        assert line["prompt_tokens_total"] == cell(one["total"]["prompt_tokens"])
+    for line, test in zip(tables["comparisons"], found["comparisons"], strict=True):
+        assert [line[key] for key in ("first", "metric", "p", "p_holm")] == [
+            test["first"],
+            test["metric"],
+            *map(cell, (test["p"], test["p_holm"])),
+        ]
+    for line, one in zip(tables["calibration"], found["reliability"], strict=True):
+        assert [line["ece"], line["low"]] == [cell(one["ece"]), cell(one["interval"][0])]
+    assert len(tables["questions"]) == len(section.rows)
+    assert tables["questions"][-1]["error"] == "RuntimeError: broken"
+
+
+def test_the_page_says_what_json_says(section: Section) -> None:
+    found = document(section, PRICES)
+    shown = Tables(render([section], [found])).found
+    methods = {line[0]: line for line in shown["methods"][1:]}
+    for method in found["methods"]:
+        line = methods[method["method"]]
+        assert line[2] == f"{share(method['em'])}|{interval(method['intervals']['em'])}"
+        assert line[7:] == [
+            number(method[key]) for key in ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
+        ]
+    (signal,) = found["gates"]["signals"].values()
+    line = shown["signals"][1]
+    assert line[1] == f"{share(signal['auroc'])}|{interval(signal['interval'])}"
+    assert line[3] == f"{share(signal['chosen']['accuracy'])}|{interval(signal['chosen']['interval'])}"
+    tests = [line for line in shown["comparisons"] if line[1] != "metric"]
+    assert len(tests) == len(found["comparisons"])
+    for line, one in zip(shown["selective"][1:], found["selective"], strict=True):
+        assert line[0] == one["method"]
+        assert f"{share(one['aurc'])}|{interval(one['aurc_interval'])}" in line
+    for line, one in zip(shown["costs"][1:], found["costs"], strict=True):
+        assert line[1] == f"{int(one['total']['retrievals']):,}"
+    for line, method in zip(shown["search"][1:], [one for one in found["methods"] if one["beside"]], strict=True):
+        assert line[6].startswith(share(method["search"]["over_search"]["share"]))
+
+
+def test_gates_are_those_of_gnothi_gates(tmp_path: Path) -> None:
+    path = full(tmp_path / "run")
+    ours = document(load_runs([path])[0])["gates"]
+    theirs = gates.document(gates.read(path))
+    for key in ("n", "never", "always", "oracle", "combinations"):
+        assert ours[key] == theirs[key]
+    for name, signal in theirs["signals"].items():
+        assert ours["signals"][name] == signal
+        assert ours["signals"][name]["method"] == "seakr"
+
+
+def test_methods_are_points_beside_the_frontier(section: Section) -> None:
+    found = document(section)
+    points = {point["method"]: point for point in found["gates"]["points"]}
+    assert (points["direct"]["retrieval_rate"], points["rag"]["retrieval_rate"]) == (0, 1)
+    assert points["direct"]["accuracy"] == found["gates"]["never"]
+    assert points["rag"]["accuracy"] == found["gates"]["always"]
+
+
+def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None:
+    ends = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [row("rag", i, retrieved=True) for i in range(60)]
+    settings = {"method.rag.k": 3, "method.seakr.signal": "gram"}
+    first = make_run(tmp_path / "first", [*ends, *lab_rows()], **settings)
+    second = make_run(tmp_path / "second", lab_rows(), **{"method.seakr.signal": "perplexity", "execution.workers": 2})
+    (section,) = load_runs([first, second])
+    found = document(section)
+    assert list(found["gates"]["signals"]) == ["seakr: gram", "seakr (second): gram"]
+    assert {one["setting"]: one["values"] for one in found["differences"]} == {
+        "methods": ["direct, rag, seakr", "seakr"],
+        "method.seakr.signal": ["gram", "perplexity"],
+    }
+    assert "In what the runs differ" in render([section], [found])
+    assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}
+
+
+def test_folders_of_the_same_name_keep_their_methods_apart(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name / "run", [row("direct", number) for number in range(3)]) for name in "abc"]
+    (section,) = load_runs(runs)
+    assert len({one.method for one in section.rows}) == 3
+    assert len(section.rows) == 9
+
+
+def test_variants_of_a_study_bear_their_labels_and_come_in_its_order(tmp_path: Path) -> None:
+    """But for the methods that gates are replayed between: the first of each keeps its name."""
+    made = {
+        "plain": make_run(tmp_path / "plain", [row("seakr", 1)]),
+        "last": make_run(tmp_path / "a", [row("rag", 1)], **{"execution.label": "Standard RAG", "execution.place": 4}),
+        "other": make_run(tmp_path / "b", [row("rag", 1)], **{"execution.label": "RAG, k = 5", "execution.place": 3}),
+        "part": make_run(tmp_path / "c", [row("seakr", 1)], **{"execution.label": "− re-ranking", "execution.place": 2}),
+        "whole": make_run(tmp_path / "d", [row("seakr", 1)], **{"execution.label": "SeaKR", "execution.place": 1}),
+        "twin": make_run(tmp_path / "e", [row("seakr", 1)], **{"execution.label": "SeaKR", "execution.place": 5}),
+    }
+    (section,) = load_runs(list(made.values()))
+    named = [one.method for one in section.rows]
+    assert named == ["seakr", "SeaKR", "− re-ranking", "rag", "Standard RAG", "SeaKR (e)"]
+    assert section.origin["− re-ranking", "q1"] == (made["part"], ("seakr", "q1"))
+
+
+def test_without_both_ends_nothing_is_replayed(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", [row("direct", 1), row("seakr", 1, uncertainty=0.4)])
+    found = document(load_runs([run])[0])
+    assert found["gates"] is None
+    assert "rag, which always retrieves" in found["no_gates"]
+
+
+def test_ends_can_be_named(tmp_path: Path) -> None:
+    rows = [
+        made
+        for n in range(30)
+        for made in (
+            row("cot", n, right=n % 2 == 0),
+            row("direct", n, right=n % 3 == 0),
+            row("rag", n, retrieved=True),
+            row("seakr", n, uncertainty=n % 7),
+        )
+    ]
+    (section,) = load_runs([make_run(tmp_path / "run", rows)])
+    assert document(section)["gates"]["names"] == {"never": "cot", "always": "rag"}
+    assert document(section, never="direct")["gates"]["names"] == {"never": "direct", "always": "rag"}
+    with pytest.raises(UnknownName, match="cott"):
+        document(section, never="cott")
+    for never, always in (("cot", "cot"), ("rag", None), (None, "cot")):
+        with pytest.raises(InvalidSetting, match=r"--never and --always: got '(cot|rag)' for both"):
+            document(section, never=never, always=always)
+
+
+@pytest.mark.parametrize("make", [lambda path: make_run(path, []), lambda path: make_run(path, [row("seakr", 1, failed=True)])])
+def test_empty_runs_have_documents_and_tables(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    sections = load_runs([make(tmp_path / "run")])
+    found: list[Mapping[str, Any]] = [document(sections[0], PRICES)]
+    json.dumps(found, allow_nan=False)
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "signals.csv").write_text("of an earlier report", encoding="utf-8")
+    write_tables(found, sections, tmp_path / "csv")
+    assert not (tmp_path / "csv" / "signals.csv").exists()
+    assert "<html" in render(sections, found)

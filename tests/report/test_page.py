@@ -1,0 +1,283 @@
+"""The HTML page: for no run, one and many; nothing external; text from data stays text."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import events
+from gnothi.errors import InvalidInput
+from gnothi.events import Expanded, Linked
+from gnothi.report import page as report
+from gnothi.report.page import render, write_report
+from gnothi.report.sections import load_runs
+from gnothi.report.trace import steps
+from gnothi.runs.folder import RunFolder
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import here, run
+from gnothi.types import Mention, Passage, Question
+from tests.report.rows import row
+from tests.runs.scripted import ScriptedMethod, questions
+
+VOID = {"meta", "input", "br", "link", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects tags, attributes and text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text += data
+
+
+def make_run(path: Path, rows: Sequence[Row], **config: Any) -> Path:
+    trace = [
+        events.Drafted("A draft.", 0.4),
+        events.Ranked("passage", (("p1", "text", -6.0), ("p2", "other", None))),
+    ]
+    methods = list(dict.fromkeys(row.method for row in rows))
+    with RunFolder(path, {"dataset.name": "lab", "dataset.fingerprint": "f", "methods": methods, **config}) as folder:
+        for made in rows:
+            folder.append(made, [event.as_dict() for event in trace])
+    return path
+
+
+def lab_rows(n: int = 60, method: str = "seakr") -> list[Row]:
+    levels, held = ("often", "seldom", "never"), ("covered", "absent")
+    return [
+        row(
+            method,
+            i,
+            right=i % 3 != 2,
+            retrieved=i % 3 == 2 or i % 7 == 0,
+            uncertainty=i % 3 + i / 100,
+            kind=("one_hop", "two_hop")[i % 2],
+            metadata={
+                "familiarity": levels[i % 3],
+                "coverage": held[i % 2],
+                "right_action": "retrieve" if i % 3 == 2 else "trust",
+            },
+        )
+        for i in range(n)
+    ]
+
+
+def full(path: Path) -> Path:
+    rows = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [
+        row("rag", i, right=i % 4 != 0, retrieved=True) for i in range(60)
+    ]
+    return make_run(path, [*rows, *lab_rows(), row("seakr", 60, failed=True)])
+
+
+def self_contained(html: str) -> Page:
+    page = Page(html)
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest|import\(", html)
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "image")
+        assert not {"src", "srcset", "action", "data", "poster"} & set(attributes)
+        for name in ("href", "xlink:href"):
+            assert attributes.get(name, "#") is not None
+            assert (attributes.get(name) or "#").startswith("#")
+    ids = Counter(attributes["id"] for _, attributes in page.tags if attributes.get("id"))
+    assert not [name for name, count in ids.items() if count > 1]
+    targets = {(attributes.get("xlink:href") or attributes.get("href") or "#")[1:] for _, attributes in page.tags}
+    assert {target for target in targets if target} <= set(ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", html)) <= set(ids)
+    return page
+
+
+def test_no_run() -> None:
+    assert "There is no run to show." in self_contained(render([])).text
+
+
+def test_a_full_run(tmp_path: Path) -> None:
+    write_report(load_runs([full(tmp_path / "run")]), tmp_path / "out" / "page.html")
+    page = self_contained((tmp_path / "out" / "page.html").read_text(encoding="utf-8"))
+    drawings = [attributes["aria-label"] or "" for tag, attributes in page.tags if tag == "svg"]
+    assert [label.split(".")[0].split(":")[0] for label in drawings] == [
+        "Exact match against the share of questions with a search",
+        "Over-search and under-search",
+        "seakr",
+        "Reliability of seakr",
+        "Risk against coverage",
+        "Exact match against tokens per question",
+        "Exact match against searches per question",
+    ]
+    assert page.text.count("The same in numbers") == len(drawings)
+    for said in (
+        "Between never and always",
+        "Signals",
+        "Answering only where sure",
+        "Cost",
+        "Paired tests",
+        "mcnemar exact",
+        "seakr: 1 of 61 questions failed",
+        "RuntimeError: broken",
+        "Decisions, given what the model saw",
+        "By kind of question",
+        "ranked 2 by uncertainty (passage)",
+    ):
+        assert said in page.text, said
+
+
+def test_refusals_and_falsehoods(tmp_path: Path) -> None:
+    told = [{"answerable": True}, {"answerable": False, "incorrect_answers": ["gold leaf"]}]
+    rows = [row("direct", i, answer=("gold", "unknown")[i % 2], metadata=told[i % 2]) for i in range(6)]
+    html = render(load_runs([make_run(tmp_path / "run", rows)]))
+    page = self_contained(html)
+    assert "Refusing what cannot be answered" in page.text
+    assert "Correct and incorrect answers" in page.text
+    assert "Refusing" not in self_contained(render(load_runs([full(tmp_path / "other")]))).text
+
+
+def test_one_plain_method_and_one_question(tmp_path: Path) -> None:
+    page = self_contained(render(load_runs([make_run(tmp_path / "run", [row("direct", 1)])])))
+    assert "1 question, 1 method." in page.text
+    assert "Paired tests" not in page.text
+
+
+def test_an_empty_and_an_unfinished_run(tmp_path: Path) -> None:
+    empty = make_run(tmp_path / "empty", [], methods=["direct"], **{"dataset.questions": 5})
+    assert "5 answers are missing" in self_contained(render(load_runs([empty]))).text
+    with pytest.raises(InvalidInput, match="is not a run"):
+        load_runs([tmp_path])
+
+
+def test_only_failures(tmp_path: Path) -> None:
+    page = self_contained(render(load_runs([make_run(tmp_path / "run", [row("seakr", 1, failed=True)])])))
+    assert "RuntimeError: broken" in page.text
+
+
+def test_many_methods_and_runs(tmp_path: Path) -> None:
+    many = make_run(tmp_path / "many", [made for number in range(12) for made in lab_rows(12, f"method {number}")])
+    again = make_run(tmp_path / "again", lab_rows(12, "method 0"))
+    other = make_run(tmp_path / "other", [row("direct", 1)], **{"dataset.fingerprint": "g"})
+    sections = load_runs([many, again, other, many])
+    assert [len({row.method for row in section.rows}) for section in sections] == [13, 1]
+    assert sections[0].rows[-1].method == "method 0 (again)"
+    page = self_contained(render(sections))
+    assert page.text.count("Settings of") == 3
+
+
+def test_text_from_data_is_not_markup(tmp_path: Path) -> None:
+    nasty = '<script>alert("x")</script> $x^2$ & </details> https://example.org/?a=1'
+    made = row("direct", 1, answer=nasty, metadata={"familiarity": nasty, nasty: nasty})
+    made = Row(**{**made.as_dict(), "method": nasty, "question": nasty, "question_id": nasty, "kind": nasty})
+    page = Page(render(load_runs([make_run(tmp_path / "run", [made], **{"dataset.name": nasty})])))
+    assert page.text.count(nasty) > 5
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+
+
+def test_long_runs_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "QUESTIONS", 10)
+    monkeypatch.setattr(report, "TRACE_BYTES", 400)
+    page = self_contained(render(load_runs([full(tmp_path / "run")])))
+    assert "10 of 61 questions are shown" in page.text
+    assert "RuntimeError: broken" in page.text
+    assert "The trace is left out" in page.text
+
+
+def test_a_real_run_with_its_events(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
+        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], questions(8), folder))
+    page = self_contained(render(load_runs([tmp_path / "run"])))
+    for said in ("generate (answer), 10 + 5 tokens", "retrieve: trust (gram", "searched “What is", "Title: text"):
+        assert said in page.text, said
+
+
+def test_traces_are_cut() -> None:
+    many = [{"event": "drafted", "text": "word " * 500, "uncertainty": None}] * 100
+    found = steps(many)
+    assert len(found) == 61
+    assert "40 more events" in found[-1].title
+    assert max(len(line) for step in found for line in step.lines) <= 320
+    call = events.ModelCall("m", "sample", "reason", 5, 6, 0.1, ("a", "b", "a", *"cdefg"))
+    assert steps([call.as_dict()])[0].lines == ("2 × a", "1 × b", "1 × c", "1 × d", "1 × e", "1 × f", "and 1 other texts")
+    assert steps([{"event": "later"}, {"event": "searched"}])[0].kind == "later"
+
+
+def test_questions_are_searchable_by_what_they_are(tmp_path: Path) -> None:
+    page = Page(render(load_runs([full(tmp_path / "run")])))
+    classes = [
+        attributes.get("class")
+        for tag, attributes in page.tags
+        if tag == "details" and "question" in (attributes.get("class") or "")
+    ]
+    assert "question wrong differ" in classes
+    assert "question failed" in classes
+
+
+def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
+        asked = [Question("c", "Which?", ("x",), ("x", "y"), "choice")]
+        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], asked, folder))
+    text = " ".join(Page(render(load_runs([tmp_path / "run"]))).text.split())
+    assert "c, choice" in text
+    assert "x / y" in text
+
+
+def test_quizzes_can_be_followed() -> None:
+    film, dish = Passage("f", "Velkarra was made by Mira.", "Velkarra"), Passage("d", "A dish.")
+    happened: list[events.Event] = [
+        events.Decomposed("Where?", ("Who?", "Where was #1 born?")),
+        events.Decomposed("Where?", ("Where?",), used=False),
+        events.Grouped("Who?", (("Mira", 2), ("Ann", 1)), 1, 5),
+        events.Picked("useful", "Who?", (film,), (dish,)),
+        events.Filtered("pmi", "Who?", (("f", "Mira made it.", 3.2, True), ("f", "It rains.", None, False)), 0.0),
+        events.Filtered("pmi", "Who?", (("f", "It rains.", -1.0, False),), 0.0),
+        events.QuizAnswered(1, "Who?", "Mira", "passages"),
+        events.Summarised("Where?", ("Mira made it.",), "So the answer is Kestrel.", "Kestrel"),
+    ]
+    assert [(step.title, step.lines) for step in steps([event.as_dict() for event in happened])] == [
+        ("split into quizzes", ("1. Who?", "2. Where was #1 born?")),
+        ("not split: no list that could be used", ("1. Where?",)),
+        ("tried “Who?” 4 times of 5", ("2 × Mira", "1 × Ann", "1 × unknown")),
+        ("useful for “Who?”: 1 of 2", ("Velkarra: Velkarra was made by Mira.",)),
+        ("kept 1 of 2 sentences (pmi, threshold 0.000)", ("3.200 Mira made it.",)),
+        ("kept none of 1 sentences (pmi, threshold 0.000)", ()),
+        ("quiz 1 answered (passages): Mira", ("Who?",)),
+        ("summarised: Kestrel", ("Mira made it.", "So the answer is Kestrel.")),
+    ]
+
+
+def test_a_gate_beside_only_one_of_never_and_always(tmp_path: Path) -> None:
+    rows = [row("cot", n, right=n % 2 == 0) for n in range(6)] + [row("keqa", n, uncertainty=n / 6) for n in range(6)]
+    page = Page(render(load_runs([make_run(tmp_path / "run", rows)])))
+    assert "Between never and always" in page.text
+
+
+def test_steps_of_a_graph_are_read() -> None:
+    linked = Linked("the dogs", (Mention("dog", 4, 8),), 0.1)
+    expanded = Expanded(("dog",), 2, 100, 250, ("dog", "pet"), 0.1)
+    assert [step.title for step in steps([event.as_dict() for event in (linked, Linked("it", (), 0.1), expanded)])] == [
+        "linked “the dogs”: dog",
+        "linked “it”: no name of the graph",
+        "250 facts within 2 steps of 1 nodes",
+    ]
+    assert steps([expanded.as_dict()])[0].lines == ("only 100 facts each of: dog, pet",)

@@ -1,0 +1,155 @@
+"""A run on disk: settings that must agree, one writer, torn lines, a full disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.runs.rows import Row, jsonable, significant
+from gnothi.runs.folder import RunFolder, read_config, read_rows
+from gnothi.types import Passage
+
+CONFIG = {"seed": 1, "dataset.name": "lab", "method.seakr.threshold": -6.0, "dataset.limit": None, "execution.concurrency": 8}
+
+
+def row(question_id: str, **values: Any) -> Row:
+    cost = dict.fromkeys(("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds"), 0)
+    return Row("m", question_id, "Who?", cost=cost, **values)
+
+
+def test_settings_are_kept_and_read(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "deep" / "run", CONFIG):
+        pass
+    assert read_config(tmp_path / "deep" / "run") == CONFIG | {"dataset.limit": "none"}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"method.seakr.threshold": -5.0}, r"method\.seakr\.threshold = -6\.0, got -5\.0"),
+        ({"dataset.limit": 5}, r"dataset\.limit = 'none', got 5"),
+        ({"method.seakr.k": 10}, r"method\.seakr\.k = '\(unset\)', got 10"),
+    ],
+)
+def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    with RunFolder(tmp_path, CONFIG):
+        pass
+    with pytest.raises(InvalidSetting, match=named):
+        RunFolder(tmp_path, CONFIG | change)
+    with RunFolder(tmp_path, CONFIG | {"execution.concurrency": 1}):
+        pass
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run", CONFIG), pytest.raises(InvalidSetting, match="another process"):
+        RunFolder(tmp_path / "run", CONFIG)
+    with RunFolder(tmp_path / "run", CONFIG):
+        pass
+
+
+def test_folders_that_are_no_runs(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match=r"holds other files .thesis\.txt"):
+        RunFolder(tmp_path, CONFIG)
+    with pytest.raises(InvalidSetting, match="got the file"):
+        RunFolder(tmp_path / "thesis.txt", CONFIG)
+    with pytest.raises(InvalidInput, match="is not a run"):
+        read_config(tmp_path)
+    assert [item.name for item in tmp_path.iterdir() if not item.name.startswith(".")] == ["thesis.txt"]
+
+
+@given(st.lists(st.text(max_size=10), max_size=5), st.binary(max_size=100_000).filter(lambda tail: b"\n" not in tail))
+def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, answers: list[str], tail: bytes) -> None:
+    path = tmp_path_factory.mktemp("torn")
+    with RunFolder(path, CONFIG) as folder:
+        for number, answer in enumerate(answers):
+            folder.append(row(str(number), answer=answer), [])
+    whole = (path / "rows.jsonl").read_bytes()
+    for name in ("rows.jsonl", "events.jsonl"):
+        with (path / name).open("ab") as file:
+            file.write(tail)
+    assert [found.answer for found in read_rows(path)] == answers
+    with RunFolder(path, CONFIG) as folder:
+        assert [found.answer for found in folder.rows.values()] == answers
+    assert (path / "rows.jsonl").read_bytes() == whole
+
+
+def test_the_later_line_counts(tmp_path: Path) -> None:
+    with RunFolder(tmp_path, CONFIG) as folder:
+        folder.append(row("a", error={"type": "E", "message": "m"}), [])
+        folder.append(row("b", answer="1"), [])
+        folder.append(row("a", answer="2"), [])
+        assert [found.answer for found in read_rows(tmp_path)] == ["1", "2"]
+        assert [found.answer for found in folder.finish([("m", "a"), ("m", "b")])] == ["2", "1"]
+        folder.append(row("c", answer="3"), [])
+    assert [found.answer for found in read_rows(tmp_path)] == ["2", "1", "3"]
+
+
+class FullDisk:
+    """A file on a disk that takes a few bytes more and then none."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self.file, self.room = file, room
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, content: bytes) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written: int = self.file.write(content[: self.room])
+        self.room -= written
+        return written
+
+
+@pytest.mark.parametrize("room", [0, 1, 37])
+def test_a_full_disk_leaves_whole_rows(tmp_path: Path, room: int) -> None:
+    with RunFolder(tmp_path, CONFIG) as folder:
+        folder.append(row("a", answer="1"), [])
+        whole = (tmp_path / "rows.jsonl").read_bytes()
+        folder._rows._file = FullDisk(folder._rows._file, room)  # type: ignore[assignment]
+        with pytest.raises(OSError, match=r"No space left.*rows\.jsonl"):
+            folder.append(row("b", answer="2"), [])
+    assert (tmp_path / "rows.jsonl").read_bytes() == whole
+    with RunFolder(tmp_path, CONFIG) as folder:
+        assert list(folder.rows) == [("m", "a")]
+
+
+def test_the_summary_is_json(tmp_path: Path) -> None:
+    with RunFolder(tmp_path, CONFIG) as folder:
+        folder.write_summary({"em": np.float64(0.5), "auroc": float("nan"), "interval": (0.1, np.float32(0.5))})
+    text = (tmp_path / "summary.json").read_text(encoding="utf-8")
+    assert json.loads(text) == {"em": 0.5, "auroc": None, "interval": [0.1, 0.5]}
+
+
+def test_anything_becomes_json() -> None:
+    assert jsonable({1: {"b", "a"}, "p": Passage("i", "t"), "n": np.arange(2), "x": complex(1), "inf": float("inf")}) == {
+        "1": ["a", "b"],
+        "p": {"id": "i", "text": "t", "title": ""},
+        "n": [0, 1],
+        "x": "(1+0j)",
+        "inf": None,
+    }
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_six_digits_are_kept_and_stay(value: float) -> None:
+    assert significant(value) == pytest.approx(value, rel=1e-5, abs=1e-300)
+    assert significant(significant(value)) == significant(value)
+
+
+@given(st.floats(-10, 10), st.floats(-10, 10))
+def test_rows_agree_up_to_a_tolerance(one: float, other: float) -> None:
+    first, second = (row("a", uncertainty=value, decisions=({"kind": "retrieve", "score": value},)) for value in (one, other))
+    assert first.agrees(first)
+    assert first.agrees(second) == second.agrees(first) == (abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), 1e-6))
+    assert not first.agrees(row("a", uncertainty=one))
+    assert not first.agrees(row("b", uncertainty=one, decisions=first.decisions))

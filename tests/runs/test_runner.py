@@ -1,0 +1,216 @@
+"""Runs: what is kept, what failures do, how an interrupted run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gnothi.errors import InvalidInput, TooManyFailures
+from gnothi.runs.rows import Row
+from gnothi.runs.folder import RunFolder, read_events, read_rows
+from gnothi.runs.runner import fingerprint, here, run
+from gnothi.events import Decided, emit
+from gnothi.types import Answer, Question
+from tests.runs.scripted import ScriptedMethod, questions, slow_run
+
+ROOT = Path(__file__).parents[2]
+
+
+def evaluate(out: Path, *methods: ScriptedMethod, n: int = 20, **options: int | None) -> list[Row]:
+    with RunFolder(out, {"seed": 1}) as folder:
+        by_name = {method.name: method for method in methods}
+        return asyncio.run(run(here(by_name, 1), list(by_name), questions(n), folder, **options))  # type: ignore[arg-type]
+
+
+def comparable(rows: list[Row]) -> list[dict[str, object]]:
+    return [row.comparable() for row in rows]
+
+
+def failing(*ids: str) -> Callable[[Question], str]:
+    def reply(question: Question) -> str:
+        if question.id in ids:
+            raise RuntimeError(f"no answer to {question.id}")
+        return question.answers[0]
+
+    return reply
+
+
+def test_a_row_holds_answer_metrics_cost_and_decisions(tmp_path: Path) -> None:
+    rows = evaluate(tmp_path / "run", ScriptedMethod(), n=20)
+    assert [row.question_id for row in rows] == [f"q{i}" for i in range(20)]
+    row = rows[3]
+    assert (row.method, row.question, row.answer, row.gold, row.kind) == ("scripted", "What is 3?", "3", ("3",), "one_hop")
+    assert row.metrics == {"em": 1.0, "f1": 1.0, "accuracy": 1.0}
+    assert {name: row.cost[name] for name in ("model_calls", "prompt_tokens", "generated_tokens")} == {
+        "model_calls": 1,
+        "prompt_tokens": 10,
+        "generated_tokens": 5,
+    }
+    assert row.cost["seconds"] >= 0
+    (decision,) = row.gate()
+    assert decision["score"] == row.uncertainty
+    assert (decision["verdict"] == "retrieve") == row.retrieved == (row.uncertainty is not None and row.uncertainty > 0.5)
+    assert {row.retrieved for row in rows} == {True, False}
+
+
+def test_files_say_the_same_as_what_is_returned(tmp_path: Path) -> None:
+    rows = evaluate(tmp_path / "run", ScriptedMethod("a"), ScriptedMethod("b", always=True))
+    assert read_rows(tmp_path / "run") == rows
+    found = read_events(tmp_path / "run", [("b", "q5")])
+    assert [event["event"] for event in found["b", "q5"]] == ["model_call", "decided", "searched"]
+    assert found["b", "q5"][2]["passages"][0]["passage"]["title"] == "Title"
+
+
+def test_many_questions_are_under_way_but_not_too_many(tmp_path: Path) -> None:
+    active, most = 0, 0
+
+    async def counting(question: Question) -> Answer:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await asyncio.sleep(0.001)
+        active -= 1
+        return Answer(question.text)
+
+    with RunFolder(tmp_path / "run", {}) as folder:
+        rows = asyncio.run(run(here({"counting": counting}, 0), ["counting"], questions(2000), folder, concurrency=256))
+    assert len(rows) == 2000
+    assert most == 256
+
+
+def test_seeds_do_not_depend_on_what_runs_beside(tmp_path: Path) -> None:
+    alone = evaluate(tmp_path / "alone", ScriptedMethod(), concurrency=1)
+    crowded = evaluate(tmp_path / "crowded", ScriptedMethod("other", always=True), ScriptedMethod(), concurrency=64)
+    assert comparable(alone) == comparable(crowded[20:])
+
+
+def test_scores_keep_four_digits_in_rows_and_all_in_events(tmp_path: Path) -> None:
+    async def method(question: Question) -> Answer:
+        emit(Decided("retrieve", "gram", -6.123456789, -6.0, "trust", question.text))
+        return Answer("x", uncertainty=0.000123456789)
+
+    with RunFolder(tmp_path / "run", {}) as folder:
+        (row,) = asyncio.run(run(here({"m": method}, 0), ["m"], questions(1), folder))
+    assert (row.uncertainty, row.decisions[0]["score"], row.decisions[0]["threshold"]) == (0.0001235, -6.123, -6.0)
+    assert read_events(tmp_path / "run", [row.key])[row.key][0]["score"] == -6.123456789
+
+
+def test_a_failed_question_is_a_row_with_its_events_and_no_score(tmp_path: Path) -> None:
+    rows = evaluate(tmp_path / "run", ScriptedMethod(reply=failing("q4")))
+    assert [row.question_id for row in rows if row.failed] == ["q4"]
+    assert rows[4].error == {"type": "RuntimeError", "message": "no answer to q4"}
+    assert rows[4].answer is None
+    assert rows[4].metrics == {}
+    assert rows[4].cost["model_calls"] == 1
+    assert read_events(tmp_path / "run", [("scripted", "q4")])["scripted", "q4"][0]["event"] == "model_call"
+    assert "no answer to q4" in (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8")
+
+
+def test_failures_are_tried_again_and_only_they(tmp_path: Path) -> None:
+    evaluate(tmp_path / "run", ScriptedMethod(reply=failing("q4", "q9")))
+    asked = []
+
+    def reply(question: Question) -> str:
+        asked.append(question.id)
+        return question.answers[0]
+
+    again = evaluate(tmp_path / "run", ScriptedMethod(reply=reply))
+    assert sorted(asked) == ["q4", "q9"]
+    assert comparable(again) == comparable(evaluate(tmp_path / "undisturbed", ScriptedMethod()))
+    assert len((tmp_path / "run" / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 20
+
+
+def test_a_hopeless_run_stops_and_can_go_on(tmp_path: Path) -> None:
+    hopeless = ScriptedMethod(reply=failing(*(f"q{i}" for i in range(5, 20))))
+    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: no answer to q7.*--max-failures"):
+        evaluate(tmp_path / "run", hopeless, max_failures=2, concurrency=1)
+    assert len(read_rows(tmp_path / "run")) == 8
+    assert len(evaluate(tmp_path / "run", ScriptedMethod())) == 20
+    assert sum(row.failed for row in evaluate(tmp_path / "tolerant", hopeless, max_failures=15)) == 15
+
+
+def test_cancelling_keeps_what_is_finished(tmp_path: Path) -> None:
+    async def interrupted() -> None:
+        with RunFolder(tmp_path / "run", {"seed": 1}) as folder:
+            task = asyncio.create_task(
+                run(here({"scripted": ScriptedMethod(seconds=0.01)}, 1), ["scripted"], questions(20), folder, concurrency=2)
+            )
+            await asyncio.sleep(0.055)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(interrupted())
+    kept = read_rows(tmp_path / "run")
+    assert 0 < len(kept) < 20
+    assert not any(row.failed for row in kept)
+    rows = evaluate(tmp_path / "run", ScriptedMethod())
+    assert comparable(rows) == comparable(evaluate(tmp_path / "undisturbed", ScriptedMethod()))
+
+
+def test_killed_ten_times_and_resumed_gives_the_same_rows(tmp_path: Path) -> None:
+    slow_run(tmp_path / "undisturbed")
+    out, delays = tmp_path / "killed", random.Random(5)
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    grown = []
+    for _ in range(10):
+        before = len(read_rows(out)) if out.exists() else 0
+        process = subprocess.Popen([sys.executable, "-m", "tests.runs.scripted", str(out)], env=environment, cwd=ROOT)
+        # Importing takes as long as it takes: the clock starts with the first new row.
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline and size(out) <= before:
+            time.sleep(0.002)
+        time.sleep(delays.uniform(0, 0.06))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        grown.append(len(read_rows(out)))
+        torn(out, delays)
+    assert 0 < grown[0] < grown[-1] < 120, "the kills were to fall into the middle of the run"
+    slow_run(out)
+    assert comparable(read_rows(out)) == comparable(read_rows(tmp_path / "undisturbed"))
+    assert len((out / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 120
+    keys = [row.key for row in read_rows(out)]
+    assert read_events(out, keys) == read_events(tmp_path / "undisturbed", keys)
+
+
+def size(out: Path) -> int:
+    """Rows on disk, torn ones included."""
+    file = out / "rows.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def torn(out: Path, chance: random.Random) -> None:
+    """What a kill in the middle of a write leaves: the beginning of a line."""
+    for name in ("rows.jsonl", "events.jsonl"):
+        if chance.random() < 0.5:
+            with (out / name).open("ab") as file:
+                file.write(
+                    json.dumps({"method": "first", "question_id": "q0", "answer": "é"}).encode()[: chance.randint(1, 40)]
+                )
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    evaluate(tmp_path / "run", ScriptedMethod(), n=3)
+    file = tmp_path / "run" / "rows.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    for damage in (b"garbage\n", b'{"no": "row"}\n'):
+        file.write_bytes(lines[0] + damage + lines[2])
+        with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 2"):
+            evaluate(tmp_path / "run", ScriptedMethod(), n=3)
+
+
+def test_the_fingerprint_notices_every_change() -> None:
+    base = questions(3)
+    changed = [base[:2], [*base[:2], Question("q2", "What is 2?", ("3",), kind="one_hop")], base[::-1]]
+    assert len({fingerprint(found) for found in [base, *changed]}) == 4
+    assert fingerprint(base) == fingerprint(questions(3))

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gnothi.errors import InvalidInput, ModelUnavailable
+from gnothi.filtering.knowledge import Experience, open_knowledge
+from gnothi.metrics import METRICS
+from gnothi.runs.folder import RunFolder
+from gnothi.runs.rows import Row
+from gnothi.training.knowledge_reference.build import Counts, build, experiences
+from tests.report.rows import FREE
+
+
+def rows(outcomes: list[tuple[int, int]]) -> list[Row]:
+    """(right from memory, right with retrieval) of questions 0, 1, ..."""
+    return [
+        Row(
+            method,
+            f"q{number}",
+            f"What is {number}?",
+            "answer",
+            ("gold",),
+            metrics=dict.fromkeys(METRICS, float(right)),
+            cost=FREE,
+        )
+        for number, pair in enumerate(outcomes)
+        for method, right in zip(("direct", "rag"), pair, strict=True)
+    ]
+
+
+def run(folder: Path, made: list[Row]) -> Path:
+    with RunFolder(folder, {}) as opened:
+        for row in made:
+            opened.append(row, [])
+        opened.finish([row.key for row in made])
+    return folder
+
+
+OUTCOMES = [(1, 1), (0, 1), (1, 0), (0, 0)]
+
+
+def test_known_from_memory_or_by_retrieval_alone() -> None:
+    failed = Row("rag", "q9", "What is 9?", error={"type": "E", "message": "m"})
+    ninth = Row("direct", "q9", "What is 9?", "answer", ("gold",), metrics={"em": 1.0})
+    assert experiences([*rows(OUTCOMES), failed, ninth], "direct", "rag") == [
+        Experience("What is 0?", True),
+        Experience("What is 1?", False),
+        Experience("What is 2?", True),
+    ]
+
+
+async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
+    assert build(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(2, 1, 1)
+    found = await open_knowledge(tmp_path / "known").neighbours("What is 1?", 1)
+    assert (found.known, found.unknown) == (0, 1)
+    assert found.known_share == pytest.approx(2 / 3)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    made = run(tmp_path / "run", rows(OUTCOMES))
+    with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot and rag.*--method cot,rag"):
+        build(made, tmp_path / "known", memory="cot")
+    with pytest.raises(InvalidInput, match="got 1 questions that the model knew and 0"):
+        build(run(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
+    with pytest.raises(InvalidInput, match="absent"):
+        build(tmp_path / "absent", tmp_path / "out")
+    with pytest.raises(ModelUnavailable):
+        build(made, tmp_path / "out", encoder="/absent")
+    assert not (tmp_path / "out").exists()
