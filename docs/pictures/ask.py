@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -16,13 +17,26 @@ QUESTION = "What is the birthplace of the star of The Hollow Letter?"
 WIDTH = 84
 
 
+STYLES = {
+    r"^\$ .*": "bold",
+    r"(?m)^ +\d+ draft": "bold cyan",
+    r"(?m)^ +(gate|search|found|read|write|answers|because|evidence|cost)\b": "cyan",
+    r"sure, trust memory": "green",
+    r"unsure, retrieve": "bold yellow",
+    r"(?m)^ +(read|answers) +\*.*$": "green",
+    r"(?m)^[A-Z]\w+$": "bold green",
+}
+
+
 def main() -> None:
-    environment = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     command = [sys.executable, "-m", "gnothi", "ask", QUESTION]
+    environment = os.environ | {"COLUMNS": str(WIDTH)}
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)
-    console.print(Text.from_markup(f'[bold]$ gnothi ask "{QUESTION}"[/bold]'))
-    console.print(Text.from_ansi(printed.rstrip()))
+    text = Text(f'$ gnothi ask "{QUESTION}"\n{printed.rstrip()}')
+    for pattern, style in STYLES.items():
+        text.highlight_regex(pattern, style)
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(text)
     # The font is the reader's own: rich's format would fetch one from the net.
     form = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     svg = console.export_svg(title="gnothi ask", code_format=form)

@@ -103,7 +103,7 @@ def ends() -> None:
     d.text(770, 212, "always")
     d.text(100, 52, "oracle: the better of the two answers, question by question", anchor="start", colour=UNSURE)
     d.text(best[0] + 12, best[1] - 10, "the gate, at its best threshold", anchor="start", colour=SURE)
-    d.text(500, 222, "no signal: questions are sent at random", anchor="start", size=13)
+    d.text(430, 245, "no signal: questions are sent at random", anchor="start", size=13)
     d.text(450, 318, "share of questions that retrieve")
     d.parts.append(f'<text transform="translate(60 165) rotate(-90)" text-anchor="middle" fill="{INK}" font-size="15">accuracy</text>')
     d.write("never-always-oracle")
@@ -128,9 +128,11 @@ def run() -> None:
 
 
 def layers() -> None:
-    d = Drawing(860, 480, "Packages in layers; imports point downwards")
+    d = Drawing(860, 490, "Packages in layers; imports point downwards")
     rows = [
-        ("cli", "serving", "testing"),
+        ("cli",),
+        ("serving",),
+        ("testing: fakes and conformance suites",),
         ("studies", "training"),
         ("session: names become resources, one plan",),
         ("report", "calibration", "runs"),
@@ -144,9 +146,9 @@ def layers() -> None:
     for number, row in enumerate(rows):
         width = (760 - 10 * (len(row) - 1)) / len(row)
         for place, name in enumerate(row):
-            d.box(70 + place * (width + 10), 15 + number * 45, width, 37, name, SOFT if number % 2 else "#dbeafe")
-    d.arrow((40, 20), (40, 455))
-    d.text(430, 474, "imports point downwards", size=13)
+            d.box(70 + place * (width + 10), 12 + number * 38, width, 32, name, SOFT if number % 2 else "#dbeafe")
+    d.arrow((40, 15), (40, 462))
+    d.text(430, 482, "imports point downwards", size=13)
     d.write("layers")
 
 
