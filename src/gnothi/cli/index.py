@@ -17,7 +17,7 @@ from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal.console import print_json
-from gnothi.session.resources import open_graph, open_index
+from gnothi.session.sources import open_graph, open_index
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress

@@ -50,9 +50,9 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def models(as_json: bool) -> None:
     """What --model takes, and the settings of a model."""
     from gnothi.config import settings_of
-    from gnothi.methods.given import MODEL_SECTION
+    from gnothi.methods.planned import MODEL_SECTION
     from gnothi.models import SETTINGS
-    from gnothi.session.resources import MODEL_SPECS
+    from gnothi.session.sources import MODEL_SPECS
 
     kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in SETTINGS.items()}
     if as_json:
@@ -71,7 +71,7 @@ def models(as_json: bool) -> None:
 def datasets(as_json: bool) -> None:
     """Data sets and file formats that eval reads."""
     from gnothi.datasets import FORMATS
-    from gnothi.session.resources import dataset_summaries
+    from gnothi.session.data import dataset_summaries
 
     named = dataset_summaries()
     if as_json:
