@@ -13,7 +13,7 @@ from gnothi.errors import MissingDependency, ModelUnavailable, UnknownName
 from gnothi.graph.graph import Graph
 from gnothi.graph.recognisers import Gliner, RecognisedGraph, Spacy, Span, open_recogniser
 from gnothi.protocols import KnowledgeGraph
-from gnothi.session.resources import open_graph
+from gnothi.session.sources import open_graph
 from gnothi.testing.conformance.graph import TRIPLES, GraphConformance, names
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 from gnothi import __version__, config
@@ -33,7 +34,7 @@ _REPEATED = {
 """What a run can be repeated with beside settings, and where its record holds it. How it was carried out is not repeated."""
 
 
-def record(plan: Plan, **told: Any) -> dict[str, Any]:
+def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """What the rows of the plan depend on; under ``execution.``, with what else is ``told``, what they do not."""
     sources, execution = plan.sources, plan.execution
     named: dict[str, Named] = {"index": (Retriever, sources.index), "graph": (KnowledgeGraph, sources.graph)}
