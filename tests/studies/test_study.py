@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gnothi import config, methods
 from gnothi.config import Settings
+from gnothi.datasets import is_named
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.given import method_settings
 from gnothi.metrics import METRICS
-from gnothi.session.resources import named_datasets
 from gnothi.studies import study
 from gnothi.studies.variants import plan
 
@@ -145,7 +145,7 @@ def test_studies_that_are_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", study.names())
 def test_packaged_studies_are_valid(name: str) -> None:
     found = study.read(name)
-    assert found.dataset in named_datasets()
+    assert is_named(found.dataset)
     assert found.source
     planned = plan(found, Settings({}))
     assert {one.variant.label for one in planned.variants} | planned.left_out.keys() == {one.label for one in found.variants}

@@ -6,7 +6,6 @@ Names and settings are checked before anything heavy is opened, so that a typing
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -16,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 from gnothi import config
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
+from gnothi.graph.registry import open_graph
+from gnothi.lab import named
 from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION, method_settings, named_resources
+from gnothi.models import check_model, load_model
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
+from gnothi.retrieval.registry import open_index, open_reranker
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -28,21 +31,12 @@ if TYPE_CHECKING:
     from gnothi.session.searches import SearchSettings
     from gnothi.signals.probe_folder import FittedProbe
 
-LAB = "lab"
+LAB = named.NAME
+LAB_QUESTIONS = named.COUNT
+LAB_TRAINING = named.TRAINING_NAME
 LAB_MODELS = (LAB, f"vllm:{LAB}")
 SEARCHES = "searches."
-LAB_QUESTIONS = 500
-LAB_TRAINING = "lab-train"
 _SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
-
-
-MODEL_SPECS = {
-    LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
-    "PATH": "a folder with a model in transformers format",
-    "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
-    "vllm:MODEL": "any of these under vLLM (extra vllm), for large models on a GPU",
-    "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
-}
 
 
 @dataclass(frozen=True)
@@ -167,22 +161,7 @@ def open_other(
 
 def open_model(spec: str, settings: CallCache) -> LanguageModel:
     """The model of a spec, its calls seeded and traced. Raises ModelUnavailable, MissingDependency or InvalidSetting."""
-    from gnothi import models
-
-    return models.load_model(spec, settings)
-
-
-def check_model(spec: str, on_the_hub: bool = True) -> None:
-    """Raise ModelUnavailable where there is no such model, without loading it. To look ``on_the_hub`` takes a moment, and
-    loading does it anyway. A model behind an API answers for itself."""
-    from gnothi import models
-    from gnothi.models.engine.loading import locate, names_a_path
-
-    source = spec.removeprefix(models.VLLM)
-    if models.is_remote(spec) or source == LAB or not source.strip():
-        return
-    if on_the_hub or names_a_path(source):
-        locate(source, spec)
+    return load_model(spec, settings)
 
 
 def model_specs(model_spec: str, methods: Sequence[str], settings: Settings) -> tuple[str, ...]:
@@ -240,31 +219,6 @@ def recorded_settings(specs: Sequence[str], settings: Settings) -> dict[str, Any
     return recorded
 
 
-def open_index(spec: str | os.PathLike[str]) -> Retriever:
-    """The retriever of a spec, its searches traced, and where it is a graph also what is linked and looked up in it. Raises
-    IndexUnavailable."""
-    from gnothi.graph.folder import is_graph
-    from gnothi.retrieval.bm25 import BM25Index
-    from gnothi.retrieval.wrappers import Traced
-
-    if spec == LAB:
-        from gnothi import lab
-
-        return Traced(BM25Index.in_memory(lab.passages(), LAB))
-    if is_graph(spec):
-        from gnothi.graph.retriever import GraphRetriever
-
-        return Traced(GraphRetriever(open_graph(str(spec))))
-    return Traced(BM25Index.open(spec))
-
-
-def open_reranker(spec: str) -> Reranker:
-    """The re-ranker of a spec, traced. Raises ModelUnavailable or MissingDependency."""
-    from gnothi.retrieval import rerank
-
-    return rerank.open_reranker(spec)
-
-
 def search_settings(settings: Settings) -> SearchSettings:
     """What was given under ``index.``: how every method's searches are made. Raises UnknownName or InvalidSetting."""
     from gnothi.session.searches import SearchSettings
@@ -272,65 +226,11 @@ def search_settings(settings: Settings) -> SearchSettings:
     return config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
 
 
-def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
-    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
-    names in a text; None: the graph's own names do. Raises IndexUnavailable, and for a recogniser MissingDependency,
-    ModelUnavailable or UnknownName."""
-    from gnothi.retrieval.wrappers import TracedGraph
-
-    graph = _open_plain_graph(spec)
-    if recogniser is None:
-        return TracedGraph(graph)
-    from gnothi.graph.recognisers import RecognisedGraph, open_recogniser
-
-    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
-
-
-def _open_plain_graph(spec: str) -> KnowledgeGraph:
-    if spec == LAB:
-        from gnothi.lab.graph import graph
-
-        return graph()
-    from gnothi.graph.folder import open_folder
-
-    return open_folder(spec)
-
-
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
     """The first ``limit`` questions of a data set or file. Raises UnknownName or InvalidInput."""
     from gnothi import datasets
 
-    return datasets.load(spec, format, limit, named_datasets(limit))
-
-
-def named_datasets(limit: int | None = None) -> Mapping[str, Callable[[], list[Question]]]:
-    """Data sets that need no file. They are made on the spot, so at least ``limit`` questions are."""
-    from gnothi.lab import KINDS
-
-    count = max(limit or 0, LAB_QUESTIONS)
-    return {
-        (f"{name}:{kind}" if kind else name): partial(_lab_questions, name, kind, count)
-        for name in (LAB, LAB_TRAINING)
-        for kind in (None, *KINDS)
-    }
-
-
-def dataset_summaries() -> dict[str, str]:
-    """Names and what they hold, for listings."""
-    from gnothi.lab.questions import DEFAULT_MIX, KINDS
-
-    mix = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
-    kinds = {f"{LAB}:{kind}": f"{LAB_QUESTIONS} questions of the kind {kind}" for kind in KINDS}
-    all_kinds = {LAB: f"{LAB_QUESTIONS} questions about the laboratory's world: {mix} (more with --limit)"}
-    training = f"questions to learn from, none about a fact that {LAB} asks for; {LAB_TRAINING}:KIND for one kind"
-    return all_kinds | kinds | {LAB_TRAINING: training}
-
-
-def _lab_questions(name: str, kind: Any, count: int) -> list[Question]:
-    from gnothi import lab
-
-    made = lab.training_questions if name == LAB_TRAINING else lab.questions
-    return made(lab.world(), kind, count)
+    return datasets.load(spec, format, limit)
 
 
 def _named(methods: Sequence[str], settings: Settings) -> list[tuple[type, str]]:
