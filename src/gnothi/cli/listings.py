@@ -58,7 +58,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def models(as_json: bool) -> None:
     """What --model takes, and the settings of a model."""
     from gnothi.config import settings_of
-    from gnothi.methods.given import MODEL_SECTION
+    from gnothi.methods.planned import MODEL_SECTION
     from gnothi.models import listed, settings_listed
 
     with _telling_of_plugins():

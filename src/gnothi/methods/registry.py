@@ -23,7 +23,7 @@ from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities
 
 METHODS: Registry[type[Method]] = Registry(
-    "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "given")
+    "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
 )
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
