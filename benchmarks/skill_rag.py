@@ -243,7 +243,7 @@ async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[st
     from gnothi import lab
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
-    from gnothi.signals.self_report import KNOW
+    from gnothi.signals.kinds.self_report import KNOW
     from gnothi.types import Prompt
 
     judge = Informative(model)

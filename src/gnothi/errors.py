@@ -12,7 +12,8 @@ GnothiError
 ├── ResourceUnavailable   exit code 3: a model, index or server that is not there or cannot be read
 │   ├── MissingDependency   an extra is not installed
 │   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
-│   └── ModelUnavailable    a model that cannot be loaded or reached
+│   ├── ModelUnavailable    a model that cannot be loaded or reached
+│   └── BrokenPlugin        what another package offers cannot be imported, or two packages offer the same name
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
@@ -96,6 +97,14 @@ class IndexUnavailable(ResourceUnavailable):
 
 class ModelUnavailable(ResourceUnavailable):
     pass
+
+
+class BrokenPlugin(ResourceUnavailable):
+    pass
+
+
+class PluginWarning(UserWarning):
+    """Something that another package offers is left out of a listing."""
 
 
 class RunStopped(GnothiError):

@@ -19,5 +19,5 @@ class Slow(Scripted):
 
 
 if __name__ == "__main__":
-    sources.open_model = stand_in(Slow(script, name="lab"))
+    sources.open_model = stand_in(Slow(script, name="lab"))  # type: ignore[assignment]
     main.main(sys.argv[1:])

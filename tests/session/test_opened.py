@@ -16,6 +16,7 @@ from gnothi.methods.planned import plan_methods
 from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings
 from gnothi.models.engine import loading
 from gnothi.protocols import LanguageModel
+from gnothi.retrieval.registry import open_index
 from gnothi.session import sources
 from gnothi.session.data import LAB_QUESTIONS, load_questions
 from gnothi.session.record import of_settings
@@ -91,7 +92,7 @@ async def test_a_wrong_model_is_told_before_a_missing_index(tmp_path: Path) -> N
 async def test_an_index_that_is_a_graph_shows_what_it_looks_up(tmp_path: Path) -> None:
     (tmp_path / "facts.tsv").write_text("head\trelation\ttail\nthe amber gate\tdirected by\tada bram\n")
     build_graph([tmp_path / "facts.tsv"], tmp_path / "graph")
-    index = sources.open_index(str(tmp_path / "graph"))
+    index = open_index(str(tmp_path / "graph"))
     with record() as events:
         assert await index.search("Who directed the amber gate?", 3)
     assert [type(event) for event in events] == [Linked, Expanded, Searched]

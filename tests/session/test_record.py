@@ -15,9 +15,9 @@ from gnothi.config import load_toml, read_settings
 from gnothi.graph.building import build_graph
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.retrieval.build import build
+from gnothi.retrieval.registry import index_fingerprint as fingerprint
 from gnothi.runs.folder import read_config
 from gnothi.session.fingerprints import fingerprints
-from gnothi.session.fingerprints import of_index as fingerprint
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER

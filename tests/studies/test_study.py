@@ -9,9 +9,9 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnothi.datasets import is_named
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.metrics import METRICS
-from gnothi.session.data import named_datasets
 from gnothi.session.plan import Request
 from gnothi.studies import study
 from gnothi.studies.variants import plan_study
@@ -143,7 +143,7 @@ def test_studies_that_are_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", study.names())
 def test_packaged_studies_are_valid(name: str) -> None:
     found = study.read(name)
-    assert found.dataset in named_datasets()
+    assert is_named(found.dataset)
     assert found.source
     planned = plan_study(found, Request())
     assert planned.plans.keys() | planned.left_out.keys() == {one.label for one in found.variants}

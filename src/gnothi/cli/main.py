@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import click
 
-from gnothi import __version__
 from gnothi.cli.groups import Group
 from gnothi.errors import GnothiError, ResourceUnavailable
+from gnothi.version import __version__
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
     "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
+    "plugins": ("gnothi.cli.listings:plugins", "What other installed packages add: methods, signals, indexes, models ..."),
 }
 
 

@@ -48,8 +48,8 @@ def calibrate(
 ) -> Calibration:
     """Choose the threshold of a method's gate, for one model.
 
-    ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``: questions
-    with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes, which need no model
+    ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``:
+    questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes, which need no model
     (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds). ``target_error``: with
     probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given without retrieval is
     wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file; answers are kept beside it, so
@@ -67,9 +67,7 @@ def calibrate(
         source = from_replay(replay, name, signal, "")
     else:
         if signal is not None:
-            raise InvalidSetting(
-                f"signal: got {signal!r} with questions to be asked, expected none: the method's gate has one."
-            )
+            raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
         weigh = price is not None or target_error is None
         source = _ask(method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening)

@@ -72,10 +72,11 @@ def evaluate(
     budget: Budget | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> Evaluation:
-    """Ask every question with every method, and keep a run in the folder ``out``; the same call goes on with an unfinished one.
+    """Ask every question with every method, and keep a run in the folder ``out``; the same call goes on with an unfinished
+    one.
 
-    ``data``: a data set's name, a file, or questions. ``methods``: names, classes, or what ``gnothi.open`` returned, whose model,
-    index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``). ``on_row``
+    ``data``: a data set's name, a file, or questions. ``methods``: names, classes, or what ``gnothi.open`` returned, whose
+    model, index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``). ``on_row``
     hears of each row as it is finished. The rest as for ``gnothi.open`` and ``gnothi eval``.
 
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
@@ -123,7 +124,9 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     plan = _of_names(said, names, first)
     planned = {method.name: method for method in plan.methods}
     for one in rags:
-        if one.plan.sources != first.plan.sources or any(said[key] is not None for key in ("model", "index", "graph")):
+        if (first and one.plan.sources != first.plan.sources) or any(
+            said[key] is not None for key in ("model", "index", "graph")
+        ):
             raise InvalidSetting(
                 f"methods: {one!r} has a model and an index of its own, and a run has one of each. Leave out model, index and "
                 "graph, or evaluate into several folders: gnothi report compares them."

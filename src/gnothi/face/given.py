@@ -5,13 +5,16 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gnothi import methods
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.registry import METHODS
+from gnothi.protocols import Method
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.types import Question
 
@@ -32,7 +35,7 @@ def settings_of(
     named = dict(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
     named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
-    given = {key: Given(_plain(key, value), f"{key}={value!r:.60}", 2) for key, value in named.items()}
+    given = {key: Given(value, f"{key}={value!r:.60}", 2) for key, value in named.items()}
     return Settings({**read.given, **given})
 
 
@@ -48,17 +51,16 @@ def method_name(method: object) -> str:
     if isinstance(method, str):
         methods.find(method)
         return method
-    if isinstance(method, type) and isinstance(name := getattr(method, "name", None), str):
-        methods.add(method)
-        return name
+    if isinstance(method, type) and is_dataclass(method) and isinstance(name := getattr(method, "name", None), str):
+        return METHODS.add(name, cast("type[Method]", method))
     raise InvalidSetting(
-        f"method: got {method!r:.80}, expected a name ({', '.join(methods.names()[:4])} ...) or a class that does what "
-        "gnothi.protocols.Method says."
+        f"method: got {method!r:.80}, expected a name, as in 'seakr', or a class that does what "
+        "gnothi.protocols.Method says (a frozen dataclass with a name)."
     )
 
 
 def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:
-    """Raise UnknownName for a keyword that is no setting of the method and no parameter; one of either is named if it is near."""
+    """Raise UnknownName for a keyword that is no setting of the method and no parameter; the nearest is named."""
     known = methods.settings_of(method)
     for key in settings:
         plain = key.removeprefix(f"{method}.")
@@ -100,14 +102,3 @@ def calibration_of(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
         return Path(given)
     raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
-
-
-def _plain(key: str, value: Any) -> Any:
-    """A signal given as an object goes by its name from here on."""
-    if isinstance(value, str) or not callable(getattr(value, "measure", None)):
-        return value
-    from gnothi.signals import registry
-
-    if isinstance(value, type):
-        raise InvalidSetting(f"setting {key!r}: got the class {value.__name__}, expected an object of it, or a name.")
-    return registry.add(value)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def load_model(spec: str | os.PathLike[str], **settings: Any) -> LanguageModel:
-    """The model of a name: ``lab``, a folder, a hub id, ``vllm:...`` or ``openai:...``; ``settings`` as for ``--set model.KEY``.
+    """The model of a name: ``lab``, a folder, a hub id, ``vllm:...`` or ``openai:...``. ``settings`` as for
+    ``--set model.KEY``.
 
     Raises UnknownName or InvalidSetting for settings, ModelUnavailable, MissingDependency."""
     name = os.fspath(spec)

@@ -7,6 +7,7 @@ import inspect
 import os
 import queue
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 class Rag:
     """A method, ready to answer. Made by ``gnothi.open``; close it with ``close``, or use it as a context manager.
 
-    Everything runs on a thread of its own: ``ask`` waits for an answer, ``aask`` awaits it, ``stream`` and ``astream`` show what
-    happens on the way. Questions that are asked at the same time, from any thread or loop, are decoded together.
+    Everything runs on a thread of its own: ``ask`` waits for an answer, ``aask`` awaits it, ``stream`` and ``astream`` show
+    what happens on the way. Questions that are asked at the same time, from any thread or loop, are decoded together.
     """
 
     def __init__(self, plan: Plan, budget: Budget | None = None) -> None:
@@ -114,7 +115,8 @@ class Rag:
         try:
             while (event := await heard.get()) is not None:
                 yield event
-            yield await asyncio.wrap_future(work)
+            result: Event | Result = await _result(work)
+            yield result
         finally:
             work.cancel()
 
@@ -175,6 +177,10 @@ class Rag:
         return self._loop
 
 
+async def _result(work: Future[Result]) -> Result:
+    return await asyncio.wrap_future(work)
+
+
 def open(
     method: str | type[Method] = "seakr",
     model: str | LanguageModel = LAB,
@@ -192,11 +198,11 @@ def open(
 ) -> Rag:
     """Open a method over a model and an index.
 
-    ``method``: a name (``gnothi methods`` lists them) or a class of your own. ``model``, ``index``, ``graph``: names, folders, or
-    objects of your own; None is the laboratory's with the laboratory's model. ``settings`` are the method's, by name; one that
-    names a model, a signal, a probe or the like takes an object, too. ``model_settings`` and ``index_settings`` are those of
-    ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a file, or what ``gnothi.calibrate`` returned; ``anyway``: also
-    where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models behind an API
+    ``method``: a name (``gnothi methods`` lists them) or a class of your own. ``model``, ``index``, ``graph``: names, folders,
+    or objects of your own; None is the laboratory's with the laboratory's model. ``settings`` are the method's, by name; one
+    that names a model, a signal, a probe or the like takes an object, too. ``model_settings`` and ``index_settings`` are those
+    of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a file, or what ``gnothi.calibrate`` returned; ``anyway``:
+    also where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models behind an API
     may cost.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,

@@ -13,7 +13,7 @@ from gnothi.errors import IndexUnavailable
 from gnothi.graph.graph import Graph
 from gnothi.graph.tables import Tables
 from gnothi.graph.templates import Template
-from gnothi.retrieval.folder import FILE
+from gnothi.retrieval.folder import FILE, kind_of
 
 FORMAT = "gnothi-graph"
 FORMAT_VERSION = 1
@@ -41,11 +41,7 @@ class Manifest:
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
     """Whether the folder says of itself that it holds a graph."""
-    try:
-        raw = json.loads((Path(path) / FILE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(raw, dict) and raw.get("format") == FORMAT
+    return kind_of(path) == "graph"
 
 
 def open_folder(path: str | os.PathLike[str]) -> Graph:

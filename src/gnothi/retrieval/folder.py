@@ -16,7 +16,8 @@ from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
 
 FILE = "gnothi-index.json"
-_KIND = "gnothi-bm25"
+_PREFIX = "gnothi-"
+_KIND = f"{_PREFIX}bm25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,15 @@ class Manifest:
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
     created_by: str = gnothi.__version__
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What the folder says of itself that it holds: ``bm25``, ``graph``; empty for a folder that does not say."""
+    try:
+        raw = json.loads((Path(path) / FILE).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(raw.get("format", "")).removeprefix(_PREFIX) if isinstance(raw, dict) else ""
 
 
 def read_manifest(path: Path) -> Manifest:

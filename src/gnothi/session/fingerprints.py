@@ -25,25 +25,23 @@ def fingerprints(named: Mapping[str, Named]) -> dict[str, str]:
 
 
 def _content(protocol: type, spec: str) -> str:
+    from gnothi.graph.registry import graph_fingerprint
     from gnothi.models import identity
+    from gnothi.retrieval.registry import index_fingerprint, reranker_fingerprint
 
     if spec == LAB and protocol is not LanguageModel:
         return ""  # comes with the package
     with suppress(IndexUnavailable, OSError):
-        if protocol in (Retriever, KnowledgeGraph):
-            return of_index(Path(spec))
-        if protocol in (LanguageModel, Reranker):
+        if protocol is Retriever:
+            return index_fingerprint(spec)
+        if protocol is KnowledgeGraph:
+            return graph_fingerprint(spec)
+        if protocol is LanguageModel:
             return identity.content(spec)
+        if protocol is Reranker:
+            return reranker_fingerprint(spec)
         return identity.digest(Path(spec) / name for name in _read(protocol))
     return ""
-
-
-def of_index(folder: Path) -> str:
-    """What changes when an index or graph is built anew from other content; empty where it does not say."""
-    from gnothi.graph import folder as graphs
-    from gnothi.retrieval.folder import read_manifest
-
-    return graphs.fingerprint(folder) if graphs.is_graph(folder) else read_manifest(folder).content
 
 
 def _read(protocol: type) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-from gnothi import __version__, config
+from gnothi import config
 from gnothi.config import Settings
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, name_of
 from gnothi.models import RemoteSettings
@@ -19,6 +19,7 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
 from gnothi.session.sources import search_settings
+from gnothi.version import __version__
 
 SEARCHES = "searches."
 _METHOD, _MODEL = "method.", f"{MODEL_SECTION}.settings."
