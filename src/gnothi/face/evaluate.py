@@ -76,8 +76,8 @@ def evaluate(
     one.
 
     ``data``: a data set's name, a file, or questions. ``methods``: names, classes, or what ``gnothi.open`` returned, whose
-    model, index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``). ``on_row``
-    hears of each row as it is finished. The rest as for ``gnothi.open`` and ``gnothi eval``.
+    model, index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``).
+    ``on_row`` hears of each row as it is finished. The rest as for ``gnothi.open`` and ``gnothi eval``.
 
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
     """
@@ -123,6 +123,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     names = [given.method_name(one) for one in wanted if not isinstance(one, Rag)]
     plan = _of_names(said, names, first)
     planned = {method.name: method for method in plan.methods}
+    given_too = any(said[key] is not None for key in ("model", "index", "graph"))
     for one in rags:
         if (first and one.plan.sources != first.plan.sources) or any(
             said[key] is not None for key in ("model", "index", "graph")

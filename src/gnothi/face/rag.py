@@ -202,8 +202,8 @@ def open(
     or objects of your own; None is the laboratory's with the laboratory's model. ``settings`` are the method's, by name; one
     that names a model, a signal, a probe or the like takes an object, too. ``model_settings`` and ``index_settings`` are those
     of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a file, or what ``gnothi.calibrate`` returned; ``anyway``:
-    also where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models behind an API
-    may cost.
+    also where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models
+    behind an API may cost.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
