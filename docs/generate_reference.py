@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PYTHON = {
-    "gnothi": ("The face", ["gnothi"]),
+    "gnothi": (
+        "The face",
+        [
+            "gnothi",
+            "gnothi.face.rag",
+            "gnothi.session.asking",
+            "gnothi.face.evaluate",
+            "gnothi.face.calibrate",
+            "gnothi.calibration.file",
+            "gnothi.face.opening",
+            "gnothi.models.remote.budget",
+        ],
+    ),
     "protocols": ("Types and protocols", ["gnothi.types", "gnothi.protocols", "gnothi.events", "gnothi.errors"]),
     "signals": ("Signals and gates", ["gnothi.signals.base", "gnothi.signals.gate", "gnothi.signals.registry"]),
     "retrieval": (
