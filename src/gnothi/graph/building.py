@@ -21,17 +21,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.arranging import arrange
 from gnothi.graph.folder import Manifest, prepare, write_manifest
-from gnothi.graph.lock import locked
 from gnothi.graph.log import Log
 from gnothi.graph.naming import called
 from gnothi.graph.readers.base import LABEL, Malformed, Parser
 from gnothi.graph.readers.conceptnet import ConceptNet
 from gnothi.graph.templates import Templates
+from gnothi.locks import hold
 from gnothi.retrieval.build import Listing
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Unreadable
@@ -100,7 +100,11 @@ def build_graph(
         (folder / _IMPORT).mkdir(exist_ok=True)
     total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
     notes = folder / _IMPORT
-    with locked(notes, folder), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
+    busy = IndexUnavailable(
+        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
+        "Wait until the other build has ended, then run this again."
+    )
+    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
         work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 
