@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.runs.folder import RunFolder, read_config, read_rows
+from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.types import Passage
 
 CONFIG = {"seed": 1, "dataset.name": "lab", "method.seakr.threshold": -6.0, "dataset.limit": None, "execution.concurrency": 8}

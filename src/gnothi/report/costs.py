@@ -10,7 +10,7 @@ from typing import Any
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 
 MILLION = 1_000_000
 COUNTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
