@@ -82,6 +82,13 @@ def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, a
     assert (path / "rows.jsonl").read_bytes() == whole
 
 
+@pytest.mark.parametrize("line", ["[" * 100_000, "[" * 2000 + "]" * 2000, "9" * 5000])
+def test_lines_that_are_no_rows_are_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 1: got .* expected a JSON object"):
+        read_rows(tmp_path)
+
+
 def test_the_later_line_counts(tmp_path: Path) -> None:
     with RunFolder(tmp_path, CONFIG) as folder:
         folder.append(row("a", error={"type": "E", "message": "m"}), [])

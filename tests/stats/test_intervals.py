@@ -41,3 +41,8 @@ def test_mean_interval_in_chunks_is_the_same_kind_of_interval(monkeypatch: pytes
     whole = mean_interval(values)
     monkeypatch.setattr("gnothi.stats.intervals._HELD", 64)
     assert mean_interval(values) == pytest.approx(whole, abs=0.03)
+
+
+def test_huge_values_have_an_interval() -> None:
+    low, high = mean_interval([1e300, 2.0, 3.0, 1e307]) or (9, 9)
+    assert 2.0 <= low < high <= 1e307

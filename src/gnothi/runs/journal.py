@@ -96,7 +96,7 @@ def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 return
             try:
                 data = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 data = None
             place = f"{file}, line {number}"
             if not isinstance(data, dict):

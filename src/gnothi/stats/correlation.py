@@ -13,6 +13,8 @@ def spearman(columns: ArrayLike) -> list[list[float | None]]:
     ranks = np.array([stats.rankdata(column) for column in np.asarray(columns, dtype=np.float64)])
     if not ranks.size:
         return []
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    length = np.sqrt((ranks**2).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.atleast_2d(np.corrcoef(ranks))
+        found = (ranks @ ranks.T) / np.outer(length, length)
     return [[float(value) if np.isfinite(value) else None for value in row] for row in found]

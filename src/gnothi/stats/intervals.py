@@ -56,16 +56,17 @@ def bootstrap(
     """Percentile bootstrap interval of a statistic of ``data``: arrays of one length (2 at least), drawn from together.
 
     A ``statistic`` that takes ``axis`` is computed of many samples at once."""
-    found = stats.bootstrap(
-        data,
-        statistic,
-        n_resamples=resamples,
-        batch=max(1, _HELD // len(data[0])),
-        paired=len(data) > 1,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
+    with np.errstate(over="ignore", invalid="ignore"):  # of its standard error, which nobody asked for
+        found = stats.bootstrap(
+            data,
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, _HELD // len(data[0])),
+            paired=len(data) > 1,
+            confidence_level=confidence,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        ).confidence_interval
     return Interval(float(found.low), float(found.high))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import NamedTuple, Protocol
+
+from gnothi.errors import shown
 
 LONGEST_NAME = 1000
 LABEL = ""  # as the relation of a triple: the tail is the name by which the head is known
@@ -53,5 +54,5 @@ def number(value: object) -> float:
     except (TypeError, ValueError, OverflowError):
         weight = float("nan")
     if isinstance(value, bool) or not abs(weight) < float("inf"):
-        raise Malformed(f"its weight is {reprlib.repr(value)}, expected a finite number")
+        raise Malformed(f"its weight is {shown(value)}, expected a finite number")
     return weight

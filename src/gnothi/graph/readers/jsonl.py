@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import reprlib
-
+from gnothi.errors import shown
 from gnothi.graph.readers.base import Malformed, Triple, name, number
 from gnothi.retrieval.ingest.lines import parse_json
 
@@ -27,7 +26,7 @@ class JsonLines:
 def _text(record: dict[str, object], key: str) -> str:
     value = record.get(key, record.get(_OTHERS[key]))
     if not isinstance(value, str):
-        got = "nothing" if value is None else reprlib.repr(value)
+        got = "nothing" if value is None else shown(value)
         raise Malformed(f"its {key} is {got}, expected text")
     # Lone surrogates are possible in JSON and impossible in UTF-8.
     return name(value.encode("utf-8", "replace").decode(), key)
