@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gnothi import methods
-from gnothi.datasets import formats
+from gnothi.datasets import file_formats
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
@@ -46,7 +46,7 @@ def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
 def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
     document = gnothi_json("datasets")
     assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
-    assert {item["name"] for item in document["formats"]} == set(formats())
+    assert {item["name"] for item in document["formats"]} == set(file_formats())
 
 
 def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
