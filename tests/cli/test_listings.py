@@ -58,7 +58,7 @@ def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
         for key in ("cache", "device", "attention", "gpu_memory", "base_url")
     }
     assert kinds == {
-        "cache": ["in this process", "under vLLM", "behind an API"],
+        "cache": ["in this process", "behind an API", "under vLLM"],
         "device": ["in this process", "under vLLM"],
         "attention": ["in this process"],
         "gpu_memory": ["under vLLM"],
