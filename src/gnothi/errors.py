@@ -26,11 +26,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from gnothi import naming
+
 
 class GnothiError(Exception):
-    """Base of everything a user may see. ``exit_code`` is the command line's contract."""
+    """Base of everything a user may see. ``exit_code`` is the command line's contract.
+
+    A message names parameters by ``gnothi.naming``: shown, they are those of Python's functions; the command line shows its
+    flags."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return naming.in_python(self.message)
+
+    @property
+    def message(self) -> str:
+        """The text with its marks."""
+        return str(self.args[0]) if self.args else ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters and settings that it speaks of."""
+        return naming.parameters(self.message)
 
 
 class UsageError(GnothiError):

@@ -20,12 +20,12 @@ from gnothi.methods.steps.parts import CERTAINTY
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.seeding import question_scope
-from gnothi.session.resources import open_resources
 from gnothi.signals import registry as signals
 from gnothi.testing.conformance.method import QUESTIONS, WordRetriever, reader
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+from tests.session.opening import open_resources
 from tests.signals.probes import probe_saying
 
 SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}

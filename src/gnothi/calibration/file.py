@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gnothi import __version__
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
 from gnothi.errors import InvalidInput, OtherModel
@@ -16,6 +15,7 @@ from gnothi.models.identity import Identity
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
 from gnothi.stats.probabilities import Platt
+from gnothi.version import __version__
 
 VERSION = 1
 

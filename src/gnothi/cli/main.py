@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import click
 
-from gnothi import __version__
 from gnothi.cli.groups import Group
 from gnothi.errors import GnothiError, ResourceUnavailable
+from gnothi.naming import on_the_command_line
+from gnothi.version import __version__
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -102,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except GnothiError as error:
-        return _fail(str(error), error.exit_code, debug)
+        return _fail(on_the_command_line(error.message), error.exit_code, debug)
     except (KeyboardInterrupt, click.Abort):
         return _fail(
             "interrupted. A run or build that writes to a folder goes on with the same command again.", INTERRUPTED, debug

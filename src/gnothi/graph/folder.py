@@ -8,12 +8,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import IndexUnavailable
 from gnothi.graph.graph import Graph
 from gnothi.graph.tables import Tables
 from gnothi.graph.templates import Template
 from gnothi.retrieval.folder import FILE, kind_of
+from gnothi.version import __version__
 
 FORMAT = "gnothi-graph"
 FORMAT_VERSION = 1
@@ -36,7 +36,7 @@ class Manifest:
     complete: bool = False
     format: str = FORMAT
     version: int = FORMAT_VERSION
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
 
 
 def is_graph(path: str | os.PathLike[str]) -> bool:

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
 _PREFIX = "gnothi-"
@@ -31,7 +31,7 @@ class Manifest:
     format: str = _KIND
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:

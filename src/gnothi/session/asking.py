@@ -108,7 +108,7 @@ async def ask_method(
         answer = await method(question)
         seconds = time.perf_counter() - started
     index, graph = (None if source is None else source.name for source in (opened.retriever, opened.graph))
-    doubt = _probability_wrong(plan, seen)
+    doubt = probability_wrong(plan, seen)
     return Result(question, answer, method.name, opened.model.name, index, graph, seconds, tuple(seen), doubt)
 
 
@@ -116,7 +116,7 @@ def without_tag(event: Event) -> dict[str, Any]:
     return {key: value for key, value in event.as_dict().items() if key != "event"}
 
 
-def _probability_wrong(plan: Plan, seen: Sequence[Event]) -> float | None:
+def probability_wrong(plan: Plan, seen: Sequence[Event]) -> float | None:
     """P(the answer from memory is wrong) by the calibration's curve. None where there is none, or it says nothing: of an answer
     after a retrieval, without a score of its signal, or with one that stopped as soon as the threshold was decided."""
     if plan.calibration is None:

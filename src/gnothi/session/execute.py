@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -61,10 +61,10 @@ class Run:
 
 
 @contextlib.contextmanager
-def claimed(plan: Plan, out: Path, label: str = "", **told: Any) -> Any:
+def claimed(plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
     the folder holds something else, InvalidInput where it is damaged."""
-    with RunFolder(out, record(plan, **told)) as folder:
+    with RunFolder(out, record(plan, told or {})) as folder:
         yield Run(plan, folder, label)
 
 

@@ -65,7 +65,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
             stack.push_async_callback(index.aclose)
         elif index is not None:
             index = _traced(index)
-        model = _speaking(keep(LanguageModel, sources.model, partial(_open_model, models)))
+        model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
         reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
         retriever = index and searches.wrap(index, model, graph, reranker or None)
         if sources.index is not None:
@@ -92,11 +92,11 @@ def _traced(index: Retriever) -> Retriever:
     return index if isinstance(index, Traced) else Traced(index)
 
 
-def _speaking(model: LanguageModel) -> LanguageModel:
+def _heard(model: LanguageModel, given: Any) -> LanguageModel:
     """Calls of an object of the caller's are seeded and told like any other's."""
     from gnothi.models.wrappers import Seeded, Traced
 
-    return model if isinstance(model, Traced) else Traced(Seeded(model))
+    return model if isinstance(given, str) or isinstance(model, Traced) else Traced(Seeded(model))
 
 
 @contextlib.asynccontextmanager

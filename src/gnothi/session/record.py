@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
-from gnothi import __version__, config
+from gnothi import config
 from gnothi.config import Settings
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, name_of
 from gnothi.models import RemoteSettings
@@ -18,6 +19,7 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
 from gnothi.session.sources import search_settings
+from gnothi.version import __version__
 
 SEARCHES = "searches."
 _METHOD, _MODEL = "method.", f"{MODEL_SECTION}.settings."
@@ -33,7 +35,7 @@ _REPEATED = {
 """What a run can be repeated with beside settings, and where its record holds it. How it was carried out is not repeated."""
 
 
-def record(plan: Plan, **told: Any) -> dict[str, Any]:
+def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """What the rows of the plan depend on; under ``execution.``, with what else is ``told``, what they do not."""
     sources, execution = plan.sources, plan.execution
     named: dict[str, Named] = {"index": (Retriever, sources.index), "graph": (KnowledgeGraph, sources.graph)}

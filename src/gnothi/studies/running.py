@@ -29,7 +29,7 @@ def claimed_runs(
             plan = with_questions(plan, asked or dataset, format, limit, execution)
             asked = plan.asked  # read once
             told = {"study": study.name, "label": label, "place": places[label]}
-            runs.append(stack.enter_context(claimed(plan, out / study.variant(label).folder, label, **told)))
+            runs.append(stack.enter_context(claimed(plan, out / study.variant(label).folder, label, told)))
         yield runs
 
 
