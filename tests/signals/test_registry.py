@@ -103,7 +103,7 @@ async def test_a_dataclass_that_is_made_by_hand_takes_the_object() -> None:
 
 async def test_panel_measures_it_beside_the_others_where_the_model_can() -> None:
     for signal in (Length, Plain()):
-        registry.SIGNALS.add(signal.name, signal)  # type: ignore[arg-type]
+        registry.SIGNALS.add(signal.name, signal)
     for capabilities, expected in ((Capabilities(logprobs=True), {"length", "plain"}), (Capabilities(), {"plain"})):
         with events.record() as happened:
             await methods.create("panel", resources(capabilities=capabilities), {})(QUESTION)
