@@ -274,7 +274,7 @@ def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: obj
     values = check(given, settings, kind)
     required = [key for key, setting in settings.items() if setting.default is MISSING and key not in values]
     if required:
-        raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with --set {required[0]}=...")
+        raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with <--set {required[0]}=...>")
     defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
     try:
         return cls(**resources, **_nest(values, defaults.__getitem__))
@@ -366,7 +366,7 @@ def read_settings(
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
+            raise InvalidSetting(f"got --set {override!r}, expected <--set key=value>, as in <--set k=10>.")
         given[key.strip()] = Given(text, f"--set {override}", 2)
     return Settings(given)
 
@@ -377,10 +377,10 @@ def load_toml(config: Path) -> dict[str, Any]:
         return flatten(tomllib.loads(config.read_text(encoding="utf-8")))
     except IsADirectoryError as error:
         inside = config / "config.toml"
-        hint = f"Is it {inside}?" if inside.exists() else "Check --config."
+        hint = f"Is it {inside}?" if inside.exists() else "Check <--config>."
         raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
-        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check --config.") from error
+        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check <--config>.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
 

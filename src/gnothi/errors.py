@@ -78,7 +78,7 @@ class PromptTooLong(UsageError):
     def __init__(self, model: str, tokens: int, limit: int) -> None:
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
-            "Shorten the question, retrieve fewer passages (--set k=...) or use a model with a longer context."
+            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context."
         )
 
 
