@@ -9,6 +9,8 @@ import pytest
 
 from gnothi import methods
 from gnothi.datasets import file_formats
+from gnothi.methods.registry import METHODS
+from gnothi.registry import Entry
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
@@ -41,6 +43,34 @@ def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
     code, _, err = gnothi("methods", "raag")
     assert code == 2
     assert "Did you mean 'rag'?" in err
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a package brought a method that works and another one that does not."""
+    working = Entry("mine", "gnothi.methods.rag:RetrieveAlways", "some-dist 2.0")
+    broken = Entry("bad", "no_such_module:Thing", "bad-dist 1.0")
+    monkeypatch.setitem(vars(METHODS), "_offered", {"mine": [working], "bad": [broken]})
+
+
+@pytest.mark.usefixtures("offered")
+def test_a_plug_in_is_listed_with_its_origin_and_a_broken_one_is_told(gnothi: Run) -> None:
+    warning = "warning: method 'bad' of bad-dist 1.0 (no_such_module:Thing) cannot be loaded: ModuleNotFoundError"
+    code, out, err = gnothi("methods")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith(warning)
+    assert "from    some-dist 2.0" in out
+    code, out, err = gnothi("plugins")
+    assert out == "  method mine  some-dist 2.0 (gnothi.methods.rag:RetrieveAlways)\n"
+    assert err.startswith(warning)
+
+
+@pytest.mark.usefixtures("offered", "scripted")
+def test_a_broken_plug_in_harms_nothing_but_itself(gnothi: Run) -> None:
+    assert gnothi("ask", "Who wrote the known book?", "--method", "direct")[0] == 0
+    code, _, err = gnothi("ask", "Who wrote the known book?", "--method", "bad")
+    assert code == 3
+    assert "gnothi: method 'bad' of bad-dist 1.0 (no_such_module:Thing) cannot be loaded" in err
 
 
 def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
