@@ -76,6 +76,8 @@ def convert(value: object, annotation: Any, key: str, source: str = "") -> Any:
     """
     try:
         return _convert(value, annotation)
+    except InvalidSetting as error:  # of an object that may not stand for a name
+        raise InvalidSetting(f"setting {key!r}: {error.message}") from None
     except (ValueError, OverflowError):
         where = f" (from {source})" if source else ""
         raise InvalidSetting(f"setting {key!r}: got {shown(value)}{where}, expected {describe_type(annotation)}.") from None
