@@ -21,8 +21,8 @@ from gnothi.metrics import METRICS, Metric, contained
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
 SHAPE = (
-    f"recorded outcomes hold question, answers and a text for each way of answering ({NO} and {ONE}, or what --never and "
-    "--always name). A data set is asked first: gnothi eval, with methods that never and always retrieve"
+    f"recorded outcomes hold question, answers and a text for each way of answering ({NO} and {ONE}, or what <--never> and "
+    "<--always> name). A data set is asked first: gnothi eval, with methods that never and always retrieve"
 )
 SURER_WHEN_HIGHER = ("energy_score",)
 """Signals that rise with certainty: SeaKR's code records the log-sum-exp of the logits, the energy's negative."""

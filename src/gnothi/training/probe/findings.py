@@ -17,7 +17,6 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi import __version__
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
@@ -47,6 +46,7 @@ from gnothi.training.probe.fit import (
     require_both,
 )
 from gnothi.types import Prompt, Question, Site, StateSpec, Task
+from gnothi.version import __version__
 
 FINDINGS = "findings.jsonl"
 WHY = "a probe learns which answers are wrong"
