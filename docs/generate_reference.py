@@ -44,7 +44,7 @@ PYTHON = {
         "Retrieval and graphs",
         ["gnothi.retrieval.bm25", "gnothi.retrieval.writer", "gnothi.retrieval.reranked", "gnothi.graph.graph"],
     ),
-    "statistics": ("Statistics", ["gnothi.stats.statistics", "gnothi.stats.guarantee", "gnothi.stats.frontier"]),
+    "statistics": ("Statistics", [f"gnothi.stats.{name}" for name in ("auroc", "intervals", "paired", "guarantee", "frontier")]),
     "testing": (
         "Testing",
         [

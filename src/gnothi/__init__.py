@@ -6,9 +6,9 @@
         answer = rag.ask("Who directed The Amber Harbour?")
         print(answer.text, answer.uncertainty, answer.evidence)
 
-``open``, ``evaluate``, ``calibrate``, ``load_model``, ``open_index`` and ``build_index`` are what there is to do; each that waits
-has a twin to await (``aopen``, ``aevaluate``, ``acalibrate``; ``rag.aask``). The types that go in and come out are here, too,
-and the errors are in ``gnothi.errors``. Importing this loads no heavy library: names are found when they are asked for.
+``open``, ``evaluate``, ``calibrate``, ``load_model``, ``open_index`` and ``build_index`` are what there is to do; each that
+waits has a twin to await (``aopen``, ``aevaluate``, ``acalibrate``; ``rag.aask``). The types that go in and come out are here,
+too, and the errors are in ``gnothi.errors``. Importing this loads no heavy library: names are found when they are asked for.
 """
 
 from __future__ import annotations

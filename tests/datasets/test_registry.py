@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.datasets import DATASETS, formats, load
+from gnothi.datasets import DATASETS, file_formats, load
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.types import Question
 
@@ -155,7 +155,7 @@ def test_any_bytes_give_questions_or_a_clear_error(tmp_path_factory: pytest.Temp
     for name in ("any.jsonl", "any.csv", "any.txt"):
         path = tmp_path_factory.getbasetemp() / name
         path.write_bytes(content)
-        for format in [None, *formats()]:
+        for format in [None, *file_formats()]:
             with pytest.raises(InvalidInput, match=name):
                 load(str(path), format=format)
 
@@ -173,7 +173,7 @@ VALUES = st.recursive(
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=7))
 def test_any_object_gives_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
     path, said = write(tmp_path_factory.getbasetemp() / "object.jsonl", data), []
-    for format in [None, *formats()]:
+    for format in [None, *file_formats()]:
         try:
             questions = load(path, format=format)
         except InvalidInput as error:

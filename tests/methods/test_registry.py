@@ -22,7 +22,7 @@ RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 def test_names_and_lazy_loading() -> None:
     papers = ("direct", "cot", "rag", "ircot", "seakr", "keqa", "skill_rag", "filco", "crag", "skr", "iekr", "refeed", "gkp")
     more = ("self_consistency", "flare", "react", "searchain", "rowen", "slimplm", "dragin", "self_rag", "adaptive_rag")
-    assert methods.names() == tuple(sorted((*papers, *more, "panel", "compose")))
+    assert set(methods.names()) >= {*papers, *more, "panel", "compose"}
     code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "set()"

@@ -79,7 +79,7 @@ def test_the_manifest_is_read_back(tmp_path: Path) -> None:
 
 
 def test_no_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match=r"there is no index at .*gone\. Build one with: gnothi index build"):
+    with pytest.raises(IndexUnavailable, match=r"there is no index at .*gone\. Build one with `gnothi index build"):
         open_index(tmp_path / "gone")
     (tmp_path / "file.jsonl").write_text("{}")
     with pytest.raises(IndexUnavailable, match=r"is a file, expected the folder of an index"):

@@ -77,7 +77,7 @@ async def test_another_model_has_no_index_unless_one_is_named(monkeypatch: pytes
     async with open_resources("some/model", None, read_settings(), ["direct"]) as opened:
         assert opened.retriever is None
     monkeypatch.setattr(loading, "_reach", lambda *_: None)  # as if the hub had it
-    with pytest.raises(InvalidSetting, match="give --index PATH"):
+    with pytest.raises(InvalidSetting, match="give index=PATH"):
         async with open_resources("some/model", None, read_settings(), ["direct", "rag"]):
             pass
 

@@ -38,7 +38,7 @@ def calibrated(
             if not anyway:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
-            method = method.changed(values, f"--calibration {found.source}")
+            method = method.changed(values, f"<--calibration {found.source}>")
             told.append(_told(found, method.name, gate, values))
         changed.append(method)
     return tuple(changed), told
@@ -61,11 +61,11 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
 
 def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
     has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(f"--set {one.gating.signal}=..." for one in methods if one.name in gates and one.gating)
+    keys = dict.fromkeys(f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating)
     choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
     return (
-        f"--calibration: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
-        f"{', '.join(method.name for method in methods)} uses it ({has}). {choose} with --method NAME."
+        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
+        f"{', '.join(method.name for method in methods)} uses it ({has}). {choose} with <--method NAME>."
     )
 
 
@@ -73,7 +73,7 @@ def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: Calibr
     given = method.given.get(gate.key)
     if given is not None and given.layer:  # not from a file, which a calibration is above
         raise InvalidSetting(
-            f"--calibration: got a threshold from {found.source} and another one from {given.source}, expected one."
+            f"<--calibration>: got a threshold from {found.source} and another one from {given.source}, expected one."
         )
 
 
@@ -92,16 +92,16 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
     """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
     made_of, of = _form(found.settings), _form(got)
     if made_of != of:
-        same = f"--set form={made_of}" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+        same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
         raise InvalidSetting(
-            f"--calibration: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add --anyway."
+            f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add <--anyway>."
         )
     for key, value in got.items():
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
-                f"--calibration: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
-                "its threshold may mean something else. Use the same settings, calibrate anew, or add --anyway."
+                f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--anyway>."
             )
 
 

@@ -60,14 +60,14 @@ class Calibration:
         if not self.model.name:
             raise OtherModel(
                 f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add --anyway."
+                "If it is this one, add <--anyway>."
             )
         if not self.model.same(model):
             same_name = self.model.name == model.name
             got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
             raise OtherModel(
                 f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add --anyway."
+                "model to another: calibrate this one (gnothi calibrate), or add <--anyway>."
             )
 
     def probability_wrong(self, score: float) -> float | None:

@@ -61,7 +61,9 @@ def replay_of(dataset: str, metric: str | None, never: str | None, always: str |
     if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
         return read(path, metric, never, always)
     if never or always:
-        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
+        raise InvalidSetting(
+            f"<--never> and <--always> name answers of a run or a file of outcomes, got the data set {dataset!r}."
+        )
     return None
 
 
@@ -78,7 +80,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     methods = dict.fromkeys(one.method for one in found.values() if one.method)
     if method is not None and not methods:
         raise InvalidSetting(
-            f"--method: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with --signal."
+            f"<--method>: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with "
+            "<--signal>."
         )
     if method is not None and method not in methods:
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
@@ -89,7 +92,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
     if len(fitting) != 1:
         left = dict.fromkeys(one.method for one in fitting)
-        flag, names = ("--method", left) if len(left) > 1 else ("--signal", map(_measured, fitting))
+        flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
     prefix = f"method.{scores.method}."
@@ -97,8 +100,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
-            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
-            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
+            f"little about others: expected a run with <--set {scores.method}.schedule=at_once>. Make one, or let gnothi "
+            f"calibrate ask a data set itself (gnothi calibrate DATASET <--method {scores.method}>)."
         )
     measured = scores.signal or scores.name
     model, warnings = _model_of(replay, scores.method, model)
@@ -151,8 +154,9 @@ def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
             return given, []
         if given != replay.settings.get(_MODEL):
             raise InvalidSetting(
-                f"--model: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a threshold chosen "
-                "from them. Leave --model out. (A folder that has moved may be named where it is now: its content tells.)"
+                f"<--model>: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a "
+                "threshold chosen from them. Leave <--model> out. (A folder that has moved may be named where it is now: its "
+                "content tells.)"
             )
     changed = before and (now := content(recorded)) and now != before
     return recorded, [

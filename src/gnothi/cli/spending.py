@@ -30,7 +30,7 @@ def stoppable(folder: Path, done: Callable[[], str] = _finished) -> Iterator[Non
         click.echo(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent} {done()} kept in {folder}; the same command goes on from there.") from None
+        raise BudgetSpent(f"{spent.message} {done()} kept in {folder}; the same command goes on from there.") from None
 
 
 @contextmanager

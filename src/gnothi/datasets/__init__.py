@@ -2,7 +2,7 @@
 
 from gnothi.datasets.named import DataSet
 from gnothi.datasets.records import Format, Record, read_records
-from gnothi.datasets.registry import DATASETS, FORMATS, data_sets, formats, formats_listed, is_named, load
+from gnothi.datasets.registry import DATASETS, FORMATS, data_sets, file_formats, formats_listed, is_named, load
 
 __all__ = [
     "DATASETS",
@@ -11,7 +11,7 @@ __all__ = [
     "Format",
     "Record",
     "data_sets",
-    "formats",
+    "file_formats",
     "formats_listed",
     "is_named",
     "load",

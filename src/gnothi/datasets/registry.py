@@ -24,7 +24,7 @@ FORMATS: Registry[Format] = Registry("data set format", "gnothi.formats", home="
 _JSON = (".json", ".jsonl")
 
 
-def formats() -> Mapping[str, Format]:
+def file_formats() -> Mapping[str, Format]:
     """Formats of files by name, the most particular first."""
     return {format.name: format for _, format in _formats()}
 
@@ -88,7 +88,7 @@ def _existing(source: str) -> Path:
 
 
 def _from_file(path: Path, format: str | None) -> Iterator[Question]:
-    known = formats()
+    known = file_formats()
     if format is not None and format not in known:
         raise UnknownName("data set format", format, known)
     chosen = known[format] if format is not None else None

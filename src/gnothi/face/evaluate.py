@@ -125,9 +125,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     planned = {method.name: method for method in plan.methods}
     given_too = any(said[key] is not None for key in ("model", "index", "graph"))
     for one in rags:
-        if (first and one.plan.sources != first.plan.sources) or any(
-            said[key] is not None for key in ("model", "index", "graph")
-        ):
+        if given_too or (first and one.plan.sources != first.plan.sources):
             raise InvalidSetting(
                 f"methods: {one!r} has a model and an index of its own, and a run has one of each. Leave out model, index and "
                 "graph, or evaluate into several folders: gnothi report compares them."

@@ -135,4 +135,4 @@ def _damaged(path: Path, what: str) -> IndexUnavailable:
     return IndexUnavailable(f"the graph {path} is damaged: {what}. {_BUILD.format('FOLDER')}")
 
 
-_BUILD = "Build one with: gnothi index build SOURCE... --graph --out {}"
+_BUILD = "Build one with `gnothi index build SOURCE... --graph --out {}`."

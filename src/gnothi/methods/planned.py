@@ -72,7 +72,9 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     union = {key: setting for one in known.values() for key, setting in one.items()}
     _check_plain(plain, known)
-    config.check(plain, union, " and ".join(names) or "no method")
+    further = {key for name in names for key in methods.optional_resources(name)}
+    texts = {key: one for key, one in plain.items() if key not in further or isinstance(one.value, str | None)}
+    config.check(texts, union, " and ".join(names) or "no method")
     return tuple(_planned(name, _stronger(plain, settings.section(name), known[name]), known[name]) for name in known)
 
 
@@ -110,7 +112,7 @@ def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, An
             continue
         if key in _NO_SETTINGS:
             raise InvalidSetting(
-                f"setting {key!r} (from {given.source}): there is none of that name. It is a flag of commands: --{key}."
+                f"setting {key!r} (from {given.source}): there is none of that name. It is a parameter of its own: <--{key}>."
             )
         if "." in key:
             everything = [f"{name}.{one}" for name, settings in known.items() for one in settings]

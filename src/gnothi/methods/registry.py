@@ -25,7 +25,7 @@ from gnothi.types import Capabilities
 METHODS: Registry[type[Method]] = Registry(
     "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
 )
-_FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
+_FLAGS = {"model": "<--model>", "retriever": "<--index>", "graph": "<--graph>"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
 """Settings of methods, and the value that needs least of a model."""
 _PROTOCOLS: Mapping[type, str] = {
@@ -184,32 +184,34 @@ def describe(name: str) -> Description:
 def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
     for field_name, protocol in required_resources(name).items():
         if given.get(field_name) is None:
-            flag = _FLAGS.get(field_name, f"--{field_name}")
+            flag = _FLAGS.get(field_name, f"<--{field_name}>")
             raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
     for item in fields(cast("Any", find(name))):
         if item.metadata.get("required") and given.get(item.name) is None:
             what = _PROTOCOLS[resources_of(name)[item.name]]
-            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with --set {item.name}=PATH.")
+            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with <--set {item.name}=PATH>.")
     return {field_name: given[field_name] for field_name in resources_of(name) if given.get(field_name) is not None}
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
-    other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
+    other_model = "a model run in this process (<--model> lab, a folder or a hub id) offers all of them"
     for name, value in _MODEST.items():
         if getattr(method, name, value) != value:
             modest: Method = replace(cast("Any", method), **{name: value})
             if not capabilities.lacking(modest.needs):
-                return f"Use --set {name}={config.as_text(value)}, or another model: {other_model}."
+                return f"Use <--set {name}={config.as_text(value)}>, or another model: {other_model}."
     possible = signals.within(capabilities)
     best = "consistency" if "consistency" in possible else possible[0] if possible else ""
     key = _replaceable(method, best, capabilities) if best else None
     beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
-    first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
+    first = f"Give a model that does as <--set {beside[0]}=MODEL>, or use" if beside else "Use"
     if key is None:
         return f"{first} another model: {other_model}."
     others = ", ".join(signal for signal in possible if signal != best)
-    return f"{first} --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    return (
+        f"{first} <--set {key}={best}>" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    )
 
 
 def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:

@@ -9,7 +9,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
 from gnothi.models.wrappers import Seeded, Traced, Wrapper
-from gnothi.registry import BUILT_IN, Registry
+from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 
 MODELS: Registry[Any] = Registry("model", "gnothi.models", home="gnothi.models.kinds", attribute="SCHEME")
@@ -59,8 +59,7 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
 def listed() -> dict[str, tuple[str, str]]:
     """What ``--model`` takes, each with a line about it and the distribution that brings it."""
     found: dict[str, tuple[str, str]] = {}
-    for entry, thing in MODELS.items():
-        scheme = as_model_scheme(thing)
+    for entry, scheme in _schemes():
         specs = scheme.specs or {f"{entry.name}:ARGUMENT": scheme.summary}
         found |= {spec: (summary, entry.origin) for spec, summary in specs.items()}
     return found
@@ -68,9 +67,14 @@ def listed() -> dict[str, tuple[str, str]]:
 
 def settings_listed() -> Mapping[str, type[CallCache]]:
     """What ``model.`` takes, by kind of model."""
-    schemes = [(entry, as_model_scheme(thing)) for entry, thing in MODELS.items()]
     return {
         scheme.where if entry.origin == BUILT_IN else f"{entry.name}:... ({entry.origin})": scheme.settings
-        for entry, scheme in schemes
+        for entry, scheme in _schemes()
         if scheme.where != PLUGINS or scheme.settings is not CallCache
     }
+
+
+def _schemes() -> list[tuple[Entry, ModelScheme]]:
+    """Those that run here first."""
+    found = [(entry, as_model_scheme(thing)) for entry, thing in MODELS.items()]
+    return sorted(found, key=lambda pair: pair[0].name != HERE)

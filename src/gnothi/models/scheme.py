@@ -59,11 +59,11 @@ def kept(model: LanguageModel, settings: CallCache, argument: str, fingerprint: 
     return Cached(model, store, identity, repr)
 
 
-def folder_of(argument: str) -> str:
+def folder_of(argument: str, spec: str) -> str:
     """A folder or hub id; for ``lab`` the folder that comes with the package. Raises UsageError for a blank one."""
     if not argument.strip():
         raise UsageError(
-            f"no model was named: got {argument!r}, expected 'lab', a folder or a hub id, or one of them after 'vllm:', "
+            f"no model was named: got {spec!r}, expected 'lab', a folder or a hub id, or one of them after 'vllm:', "
             "or openai:NAME."
         )
     return str(LAB_FOLDER) if argument == LAB else argument

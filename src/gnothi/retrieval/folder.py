@@ -101,10 +101,10 @@ def prepare(path: Path) -> Manifest:
 
 def _absent(path: Path) -> str:
     if not path.exists():
-        return f"there is no index at {path}. Build one with: gnothi index build SOURCE... --out {path}"
+        return f"there is no index at {path}. Build one with `gnothi index build SOURCE... --out {path}`."
     if not path.is_dir():
-        return f"{path} is a file, expected the folder of an index. Build one with: gnothi index build {path} --out FOLDER"
-    return f"{path} is not an index of Gnothi: it has no {FILE}. Build one with: gnothi index build SOURCE... --out FOLDER"
+        return f"{path} is a file, expected the folder of an index. Build one with `gnothi index build {path} --out FOLDER`."
+    return f"{path} is not an index of Gnothi: it has no {FILE}. Build one with `gnothi index build SOURCE... --out FOLDER`."
 
 
 _REBUILD = "Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"

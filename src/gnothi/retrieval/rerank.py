@@ -16,6 +16,7 @@ from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
+from gnothi.weights import digest, files_of, version_of
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix
@@ -202,9 +203,8 @@ def _open(argument: str) -> Reranker:
 
 
 def _fingerprint(argument: str) -> str:
-    from gnothi.models.identity import content
-
-    return "" if argument == LAB else content(argument)
+    folder = LAB_FOLDER if argument == LAB else Path(argument).expanduser()
+    return digest(files_of(folder)) if folder.is_dir() else version_of(argument)
 
 
 SCHEME = Scheme(open=_open, summary="a cross-encoder: lab, a folder or a hub id (extra dense)", fingerprint=_fingerprint)

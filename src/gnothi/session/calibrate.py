@@ -99,12 +99,12 @@ def made(source: Source, chosen: Chosen) -> Calibration:
 def _no_gate(method: PlannedMethod) -> str:
     expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
     if method.gating:
-        what, expected = "asks no signal before it retrieves", f"Name one: --set {method.gating.signal}=perplexity, say."
+        what, expected = "asks no signal before it retrieves", f"Name one: <--set {method.gating.signal}=perplexity>, say."
     elif method.name == "keqa":
         what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
     else:
         what = "has no gate with a threshold"
-    return f"--method: got {method.name!r}, which {what}. {expected}"
+    return f"<--method>: got {method.name!r}, which {what}. {expected}"
 
 
 def _paired(

@@ -37,4 +37,4 @@ def refuse_test_run(run: Path) -> None:
     try:
         refuse_test_questions(str(read_config(run).get("dataset.name", "")))
     except InvalidSetting as error:
-        raise InvalidSetting(f"{run}: {error}") from None
+        raise InvalidSetting(f"{run}: {error.message}") from None

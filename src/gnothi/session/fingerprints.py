@@ -10,6 +10,7 @@ from typing import Any
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.session.sources import LAB
+from gnothi.weights import digest
 
 Named = tuple[type, Any]
 """The protocol of what is opened, and the name it is given by, or the object; None for nothing."""
@@ -40,7 +41,7 @@ def _content(protocol: type, spec: str) -> str:
             return identity.content(spec)
         if protocol is Reranker:
             return reranker_fingerprint(spec)
-        return identity.digest(Path(spec) / name for name in _read(protocol))
+        return digest(Path(spec) / name for name in _read(protocol))
     return ""
 
 

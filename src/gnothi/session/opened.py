@@ -118,5 +118,5 @@ def _made(found: Opened, method: PlannedMethod) -> Method:
         if not method.variant:
             raise
         raise InvalidSetting(
-            f"variant {method.variant!r}: {error} Or name the variants that can be run with --only LABEL."
+            f"variant {method.variant!r}: {error.message} Or name the variants that can be run with <--only LABEL>."
         ) from None

@@ -237,19 +237,19 @@ def check_no_retriever(planned: Sequence[PlannedMethod], model: Any) -> None:
             if isinstance(model, str):
                 check_model(model)
             raise InvalidSetting(
-                f"method {method.name!r} looks for evidence and got no index: give --index PATH (built with `gnothi index "
-                "build`)."
+                f"method {method.name!r} looks for evidence and got no index: give <--index PATH> (built with `gnothi "
+                "index build`)."
             )
 
 
 def _check_budget(plan: Plan) -> None:
     """Raises InvalidSetting where costs are limited and none of the models costs anything."""
-    limits = {"--max-cost": plan.max_cost, "--max-tokens": plan.max_tokens}
+    limits = {"<--max-cost>": plan.max_cost, "<--max-tokens>": plan.max_tokens}
     given = [flag for flag, limit in limits.items() if limit is not None]
     if given and not plan.remote:
         raise InvalidSetting(
             f"{given[0]} limits what a model behind an API may cost: got model {name_of(plan.sources.model)!r}, which runs "
-            "here and is free; expected openai:NAME. (The length of replies is the setting max_tokens: --set max_tokens=...)"
+            "here and is free; expected openai:NAME. (The length of replies is the setting max_tokens: <--set max_tokens=...>)"
         )
 
 
@@ -259,12 +259,12 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
         return
     if plan.remote:
         raise InvalidSetting(
-            f"--workers: got {execution.workers} with a model behind an API, expected 1: such a run waits for the server "
-            "rather than computes, and one process counts what it costs. Raise --set model.concurrency=... instead."
+            f"<--workers>: got {execution.workers} with a model behind an API, expected 1: such a run waits for the server "
+            "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
         )
     for key in ("model", "index", "graph"):
         if (value := getattr(plan.sources, key)) is not None and not isinstance(value, str):
             raise InvalidSetting(
-                f"--workers: got {execution.workers} with the {key} {name_of(value)!r} as an object, expected 1: processes "
+                f"<--workers>: got {execution.workers} with the {key} {name_of(value)!r} as an object, expected 1: processes "
                 "cannot share it. Give it by name, or use one process."
             )

@@ -149,4 +149,4 @@ def _naming(study: Study, variant: Variant) -> Iterator[None]:
     except UsageError as error:
         if study.file in str(error):
             raise
-        raise InvalidSetting(f"{study.file}, variant {variant.label!r}: {error}") from None
+        raise InvalidSetting(f"{study.file}, variant {variant.label!r}: {error.message}") from None

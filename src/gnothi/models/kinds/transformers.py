@@ -13,7 +13,7 @@ from gnothi.protocols import LanguageModel
 
 
 def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
-    source = folder_of(argument)
+    source = folder_of(argument, spec)
     from gnothi.models.cache import keep_local
     from gnothi.models.engine.loading import Declaration, load
 

@@ -10,7 +10,7 @@ from gnothi.protocols import LanguageModel
 
 
 def _open(argument: str, spec: str, settings: VLLMSettings) -> LanguageModel:
-    source = folder_of(argument)
+    source = folder_of(argument, spec)
     from gnothi.models.cache import keep_local
     from gnothi.models.vllm.loading import load
 
