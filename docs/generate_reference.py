@@ -51,6 +51,7 @@ PYTHON = {
             "gnothi.testing.model",
             "gnothi.testing.retriever",
             "gnothi.testing.conformance.method",
+            "gnothi.testing.conformance.signal",
             "gnothi.testing.conformance.retriever",
             "gnothi.testing.conformance.language_model",
         ],
