@@ -32,7 +32,8 @@ def main() -> None:
     command = [sys.executable, "-m", "gnothi", "ask", QUESTION]
     environment = os.environ | {"COLUMNS": str(WIDTH)}
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    text = Text(f'$ gnothi ask "{QUESTION}"\n{printed.rstrip()}')
+    printed = re.sub(r"(model calls), [\d.]+ m?s$", r"\1", printed.rstrip(), flags=re.MULTILINE)  # the time is the machine's
+    text = Text(f'$ gnothi ask "{QUESTION}"\n{printed}')
     for pattern, style in STYLES.items():
         text.highlight_regex(pattern, style)
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
