@@ -44,7 +44,10 @@ PYTHON = {
         "Retrieval and graphs",
         ["gnothi.retrieval.bm25", "gnothi.retrieval.writer", "gnothi.retrieval.reranked", "gnothi.graph.graph"],
     ),
-    "statistics": ("Statistics", [f"gnothi.stats.{name}" for name in ("auroc", "intervals", "paired", "guarantee", "frontier")]),
+    "statistics": (
+        "Statistics",
+        [f"gnothi.stats.{name}" for name in ("auroc", "intervals", "paired", "guarantee", "frontier")],
+    ),
     "testing": (
         "Testing",
         [
@@ -146,7 +149,7 @@ def _cell(text: object) -> str:
 def _printed(*arguments: str) -> str:
     done = CliRunner().invoke(cli, list(arguments), prog_name="gnothi", catch_exceptions=False, terminal_width=90)
     assert done.exit_code == 0, f"gnothi {' '.join(arguments)}: {done.output}"
-    return done.stdout
+    return str(done.stdout)
 
 
 if __name__ == "__main__":

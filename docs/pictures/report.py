@@ -18,7 +18,14 @@ def main(runs: list[str]) -> None:
         page = Path(folder) / "report.html"
         subprocess.run([sys.executable, "-m", "gnothi", "report", *runs, "--html", str(page)], check=True)
         picture = Path(__file__).parent / "report.png"
-        shot = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={WINDOW}", f"--screenshot={picture}"]
+        shot = [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--hide-scrollbars",
+            f"--window-size={WINDOW}",
+            f"--screenshot={picture}",
+        ]
         subprocess.run([*shot, page.as_uri()], check=True)
 
 
