@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,11 @@ class Curve:
     @property
     def over(self) -> bool:
         return out_of_patience([line[self.best] for line in self.validated], self.patience)
+
+    def header(self, keys: Iterable[str]) -> Figures:
+        """What every training says of itself: steps, the best of them, and these figures before the first."""
+        before = next(({key: line[key] for key in keys} for line in self.lines if line["step"] == 0), None)
+        return {"steps": max(line["step"] for line in self.lines), "best_step": self.best_step, "before": before}
 
     @property
     def best_step(self) -> int:

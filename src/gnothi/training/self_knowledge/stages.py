@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import random
 import shutil
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
-from gnothi.models.engine.loading import Declaration, load, no_progress_bars
+from gnothi.models.engine.loading import Declaration, no_progress_bars
 from gnothi.models.rendering import make_renderer
 from gnothi.signals.self_report import SelfReport
 from gnothi.stats.probabilities import balanced_threshold
@@ -25,15 +24,20 @@ from gnothi.training.finetuning import (
     CHECKPOINTS,
     Origin,
     adapted,
+    arguments,
+    load_to_train,
+    quiet,
     read_header,
     require_libraries,
     restore,
+    silent,
     write_header,
     write_model,
 )
+from gnothi.training.pictures import draw_curves
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.figures import draw_curves
+from gnothi.training.self_knowledge.figures import PANELS
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings
 
@@ -83,18 +87,15 @@ def train(
     require_libraries("training self-knowledge")
     from gnothi.training.self_knowledge.policy import Prompts
 
-    base, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    base, tokenizer, declared = load_to_train(origin)
     prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     prompts.first_tokens()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
+    with quiet():
         model = adapted(base, settings.adapter, settings.rank, settings.seed)
         _warm(out, model, prompts, training, settings)
-        best, history = _Reinforcement(out, model, prompts, training, validation, settings, correct, on_line)()
-        restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
-        return _finish(out, origin, model, prompts, declared, validation, settings, correct, best, history)
+        curve = _Reinforcement(out, model, prompts, training, validation, settings, correct, on_line)()
+        restore(model, out / CHECKPOINTS / f"checkpoint-{curve.best_step}", settings.adapter)
+        return _finish(out, origin, model, prompts, declared, validation, settings, correct, curve)
 
 
 # --- the supervised stage ------------------------------------------------------------------------------------------
@@ -141,8 +142,7 @@ def collapsed(history: Sequence[Mapping[str, Any]], after: int) -> str | None:
 
 
 class _Reinforcement:
-    """One stage of GRPO in ``out``: from the newest checkpoint or the start to the end. Calling it gives the step of the best
-    checkpoint and all lines of the metrics."""
+    """One stage of GRPO in ``out``: from the newest checkpoint or the start to the end. Calling it gives its curve."""
 
     def __init__(
         self,
@@ -160,70 +160,53 @@ class _Reinforcement:
         self.curve = Curve(out, BEST, settings.patience, on_line)
         self.writes = False
 
-    def __call__(self) -> tuple[int, list[Figures]]:
-        trainer = self._trainer(self.out / CHECKPOINTS)
+    def __call__(self) -> Curve:
+        trainer = self._trainer()
         self.writes = trainer.is_world_process_zero()
         self.curve.draw(trainer, self.settings.steps, self.writes)
-        return self.curve.best_step, self.curve.lines
+        return self.curve
 
-    def _trainer(self, folder: Path) -> Any:
+    def _trainer(self) -> Any:
         from accelerate import PartialState
-        from transformers import PrinterCallback, ProgressCallback
         from trl.trainer.grpo_config import GRPOConfig
 
         from datasets import Dataset
         from gnothi.training.self_knowledge.grpo import SkillTrainer
 
-        settings, cpu = self.settings, self.model.device.type == "cpu"
+        settings = self.settings
         processes = PartialState().num_processes
         rows = min(settings.rows or math.inf, settings.questions * settings.replies // processes)
         args = GRPOConfig(
-            output_dir=str(folder),
-            max_steps=settings.steps,
+            **arguments(self.out, self.model, settings, settings.steps, BEST),
             per_device_train_batch_size=int(rows),
             per_device_eval_batch_size=settings.replies,
             gradient_accumulation_steps=settings.questions * settings.replies // (int(rows) * processes),
             num_generations=settings.replies,
             max_completion_length=settings.reply_tokens,
             temperature=settings.temperature,
-            learning_rate=settings.learning_rate,
-            lr_scheduler_type="linear",
             beta=settings.kl,
             epsilon=settings.clip,
             loss_type="grpo",
             shuffle_dataset=False,  # the epochs are shuffled below: TRL's sampler resumes right only within its first
-            seed=settings.seed,
-            use_cpu=cpu,
-            bf16=not cpu,
-            gradient_checkpointing=not cpu,
-            eval_strategy="steps",
-            eval_steps=settings.evaluate_every,
-            save_steps=settings.evaluate_every,
-            save_total_limit=2,  # the newest and the one before, beside the best
-            metric_for_best_model=BEST,
-            greater_is_better=True,
-            logging_steps=1,
-            report_to="none",
-            disable_tqdm=True,
+            gradient_checkpointing=self.model.device.type != "cpu",
         )
         random_ = random.Random(f"{settings.seed}/order")
         chosen = warm_start.order(self.training, settings.steps * settings.questions, settings.balance, random_)
         listener = self.curve.listener(_TRAINING_FIGURES, _FIGURES, self._after_validation)
-        trainer = SkillTrainer(
-            model=self.model,
-            reward_funcs=[self._rewards(chosen)],
-            args=args,
-            train_dataset=self._dataset(Dataset, chosen),
-            eval_dataset=self._dataset(Dataset, self.validation),
-            processing_class=self.prompts.tokenizer,
-            callbacks=[listener],
-            rule=settings.rule,
-            prompts=self.prompts,
-            validate=self._validate,
+        return silent(
+            SkillTrainer(
+                model=self.model,
+                reward_funcs=[self._rewards(chosen)],
+                args=args,
+                train_dataset=self._dataset(Dataset, chosen),
+                eval_dataset=self._dataset(Dataset, self.validation),
+                processing_class=self.prompts.tokenizer,
+                callbacks=[listener],
+                rule=settings.rule,
+                prompts=self.prompts,
+                validate=self._validate,
+            )
         )
-        for callback in (PrinterCallback, ProgressCallback):
-            trainer.remove_callback(callback)
-        return trainer
 
     def _dataset(self, dataset: Any, asked: Sequence[Familiar]) -> Any:
         prompts = [self.prompts.text(one.question, one.asked.passages) for one in asked]
@@ -249,7 +232,7 @@ class _Reinforcement:
 
     def _after_validation(self) -> None:
         if self.writes:
-            draw_curves(self.out, self.curve.lines)
+            draw_curves(self.out, self.curve.lines, PANELS)
         reply = collapsed(self.curve.validated, self.settings.collapse_after)
         if reply is not None and self.curve.validated[-1]["step"] > 0:
             raise TrainingCollapsed(
@@ -277,8 +260,7 @@ def _finish(
     validation: Sequence[Familiar],
     settings: TrainingSettings,
     correct: Correctness,
-    best: int,
-    history: Sequence[Figures],
+    curve: Curve,
 ) -> dict[str, Any]:
     """Put the model into the folder, file by file, ``config.json`` last; then the header."""
     from accelerate import PartialState
@@ -300,17 +282,13 @@ def _finish(
         "model": origin.name,
         "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
         "from_memory": {"validation": len(alone), "auroc": auroc([yes for yes, _ in alone], [one.known for _, one in alone])},
-        "steps": max(line["step"] for line in history),
-        "best_step": best,
-        "before": next(({key: line[key] for key in sorted(_FIGURES)} for line in history if line["step"] == 0), None),
+        **curve.header(sorted(_FIGURES)),
         "after": {key: figures[key] for key in sorted(_FIGURES)},
         "threshold": thresholds[SelfReport.name],
     }
     if not PartialState().is_main_process:
         return header
-    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
-    made = {"trained": "self-knowledge", "from": origin.name}
-    write_model(out, final, prompts.tokenizer, {"renderer": declared.renderer, **tasks, "thresholds": thresholds, **made})
-    draw_curves(out, history)
+    write_model(out, final, prompts.tokenizer, "self-knowledge", origin, declared, thresholds)
+    draw_curves(out, curve.lines, PANELS)
     write_header(out, header)
     return header

@@ -1,0 +1,96 @@
+"""From training questions to a reader: the training of ``gnothi.training.reader``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from gnothi import config, methods
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidSetting
+from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION
+from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.training.collecting import Finding
+from gnothi.training.job import Data, Job, Options, Sources, about_method, about_settings, about_sources
+from gnothi.training.reader import stages
+from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
+from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.run import Listen, Staged, Trained, changes, failures, run
+from gnothi.training.watch import SILENT, Watch
+
+
+def train(data: Data, out: str | Path, method: str = "rag", *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+    """Train the model to answer from what the method puts before it; ``settings`` are those of ``ReaderTraining`` and of the
+    method.
+
+    ``out`` is then a model folder; under ``training`` of the figures stands its header. Raises as ``run``, and
+    MissingDependency without the extra ``training``."""
+    return run(TrainableReader(Job(data, Path(out), **options), method), watch)
+
+
+class TrainableReader(Staged[Material, Example]):
+    collecting, stage = Material, "prompts"
+    shown: Mapping[str, str] = {"loss": "loss", "validation_loss": "validation", "validation_accuracy": "right"}
+
+    def __init__(self, job: Job, method: str = "rag") -> None:
+        super().__init__(job)
+        self.method = method
+        self.settings, self.asking = _settings(job.given, method)
+        self.origin = job.origin()
+        asked = about_method(method, self.asking)
+        self.by: Any = asked.get(f"method.{method}.choice_score", "tokens")
+        if asked.get(f"method.{method}.reason"):
+            raise InvalidSetting(
+                "setting 'reason': got true, expected false: gold answers teach to answer at once, there are no chains of "
+                "thought to learn from."
+            )
+        if self.by == "label":
+            raise InvalidSetting(
+                "setting 'choice_score': got label, expected sum, tokens or characters: a reader learns to say the choice "
+                "itself."
+            )
+        self.recorded = about_sources(index=(Retriever, job.index), graph=(KnowledgeGraph, job.graph)) | asked
+        self.training = about_settings("training", self.settings)
+
+    async def finding(self, collecting: Material, sources: Sources) -> Finding:  # noqa: ARG002
+        return partial(prompt_of, method=await sources.method(self.method, self.asking))
+
+    def gather(self, collecting: Material) -> tuple[Sequence[Example], dict[str, Any]]:
+        examples = collecting.finish()
+        passages = sum(len(example.prompt.passages) for example in examples)
+        return examples, {"questions": len(examples), "passages": passages / len(examples)}
+
+    def steps(self, found: Sequence[Example]) -> int:  # noqa: ARG002
+        return self.settings.steps
+
+    def train(self, found: Sequence[Example], listen: Listen) -> dict[str, Any]:
+        return stages.train(self.job.out, self.origin, found, self.settings, self.by, listen)
+
+    def report(self, trained: Trained) -> list[tuple[str, str]]:
+        made = trained.figures
+        rows = [
+            ("questions", f"{made['questions']:,}{failures(trained)}"),
+            ("prompts", f"{self.folder}: {made['passages']:.1f} passages each, by {self.method}"),
+        ]
+        if done := made.get("training"):
+            too_long = done["questions"]["too_long"]
+            left_out = f", {too_long} left out, longer than the model can read" if too_long else ""
+            shown = {"right answers": "validation_accuracy", "loss": "validation_loss"}
+            rows += changes(done, shown, left_out)
+        return rows
+
+
+def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
+    """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
+    thought to learn from. Raises UnknownName or InvalidSetting."""
+    require_prompts(method)
+    known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
+    plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
+    config.check(plain, {**of_method, **known}, f"train reader with method {method}")
+    own = {key: value for key, value in plain.items() if key in known}
+    others = {key: value for key, value in given.given.items() if key not in own}
+    if "reason" in of_method and not {"reason", f"{method}.reason"} & others.keys():
+        others["reason"] = Given("false", "gnothi train reader")
+    return config.build(ReaderTraining, own, "train reader"), Settings(others)

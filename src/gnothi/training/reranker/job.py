@@ -1,0 +1,88 @@
+"""From training questions to a re-ranker: the training of ``gnothi.training.reranker``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.training.collecting import Finding
+from gnothi.training.job import Data, Job, Options, Sources, about_settings, about_sources
+from gnothi.training.reranker import stages
+from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
+from gnothi.training.reranker.settings import RerankerSettings
+from gnothi.training.run import Listen, Staged, Trained, changes, failures, run
+from gnothi.training.watch import SILENT, Watch
+
+LAB = "lab"
+QUESTIONS = 500
+"""N, on how many the paper trains its cross-encoder: what is taken where no limit is given."""
+
+
+def train(data: Data, out: str | Path, base: str = LAB, *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+    """Train the cross-encoder ``base`` to find the facts that a multiple-choice question needs; ``settings`` are those of
+    ``RerankerSettings``.
+
+    ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header. Raises
+    as ``run``, and MissingDependency without the extras ``dense`` and ``training``."""
+    return run(TrainableReranker(Job(data, Path(out), **options), base), watch)
+
+
+class TrainableReranker(Staged[CollectingPairs, Example]):
+    collecting, stage = CollectingPairs, "pairs"
+    shown: Mapping[str, str] = {"loss": "loss", "average_precision": "average precision"}
+
+    def __init__(self, job: Job, base: str = LAB) -> None:
+        super().__init__(replace(job, limit=job.limit or QUESTIONS))
+        self.base = base
+        self.settings = job.settings_as(RerankerSettings, "reranker")
+        self.graph = job.or_lab(job.graph, "facts come from a knowledge graph, and there is none: give --graph PATH.")
+        self.recorded = about_sources(graph=(KnowledgeGraph, self.graph)) | about_settings("pairs", self.settings.pairs)
+        self.training = about_sources(base=(Reranker, base)) | about_settings("training", self.settings.training)
+
+    async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
+        graph = sources.graph(self.graph)
+        model = sources.model() if self.settings.pairs.internal else None
+        return partial(pairs, model=model, graph=graph, settings=self.settings.pairs)
+
+    def gather(self, collecting: CollectingPairs) -> tuple[Sequence[Example], dict[str, Any]]:
+        found = collecting.finish()
+        candidates = sorted(line["candidates"] for line in collecting.in_order() if "candidates" in line)
+        return found, {
+            "questions": len(collecting.questions),
+            "usable": len(found),
+            "candidates": candidates[len(candidates) // 2],
+            "positives": sum(len(one.positive) for one in found),
+            "negatives": sum(len(one.negative) for one in found),
+        }
+
+    def steps(self, found: Sequence[Example]) -> int:
+        return stages.steps(found, self.settings.training)
+
+    def train(self, found: Sequence[Example], listen: Listen) -> dict[str, Any]:
+        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings.training, listen)
+
+    def report(self, trained: Trained) -> list[tuple[str, str]]:
+        made = trained.figures
+        usable = f"{made['usable']:,} with facts that lead to the gold choice"
+        rows = [
+            ("questions", f"{made['questions']:,}{failures(trained)}; {usable}"),
+            ("candidates", f"{made['candidates']:,} facts a question (median)"),
+            ("pairs", f"{made['positives']:,} positives, {made['negatives']:,} negatives in {self.folder}"),
+        ]
+        if done := made.get("training"):
+            rows += changes(done, {"average precision": "average_precision", "a positive first": "first"})
+        return rows
+
+
+def _loaded(spec: str) -> Any:
+    from gnothi.retrieval.rerank import load_cross_encoder
+
+    if spec == LAB:
+        from gnothi.lab.judge import judge
+
+        return judge()
+    return load_cross_encoder(spec, spec, untrained=True)
