@@ -18,6 +18,7 @@ from gnothi.report.terminal import console as terminal
 if TYPE_CHECKING:
     from gnothi.training.job import Job
     from gnothi.training.run import Trainable
+    from gnothi.training.watch import Watch
 
 SOME_FAILED = 1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -117,12 +118,16 @@ def learns(label: str, used: str) -> Callable[[Callable[..., Trainable[Any]]], C
     return decorate
 
 
-def _bars() -> Any:
+def _bars() -> Watch:
     from gnothi.cli.progress import RunProgress
     from gnothi.training.watch import Watch
 
     class Bars(Watch):
-        waiting, counting = staticmethod(terminal.Waiting), staticmethod(RunProgress)
+        def waiting(self, message: str) -> terminal.Waiting:
+            return terminal.Waiting(message)
+
+        def counting(self, total: int, done: int, label: str) -> RunProgress:
+            return RunProgress(total, done, label)
 
         def warn(self, message: str) -> None:
             click.echo(f"warning: {message}", err=True)

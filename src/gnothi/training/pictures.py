@@ -25,7 +25,7 @@ class Panel(NamedTuple):
 def draw_curves(out: Path, metrics: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> None:
     """``curves.png``, from the lines of ``metrics.jsonl``. Raises MissingDependency without matplotlib."""
     drawn = figure(2.4 + 2.4 * len(panels), 3.0)
-    for axes, panel in zip(drawn.subplots(1, len(panels)), panels, strict=True):
+    for axes, panel in zip(drawn.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _draw(axes, metrics, panel)
     save(drawn, out / CURVES)
 

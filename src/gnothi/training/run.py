@@ -10,7 +10,7 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,6 @@ from gnothi.types import Question
 
 C = TypeVar("C", bound=Collecting)
 Found = TypeVar("Found")
-Listen = Callable[[dict[str, Any]], None]
-"""Hears of every line of a training's metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ class Trained:
 class Trainable(ABC, Generic[C]):
     """One thing that is trained from questions. To make one checks names and settings, and opens nothing."""
 
-    collecting: ClassVar[type[Collecting]]
-    """Keeps what is found out about the questions."""
+    kind: ClassVar[type[Collecting]]
+    """What keeps the findings about the questions."""
     recorded: Mapping[str, Any]
     """What that depends on, beside the questions and the model."""
 
@@ -61,10 +59,10 @@ class Trainable(ABC, Generic[C]):
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
         """Lock further folders; ``about`` says what the findings depend on."""
 
-    async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> C:
+    async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> C:  # noqa: ARG002
         """The findings so far."""
-        found: Any = self.collecting(self.folder, questions, about)
-        return found
+        findings: C = self.kind(self.folder, questions, about)  # type: ignore[assignment]
+        return findings
 
     @abstractmethod
     async def finding(self, collecting: C, sources: Sources) -> Finding:
@@ -87,7 +85,7 @@ def run(trainable: Trainable[Any], watch: Watch = SILENT) -> Trained:
     """
     job = trainable.job
     questions = job.questions()
-    trainable.collecting.require_usable(questions)
+    trainable.kind.require_usable(questions)
     about = about_questions(job, questions) | dict(trainable.recorded)
     with ExitStack() as locks:
         trainable.claim(locks, about)
@@ -101,7 +99,8 @@ async def _collect(
     job = trainable.job
     async with AsyncExitStack() as opened:  # closed at the end, since what learns may need the model's memory
         sources = Sources(job, watch, opened)
-        collecting = locks.enter_context(await trainable.opened(questions, about, sources))
+        collecting = await trainable.opened(questions, about, sources)
+        locks.enter_context(collecting)
         missing = len(collecting.missing)
         if missing and collecting.writes:
             find = await trainable.finding(collecting, sources)
@@ -128,8 +127,6 @@ class Staged(Trainable[C], Generic[C, Found]):
 
     stage: ClassVar[str]
     """The folder of the findings in ``out``, where no other is named."""
-    shown: ClassVar[Mapping[str, str]]
-    """Figures beside the progress, and what they are called there."""
     training: Mapping[str, Any]
     """What the training depends on, beside the findings."""
 
@@ -152,16 +149,7 @@ class Staged(Trainable[C], Generic[C, Found]):
         found, figures = self.gather(collecting)
         collecting.close()
         if not self.job.collect_only:
-            with watch.counting(self.steps(found), 0, f"{self.job.name}: training") as progress:
-                latest: dict[str, Any] = {}
-
-                def listen(line: dict[str, Any]) -> None:
-                    latest.update(line)
-                    if line["step"] and leads():
-                        shown = [(label, latest[key]) for key, label in self.shown.items() if latest.get(key) is not None]
-                        progress.reach(line["step"], ", ".join(f"{label} {value:.3f}" for label, value in shown))
-
-                figures["training"] = self.train(found, listen)
+            figures["training"] = self.train(found, watch)
         return Trained(self.job.out, failed, figures)
 
     @abstractmethod
@@ -169,11 +157,7 @@ class Staged(Trainable[C], Generic[C, Found]):
         """What the findings teach, and their figures."""
 
     @abstractmethod
-    def steps(self, found: Sequence[Found]) -> int:
-        """How many steps the training takes at most."""
-
-    @abstractmethod
-    def train(self, found: Sequence[Found], listen: Listen) -> dict[str, Any]:
+    def train(self, found: Sequence[Found], watch: Watch) -> dict[str, Any]:
         """What the training says of itself at its end."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 
 class Progress:
@@ -18,13 +20,16 @@ class Progress:
 class Watch:
     """Told what a training does. This one is silent; the command line's draws bars."""
 
-    def waiting(self, what: str) -> AbstractContextManager[object]:
-        """For the time that something takes which cannot be counted; ``what`` reads as "opening model lab ..."."""
+    def waiting(self, message: str) -> AbstractContextManager[object]:  # noqa: ARG002
+        """For the time that something takes which cannot be counted ("opening model lab ...")."""
         return nullcontext()
 
-    def counting(self, total: int, done: int, label: str) -> AbstractContextManager[Progress]:
-        """``done`` of ``total`` are from before."""
+    def counting(self, total: int, done: int, label: str) -> AbstractContextManager[Any]:  # noqa: ARG002
+        """What counts, as ``Progress`` does; ``done`` of ``total`` are from before."""
         return nullcontext(Progress())
+
+    def line(self, figures: Mapping[str, Any]) -> None:
+        """One more line of a training's ``metrics.jsonl``."""
 
     def warn(self, message: str) -> None:
         """A sentence about what may mislead; work goes on."""

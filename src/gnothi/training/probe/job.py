@@ -26,7 +26,7 @@ def train(data: Data, out: str | Path, *, watch: Watch = SILENT, **options: Unpa
 
 
 class TrainableProbe(Trainable[Findings]):
-    collecting = Findings
+    kind = Findings
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)

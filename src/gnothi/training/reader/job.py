@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,7 +17,7 @@ from gnothi.training.job import Data, Job, Options, Sources, about_method, about
 from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.run import Listen, Staged, Trained, changes, failures, run
+from gnothi.training.run import Staged, Trained, changes, failures, run
 from gnothi.training.watch import SILENT, Watch
 
 
@@ -31,8 +31,7 @@ def train(data: Data, out: str | Path, method: str = "rag", *, watch: Watch = SI
 
 
 class TrainableReader(Staged[Material, Example]):
-    collecting, stage = Material, "prompts"
-    shown: Mapping[str, str] = {"loss": "loss", "validation_loss": "validation", "validation_accuracy": "right"}
+    kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:
         super().__init__(job)
@@ -62,11 +61,8 @@ class TrainableReader(Staged[Material, Example]):
         passages = sum(len(example.prompt.passages) for example in examples)
         return examples, {"questions": len(examples), "passages": passages / len(examples)}
 
-    def steps(self, found: Sequence[Example]) -> int:  # noqa: ARG002
-        return self.settings.steps
-
-    def train(self, found: Sequence[Example], listen: Listen) -> dict[str, Any]:
-        return stages.train(self.job.out, self.origin, found, self.settings, self.by, listen)
+    def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, self.origin, found, self.settings, self.by, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
         made = trained.figures
@@ -77,8 +73,7 @@ class TrainableReader(Staged[Material, Example]):
         if done := made.get("training"):
             too_long = done["questions"]["too_long"]
             left_out = f", {too_long} left out, longer than the model can read" if too_long else ""
-            shown = {"right answers": "validation_accuracy", "loss": "validation_loss"}
-            rows += changes(done, shown, left_out)
+            rows += changes(done, {"right answers": "validation_accuracy", "loss": "validation_loss"}, left_out)
         return rows
 
 

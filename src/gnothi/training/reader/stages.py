@@ -7,7 +7,7 @@ format, ``training.json``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -19,9 +19,8 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.stats.statistics import mean_interval
-from gnothi.training.curve import Curve
+from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import (
-    CHECKPOINTS,
     Kind,
     Origin,
     adapted,
@@ -34,21 +33,24 @@ from gnothi.training.finetuning import (
     write_header,
     write_model,
 )
-from gnothi.training.pictures import BLUE, GREEN, Panel, draw_curves
+from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.watch import SILENT, Watch
 
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with ``loss``, ``grad_norm`` and ``learning_rate`` of a training step, or with
 ``validation_accuracy``, ``validation_loss`` and ``score``, the one of them that the best checkpoint is chosen by."""
-_TRAINING_FIGURES = frozenset(("loss", "grad_norm", "learning_rate"))
-_VALIDATION_FIGURES = ("validation_accuracy", "validation_loss", "score")
-
-
-PANELS = (
-    Panel("loss (nats a token)", {"validation_loss": ("validation", BLUE)}, trained=("loss", "training")),
-    Panel("right answers", {"validation_accuracy": ("validation", GREEN)}, share=True),
+KEPT = Kept(
+    "score",
+    ("loss", "grad_norm", "learning_rate"),
+    ("validation_accuracy", "validation_loss", "score"),
+    (
+        Panel("loss (nats a token)", {"validation_loss": ("validation", BLUE)}, trained=("loss", "training")),
+        Panel("right answers", {"validation_accuracy": ("validation", GREEN)}, share=True),
+    ),
+    (("loss", "loss"), ("validation_loss", "validation"), ("validation_accuracy", "right")),
 )
 
 
@@ -58,12 +60,11 @@ def train(
     examples: Sequence[Example],
     settings: ReaderTraining,
     by: ChoiceScore = "tokens",
-    on_line: Callable[[Figures], None] | None = None,
+    watch: Watch = SILENT,
 ) -> dict[str, Any]:
     """Train in folder ``out``, which then holds the model; the result is its header.
 
-    ``by`` is how choices are compared in validation; ``on_line`` hears of every line of the metrics. Raises MissingDependency,
-    ModelUnavailable, InvalidInput.
+    ``by`` is how choices are compared in validation. Raises MissingDependency, ModelUnavailable, InvalidInput.
     """
     if (done := read_header(out)) is not None:
         return done
@@ -81,8 +82,8 @@ def train(
         )
     with quiet():
         model = adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
-        curve = _curve(out, model, format, rows, validation, settings, by, on_line)
-        restore(model, out / CHECKPOINTS / f"checkpoint-{curve.best_step}", settings.adapter)
+        curve = _curve(out, model, format, rows, validation, settings, by, watch)
+        restore(model, curve.best_checkpoint, settings.adapter)
         final = model.merge_and_unload() if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
@@ -93,13 +94,13 @@ def train(
             "validation": len(validation),
             "too_long": len(examples) - len(rows) - len(validation),
         },
-        **curve.header(_VALIDATION_FIGURES[:2]),
+        **curve.header(("validation_accuracy", "validation_loss")),
         "after": {"validation_accuracy": fmean(rights), "validation_loss": fmean(losses)},
         "interval": None if interval is None else list(interval),
     }
     # What was calibrated on the model before says nothing of this one's answers.
     write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
-    draw_curves(out, curve.lines, PANELS)
+    curve.draw()
     write_header(out, header)
     return header
 
@@ -112,7 +113,7 @@ def _curve(
     validation: Sequence[Example],
     settings: ReaderTraining,
     by: ChoiceScore,
-    on_line: Callable[[Figures], None] | None,
+    watch: Watch,
 ) -> Curve:
     """The training in ``out``, from the newest checkpoint or the start to the end."""
     from gnothi.training.reader.trainers import make_trainer
@@ -124,10 +125,8 @@ def _curve(
         score = accuracy if settings.criterion == "accuracy" else -loss
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
 
-    curve = Curve(out, "score", settings.patience, on_line)
-    listener = curve.listener(_TRAINING_FIGURES, _VALIDATION_FIGURES, lambda: draw_curves(out, curve.lines, PANELS))
-    trainer = make_trainer(model, format.tokenizer, rows, settings, out, validate, [listener])
-    curve.draw(trainer, settings.steps)
+    curve = Curve(out, KEPT, settings.patience, watch)
+    curve.run(make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()]), settings.steps)
     return curve
 
 

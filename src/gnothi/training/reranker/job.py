@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from gnothi.training.job import Data, Job, Options, Sources, about_settings, abo
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
 from gnothi.training.reranker.settings import RerankerSettings
-from gnothi.training.run import Listen, Staged, Trained, changes, failures, run
+from gnothi.training.run import Staged, Trained, changes, failures, run
 from gnothi.training.watch import SILENT, Watch
 
 LAB = "lab"
@@ -32,8 +32,7 @@ def train(data: Data, out: str | Path, base: str = LAB, *, watch: Watch = SILENT
 
 
 class TrainableReranker(Staged[CollectingPairs, Example]):
-    collecting, stage = CollectingPairs, "pairs"
-    shown: Mapping[str, str] = {"loss": "loss", "average_precision": "average precision"}
+    kind, stage = CollectingPairs, "pairs"
 
     def __init__(self, job: Job, base: str = LAB) -> None:
         super().__init__(replace(job, limit=job.limit or QUESTIONS))
@@ -59,11 +58,8 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
             "negatives": sum(len(one.negative) for one in found),
         }
 
-    def steps(self, found: Sequence[Example]) -> int:
-        return stages.steps(found, self.settings.training)
-
-    def train(self, found: Sequence[Example], listen: Listen) -> dict[str, Any]:
-        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings.training, listen)
+    def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings.training, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
         made = trained.figures

@@ -17,9 +17,8 @@ import numpy as np
 from gnothi.errors import MissingDependency
 from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
-from gnothi.training.curve import Curve
+from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import (
-    CHECKPOINTS,
     arguments,
     move_into,
     quiet,
@@ -29,10 +28,11 @@ from gnothi.training.finetuning import (
     split,
     write_header,
 )
-from gnothi.training.pictures import BLUE, GREEN, Panel, draw_curves
+from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reranker.loss import pair_loss
 from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
+from gnothi.training.watch import SILENT, Watch
 
 BEST = "average_precision"
 
@@ -42,29 +42,20 @@ Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with the mean ``loss`` since the last one, or with the figures of ``assess``."""
 
 
-PANELS = (
-    Panel("loss", trained=("loss", "training")),
-    Panel(
-        "validation questions",
-        {BEST: ("average precision", BLUE), "first": ("a positive comes first", GREEN)},
-        share=True,
+KEPT = Kept(
+    BEST,
+    ("loss",),
+    (BEST, "first"),
+    (
+        Panel("loss", trained=("loss", "training")),
+        Panel(
+            "validation questions",
+            {BEST: ("average precision", BLUE), "first": ("a positive comes first", GREEN)},
+            share=True,
+        ),
     ),
+    (("loss", "loss"), (BEST, "average precision")),
 )
-
-
-def split_questions(examples: Sequence[Example], settings: TrainingSettings) -> tuple[list[Example], list[Example]]:
-    """Training and validation questions. Raises InvalidInput without two questions."""
-    few = (
-        f"got {len(examples)} questions with facts that link them to their gold choice and facts that do not, expected at "
-        "least 2. Give more questions, or a knowledge graph that knows what they are about."
-    )
-    return split(examples, settings, few)
-
-
-def steps(examples: Sequence[Example], settings: TrainingSettings) -> int:
-    """How many steps the training takes, if nothing ends it before. Raises as ``split_questions``."""
-    training, _ = split_questions(examples, settings)
-    return math.ceil(sum(len(one.positive) + len(one.negative) for one in training) * settings.epochs / settings.batch)
 
 
 def train(
@@ -73,15 +64,19 @@ def train(
     name: str,
     examples: Sequence[Example],
     settings: TrainingSettings,
-    on_line: Callable[[Figures], None] | None = None,
+    watch: Watch = SILENT,
 ) -> dict[str, Any]:
     """Train what ``base`` loads (a CrossEncoder, called ``name``) in folder ``out``, which then holds it; returns the header.
 
-    ``on_line`` hears of every line of the metrics. Raises InvalidInput, MissingDependency, and as ``base``.
+    Raises InvalidInput, MissingDependency, and as ``base``.
     """
     if (done := read_header(out)) is not None:
         return done
-    training, validation = split_questions(examples, settings)
+    few = (
+        f"got {len(examples)} questions with facts that link them to their gold choice and facts that do not, expected at "
+        "least 2. Give more questions, or a knowledge graph that knows what they are about."
+    )
+    training, validation = split(examples, settings, few)
     try:
         import accelerate  # noqa: F401
         import sentence_transformers  # noqa: F401
@@ -93,9 +88,9 @@ def train(
         raise MissingDependency(error.name or "sentence-transformers", extra, "training a re-ranker") from error
     with quiet(), no_progress_bars():
         set_seed(settings.seed)
-        curve = _curve(out, base(), training, validation, settings, on_line)
-        after = _put(out, curve.best_step, validation, settings)
-    draw_curves(out, curve.lines, PANELS)
+        curve = _curve(out, base(), training, validation, settings, watch)
+        after = _put(out, curve.best_checkpoint, validation, settings)
+    curve.draw()
     header = {
         "base": name,
         "questions": {"training": len(training), "validation": len(validation)},
@@ -154,7 +149,7 @@ def _curve(
     training: Sequence[Example],
     validation: Sequence[Example],
     settings: TrainingSettings,
-    on_line: Callable[[Figures], None] | None,
+    watch: Watch,
 ) -> Curve:
     """The training in ``out``, from the newest checkpoint or the start to the end."""
     from sentence_transformers.base.evaluation import BaseEvaluator
@@ -183,8 +178,7 @@ def _curve(
         model.eval()
         return assess(reranker.score_blocking, validation)
 
-    curve = Curve(out, BEST, settings.patience, on_line)
-    listener = curve.listener(("loss",), (BEST, "first"), lambda: draw_curves(out, curve.lines, PANELS))
+    curve = Curve(out, KEPT, settings.patience, watch)
     columns = list(zip(*rows, strict=True))
     trainer: Any = CrossEncoderTrainer(
         model=model,
@@ -192,17 +186,17 @@ def _curve(
         train_dataset=Dataset.from_dict(dict(zip(("query", "text", "label"), map(list, columns), strict=True))),
         loss=pair_loss(model),
         evaluator=type("Validation", (BaseEvaluator,), {"__call__": validate})(),
-        callbacks=[listener],
+        callbacks=[curve.listener()],
     )
-    curve.draw(silent(trainer), total)
+    curve.run(silent(trainer), total)
     return curve
 
 
-def _put(out: Path, best: int, validation: Sequence[Example], settings: TrainingSettings) -> Figures:
+def _put(out: Path, best: Path, validation: Sequence[Example], settings: TrainingSettings) -> Figures:
     """Move the best checkpoint into the folder, ``modules.json`` last; the figures of the validation questions."""
     from sentence_transformers import CrossEncoder
 
-    final: Any = CrossEncoder(str(out / CHECKPOINTS / f"checkpoint-{best}"))
+    final: Any = CrossEncoder(str(best))
     temporary = scratch(out)
     final.save_pretrained(str(temporary), create_model_card=False)
     after = assess(CrossEncoderReranker(final, "trained", settings.limit).score_blocking, validation)

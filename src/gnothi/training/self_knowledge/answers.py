@@ -12,7 +12,7 @@ from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
 from gnothi.runs.journal import read_lines
-from gnothi.training.collecting import Collecting, Line
+from gnothi.training.collecting import Collecting, Finding, Line
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Passage, Question
@@ -96,7 +96,7 @@ class Answers(Collecting):
         self.require_usable(questions)
         shown = sentences or {}
         self.asked = [Asked(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
-        self.by_name = {asked.name: asked for asked in self.asked}
+        self._by_name = {asked.name: asked for asked in self.asked}
         super().__init__(out, [replace(asked.question, id=asked.name) for asked in self.asked], config)
 
     @classmethod
@@ -119,7 +119,15 @@ class Answers(Collecting):
     @property
     def failed(self) -> int:
         """Questions of which a sampling is missing, after a sentence or without."""
-        return len({self.by_name[question.id].question.id for question in self.missing})
+        return len({self._by_name[question.id].question.id for question in self.missing})
+
+    def sampling(self, model: LanguageModel, settings: AnswerSettings) -> Finding:
+        """What samples the answers to a question, after its sentence or without."""
+
+        async def one(question: Question) -> Line:
+            return await sample(self._by_name[question.id], model, settings)
+
+        return one
 
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""

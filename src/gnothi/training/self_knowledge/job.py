@@ -10,14 +10,15 @@ from typing import Any, Unpack
 
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
-from gnothi.training.collecting import Finding, Line
+from gnothi.training.collecting import Finding
 from gnothi.training.job import Data, Job, Options, Sources, about_settings, about_sources
-from gnothi.training.run import Listen, Staged, Trained, changes, failures, run
+from gnothi.training.run import Staged, Trained, changes, failures, run
 from gnothi.training.self_knowledge import stages
-from gnothi.training.self_knowledge.answers import Answers, Familiar, sample
+from gnothi.training.self_knowledge.answers import Answers, Familiar
 from gnothi.training.self_knowledge.contexts import find
 from gnothi.training.self_knowledge.figures import draw_familiarity
 from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
+from gnothi.training.self_knowledge.stages import BEST
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 
@@ -31,8 +32,7 @@ def train(data: Data, out: str | Path, *, watch: Watch = SILENT, **options: Unpa
 
 
 class TrainableKnower(Staged[Answers, Familiar]):
-    collecting, stage = Answers, "answers"
-    shown: Mapping[str, str] = {"reward": "reward", "yes_known": "P(Yes) known", "yes_unknown": "unknown"}
+    kind, stage = Answers, "answers"
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -52,12 +52,7 @@ class TrainableKnower(Staged[Answers, Familiar]):
         return Answers(self.folder, questions, about, shown)
 
     async def finding(self, collecting: Answers, sources: Sources) -> Finding:
-        model = sources.model()
-
-        async def one(question: Question) -> Line:
-            return await sample(collecting.by_name[question.id], model, self.settings.answers)
-
-        return one
+        return collecting.sampling(sources.model(), self.settings.answers)
 
     def gather(self, collecting: Answers) -> tuple[Sequence[Familiar], dict[str, Any]]:
         asked = collecting.finish()
@@ -71,12 +66,9 @@ class TrainableKnower(Staged[Answers, Familiar]):
             "never_right": rates[0.0],
         }
 
-    def steps(self, found: Sequence[Familiar]) -> int:  # noqa: ARG002
-        return self.settings.steps
-
-    def train(self, found: Sequence[Familiar], listen: Listen) -> dict[str, Any]:
+    def train(self, found: Sequence[Familiar], watch: Watch) -> dict[str, Any]:
         settings = self.settings
-        return stages.train(self.job.out, self.origin, found, settings.training, settings.answers.correct, listen)
+        return stages.train(self.job.out, self.origin, found, settings.training, settings.answers.correct, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
         made = trained.figures
@@ -86,13 +78,8 @@ class TrainableKnower(Staged[Answers, Familiar]):
             ("answers", str(self.folder)),
         ]
         if done := made.get("training"):
-            shown = {
-                "reward": "validation_reward",
-                "AUROC": "auroc",
-                "P(Yes) known": "yes_known",
-                "P(Yes) unknown": "yes_unknown",
-            }
-            rows += changes(done, {**shown, "refusal": "refusal", "hallucination": "hallucination"})
+            named = {"reward": BEST, "AUROC": "auroc", "P(Yes) known": "yes_known", "P(Yes) unknown": "yes_unknown"}
+            rows += changes(done, {**named, "refusal": "refusal", "hallucination": "hallucination"})
         return rows
 
 

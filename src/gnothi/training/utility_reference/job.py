@@ -27,7 +27,7 @@ def train(data: Data, out: str | Path, encoder: str = LEXICAL, *, watch: Watch =
 
 
 class TrainableReference(Trainable[Labelling]):
-    collecting = Labelling
+    kind = Labelling
 
     def __init__(self, job: Job, encoder: str = LEXICAL) -> None:
         super().__init__(job)
