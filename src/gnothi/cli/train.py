@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,9 +16,10 @@ from gnothi.cli.spending import spending
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
-    from gnothi.training.job import Job
     from gnothi.training.run import Trainable
     from gnothi.training.watch import Watch
+
+    Kind = type[Trainable[Any]]
 
 SOME_FAILED = 1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,12 +83,12 @@ def stage(name: str, what: str, verb: str) -> Callable[[F], F]:
 # --- what every command does ---------------------------------------------------------------------------------------
 
 
-def learns(label: str, used: str) -> Callable[[Callable[..., Trainable[Any]]], Callable[..., int]]:
-    """A command made of a function from a job, and flags of the command's own, to what is trained. When it is done, ``label``
-    is explained by ``used``, in which {} is the folder."""
+def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[..., int]]:
+    """A command made of a function that says what it trains. When that is done, ``label`` is explained by ``used``, in which {}
+    is the folder."""
 
-    def decorate(make: Callable[..., Trainable[Any]]) -> Callable[..., int]:
-        @functools.wraps(make)
+    def decorate(kind: Callable[[], Kind]) -> Callable[..., int]:
+        @functools.wraps(kind)
         def command(
             *,
             dataset: str,
@@ -99,18 +100,15 @@ def learns(label: str, used: str) -> Callable[[Callable[..., Trainable[Any]]], C
             max_tokens: int | None = None,
             **given: Any,
         ) -> int:
-            from gnothi.training.job import Job
             from gnothi.training.run import leads, run
 
-            shared = {item.name: given.pop(item.name) for item in fields(Job) if item.name in given}
-            job = Job(dataset, settings=options.read(config, overrides, cache), **shared)
-            budget = options.budget([job.model], max_cost, max_tokens)
-            trainable = make(job, **given)
-            with spending(budget, [job.model], job.out, err=as_json):
-                trained = run(trainable, _bars())
+            made = kind().of(dataset, settings=options.read(config, overrides, cache), **given)
+            job = made.job
+            with spending(options.budget([job.model], max_cost, max_tokens), [job.model], job.out, err=as_json):
+                trained = run(made, _bars())
                 if leads():
                     rows = [] if job.collect_only else [(label, used.format(job.out))]
-                    _show(as_json, trained.figures, [*trainable.report(trained), *rows])
+                    _show(as_json, trained.figures, [*made.report(trained), *rows])
             return SOME_FAILED if trained.failed else 0
 
         return command
@@ -159,7 +157,7 @@ def _show(as_json: bool, figures: Any, rows: list[tuple[str, str]]) -> None:
 @options.collecting
 @json("what was reached")
 @learns("model", "use it with --model {}")
-def self_knowledge(job: Job) -> Trainable[Any]:
+def self_knowledge() -> Kind:
     """Train a model to say whether it knows the answer (SKILL-RAG, sections 4.1 and 4.2; needs the extra `training`).
 
     \b
@@ -175,7 +173,7 @@ def self_knowledge(job: Job) -> Trainable[Any]:
     """
     from gnothi.training.self_knowledge.job import TrainableKnower
 
-    return TrainableKnower(job)
+    return TrainableKnower
 
 
 @train.command("reader")
@@ -196,7 +194,7 @@ def self_knowledge(job: Job) -> Trainable[Any]:
 @options.collecting
 @json("what was reached")
 @learns("model", "use it with --model {}")
-def reader(job: Job, method: str) -> Trainable[Any]:
+def reader() -> Kind:
     """Train a model to answer from what a method puts before it (IEKR, section 4.3; needs the extra `training`).
 
     \b
@@ -212,7 +210,7 @@ def reader(job: Job, method: str) -> Trainable[Any]:
     """
     from gnothi.training.reader.job import TrainableReader
 
-    return TrainableReader(job, method)
+    return TrainableReader
 
 
 @train.command("reranker")
@@ -233,7 +231,7 @@ def reader(job: Job, method: str) -> Trainable[Any]:
 @options.collecting
 @json("what was reached")
 @learns("re-ranker", "use it with --set reranker={}")
-def reranker(job: Job, base: str) -> Trainable[Any]:
+def reranker() -> Kind:
     """Train a cross-encoder to find the facts a question needs (IEKR, section 4.2; needs the extras `dense` and `training`).
 
     \b
@@ -250,7 +248,7 @@ def reranker(job: Job, base: str) -> Trainable[Any]:
     """
     from gnothi.training.reranker.job import TrainableReranker
 
-    return TrainableReranker(job, base)
+    return TrainableReranker
 
 
 @train.command("probe")
@@ -262,7 +260,7 @@ def reranker(job: Job, base: str) -> Trainable[Any]:
 @options.collecting
 @json("what probe.json says")
 @learns("probe", "{}")
-def probe(job: Job) -> Trainable[Any]:
+def probe() -> Kind:
     """Learn to tell from one forward pass whether a model will answer training QUESTIONS wrongly.
 
     \b
@@ -279,7 +277,7 @@ def probe(job: Job) -> Trainable[Any]:
     """
     from gnothi.training.probe.job import TrainableProbe
 
-    return TrainableProbe(job)
+    return TrainableProbe
 
 
 @train.command("utility-reference")
@@ -293,7 +291,7 @@ def probe(job: Job) -> Trainable[Any]:
 @options.collecting
 @json("the header of the reference")
 @learns("reference", "{}")
-def utility_reference(job: Job, encoder: str) -> Trainable[Any]:
+def utility_reference() -> Kind:
     """Label passages by whether they help or harm the answers to training QUESTIONS (KEQA, section 3.4).
 
     \b
@@ -309,7 +307,7 @@ def utility_reference(job: Job, encoder: str) -> Trainable[Any]:
     """
     from gnothi.training.utility_reference.job import TrainableReference
 
-    return TrainableReference(job, encoder)
+    return TrainableReference
 
 
 # --- from a run ----------------------------------------------------------------------------------------------------

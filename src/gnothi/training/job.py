@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from gnothi import __version__, config, methods
 from gnothi.config import Given, Settings
@@ -27,21 +27,6 @@ Data = str | Sequence[Question]
 """A data set, a file, or questions."""
 
 # --- what is given -------------------------------------------------------------------------------------------------
-
-
-class Options(TypedDict, total=False):
-    """What a ``Job`` may be given by name."""
-
-    settings: Settings | Mapping[str, object]
-    model: str
-    index: str | None
-    graph: str | None
-    findings: Path | None
-    collect_only: bool
-    format: str | None
-    limit: int | None
-    concurrency: int
-    max_failures: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +140,10 @@ def about_sources(**sources: Named) -> dict[str, Any]:
     return {key: spec for key, (_, spec) in sources.items()} | fingerprints.fingerprints(sources)
 
 
-def about_settings(prefix: str, settings: object) -> dict[str, Any]:
-    return {f"{prefix}.{key}": value for key, value in config.resolved(settings).items()}
+def about_settings(prefix: str, settings: object, without: str = "") -> dict[str, Any]:
+    """All of them, ``without`` those of a section."""
+    found = config.resolved(settings)
+    return {f"{prefix}.{key}": value for key, value in found.items() if key.partition(".")[0] != without}
 
 
 def about_method(name: str, given: Settings) -> dict[str, Any]:

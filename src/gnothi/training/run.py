@@ -7,19 +7,20 @@ each question, by a model, an index or a method, whatever interrupts it; then it
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, UnknownName
 from gnothi.runs.journal import claim
 from gnothi.training.collecting import Collecting, Finding
-from gnothi.training.job import Job, Sources, about_questions
+from gnothi.training.job import Data, Job, Sources, about_questions
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 
@@ -46,6 +47,20 @@ class Trainable(ABC, Generic[C]):
 
     def __init__(self, job: Job) -> None:
         self.job = job
+
+    @classmethod
+    def of(cls, data: Data, out: str | Path, **given: Any) -> Self:
+        """``given`` are what ``Job`` takes, and what this kind does. Raises UnknownName for what neither takes."""
+        shared, own = {item.name for item in fields(Job)}, inspect.signature(cls).parameters.keys() - {"job"}
+        for name in given.keys() - shared - own:
+            raise UnknownName("parameter of a training", name, shared | own)
+        job = Job(data, Path(out), **{name: value for name, value in given.items() if name in shared})
+        return cls(job, **{name: value for name, value in given.items() if name in own})
+
+    @classmethod
+    def train_from(cls, data: Data, out: str | Path, *, watch: Watch = SILENT, **given: Any) -> Trained:
+        """Train from ``data`` to the folder ``out``. ``given`` as in ``of``; raises as that and ``run``."""
+        return run(cls.of(data, out, **given), watch)
 
     @property
     def folder(self) -> Path:
@@ -132,7 +147,7 @@ class Staged(Trainable[C], Generic[C, Found]):
 
     @property
     def folder(self) -> Path:
-        return self.job.findings or self.job.out / self.stage
+        return Path(self.job.findings or self.job.out / self.stage)
 
     @property
     def label(self) -> str:

@@ -1,5 +1,5 @@
 """A gate of one forward pass, learnt from the model's own mistakes: ``train``. Importing it loads no torch."""
 
-from gnothi.training.probe.job import train
+from gnothi.training.probe.job import TrainableProbe
 
-__all__ = ["train"]
+train = TrainableProbe.train_from

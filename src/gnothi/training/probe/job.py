@@ -6,26 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gnothi.models.identity import identify
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Data, Job, Options, Sources, about_settings
+from gnothi.training.job import Job, Sources, about_settings
 from gnothi.training.probe.findings import AGAIN, Findings, ProbeSettings, examine
-from gnothi.training.run import Trainable, Trained, failures, number, run
-from gnothi.training.watch import SILENT, Watch
+from gnothi.training.run import Trainable, Trained, failures, number
+from gnothi.training.watch import Watch
 from gnothi.types import Question
 
 
-def train(data: Data, out: str | Path, *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+class TrainableProbe(Trainable[Findings]):
     """Learn to tell from one forward pass whether the model will answer wrongly; ``settings`` are those of ``ProbeSettings``.
 
-    ``out`` is then a folder that ``--set probe=`` takes, and the figures are what its ``probe.json`` says.
-    Raises as ``run``."""
-    return run(TrainableProbe(Job(data, Path(out), **options)), watch)
+    ``out`` is then a folder that ``--set probe=`` takes, and the figures are what its ``probe.json`` says."""
 
-
-class TrainableProbe(Trainable[Findings]):
     kind = Findings
 
     def __init__(self, job: Job) -> None:

@@ -4,6 +4,6 @@
 of it. Importing any of them loads neither torch nor trl.
 """
 
-from gnothi.training.reader.job import train
+from gnothi.training.reader.job import TrainableReader
 
-__all__ = ["train"]
+train = TrainableReader.train_from

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gnothi import config, methods
 from gnothi.config import Given, Settings
@@ -13,24 +12,20 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Data, Job, Options, Sources, about_method, about_settings, about_sources
+from gnothi.training.job import Job, Sources, about_method, about_settings, about_sources
 from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.run import Staged, Trained, changes, failures, run
-from gnothi.training.watch import SILENT, Watch
-
-
-def train(data: Data, out: str | Path, method: str = "rag", *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
-    """Train the model to answer from what the method puts before it; ``settings`` are those of ``ReaderTraining`` and of the
-    method.
-
-    ``out`` is then a model folder; under ``training`` of the figures stands its header. Raises as ``run``, and
-    MissingDependency without the extra ``training``."""
-    return run(TrainableReader(Job(data, Path(out), **options), method), watch)
+from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.watch import Watch
 
 
 class TrainableReader(Staged[Material, Example]):
+    """Train the model to answer from what the method puts before it; ``settings`` are those of ``ReaderTraining`` and of the
+    method.
+
+    ``out`` is then a model folder; under ``training`` of the figures stands its header."""
+
     kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:

@@ -4,6 +4,6 @@
 trains; ``train`` does all of it. Importing any of them loads neither torch nor sentence-transformers.
 """
 
-from gnothi.training.reranker.job import train
+from gnothi.training.reranker.job import TrainableReranker
 
-__all__ = ["train"]
+train = TrainableReranker.train_from

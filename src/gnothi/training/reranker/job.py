@@ -5,33 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Data, Job, Options, Sources, about_settings, about_sources
+from gnothi.training.job import Job, Sources, about_settings, about_sources
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
 from gnothi.training.reranker.settings import RerankerSettings
-from gnothi.training.run import Staged, Trained, changes, failures, run
-from gnothi.training.watch import SILENT, Watch
+from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.watch import Watch
 
 LAB = "lab"
 QUESTIONS = 500
 """N, on how many the paper trains its cross-encoder: what is taken where no limit is given."""
 
 
-def train(data: Data, out: str | Path, base: str = LAB, *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+class TrainableReranker(Staged[CollectingPairs, Example]):
     """Train the cross-encoder ``base`` to find the facts that a multiple-choice question needs; ``settings`` are those of
     ``RerankerSettings``.
 
-    ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header. Raises
-    as ``run``, and MissingDependency without the extras ``dense`` and ``training``."""
-    return run(TrainableReranker(Job(data, Path(out), **options), base), watch)
+    ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header."""
 
-
-class TrainableReranker(Staged[CollectingPairs, Example]):
     kind, stage = CollectingPairs, "pairs"
 
     def __init__(self, job: Job, base: str = LAB) -> None:
@@ -40,7 +35,7 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         self.settings = job.settings_as(RerankerSettings, "reranker")
         self.graph = job.or_lab(job.graph, "facts come from a knowledge graph, and there is none: give --graph PATH.")
         self.recorded = about_sources(graph=(KnowledgeGraph, self.graph)) | about_settings("pairs", self.settings.pairs)
-        self.training = about_sources(base=(Reranker, base)) | about_settings("training", self.settings.training)
+        self.training = about_sources(base=(Reranker, base)) | about_settings("training", self.settings, "pairs")
 
     async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
         graph = sources.graph(self.graph)
@@ -59,7 +54,7 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         }
 
     def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
-        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings.training, watch)
+        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
         made = trained.figures

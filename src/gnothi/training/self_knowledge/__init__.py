@@ -4,6 +4,6 @@
 ``stages`` trains; ``train`` does all of it. Importing any of them loads neither torch nor trl.
 """
 
-from gnothi.training.self_knowledge.job import train
+from gnothi.training.self_knowledge.job import TrainableKnower
 
-__all__ = ["train"]
+train = TrainableKnower.train_from

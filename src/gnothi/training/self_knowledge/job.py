@@ -5,33 +5,28 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Data, Job, Options, Sources, about_settings, about_sources
-from gnothi.training.run import Staged, Trained, changes, failures, run
+from gnothi.training.job import Job, Sources, about_settings, about_sources
+from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Familiar
 from gnothi.training.self_knowledge.contexts import find
 from gnothi.training.self_knowledge.figures import draw_familiarity
 from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST
-from gnothi.training.watch import SILENT, Watch
+from gnothi.training.watch import Watch
 from gnothi.types import Question
 
 
-def train(data: Data, out: str | Path, *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+class TrainableKnower(Staged[Answers, Familiar]):
     """Train the model to say whether it knows the answer; ``settings`` are those of ``SelfKnowledgeSettings``.
 
-    ``out`` is then a model folder; under ``training`` of the figures stands its header. Raises as ``run``, and
-    MissingDependency without the extra ``training``."""
-    return run(TrainableKnower(Job(data, Path(out), **options)), watch)
+    ``out`` is then a model folder; under ``training`` of the figures stands its header."""
 
-
-class TrainableKnower(Staged[Answers, Familiar]):
     kind, stage = Answers, "answers"
 
     def __init__(self, job: Job) -> None:
@@ -40,7 +35,7 @@ class TrainableKnower(Staged[Answers, Familiar]):
         self.origin = job.origin()
         self.index = _index(job, self.settings.answers.sentences)
         self.recorded = about_sources(index=(Retriever, self.index)) | about_settings("answers", self.settings.answers)
-        self.training = about_settings("training", self.settings.training)
+        self.training = about_settings("training", self.settings, "answers")
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Answers:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # a launcher's processes would wait for each other too long
@@ -67,8 +62,7 @@ class TrainableKnower(Staged[Answers, Familiar]):
         }
 
     def train(self, found: Sequence[Familiar], watch: Watch) -> dict[str, Any]:
-        settings = self.settings
-        return stages.train(self.job.out, self.origin, found, settings.training, settings.answers.correct, watch)
+        return stages.train(self.job.out, self.origin, found, self.settings, self.settings.answers.correct, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
         made = trained.figures

@@ -9,13 +9,15 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnothi.training.finetuning import silent
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.policy import Prompts
 from gnothi.training.self_knowledge.reward import NO, YES
 from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
+
+if TYPE_CHECKING:
+    from gnothi.training.self_knowledge.policy import Prompts
 
 
 def replies(asked: Sequence[Familiar], kind: WarmStart, random_: random.Random) -> list[tuple[Familiar, str]]:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.protocols import Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Data, Job, Options, Sources, about_settings, about_sources
-from gnothi.training.run import Trainable, Trained, failures, run
+from gnothi.training.job import Job, Sources, about_settings, about_sources
+from gnothi.training.run import Trainable, Trained, failures
 from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, label
-from gnothi.training.watch import SILENT, Watch
+from gnothi.training.watch import Watch
 from gnothi.types import Question
 
 
-def train(data: Data, out: str | Path, encoder: str = LEXICAL, *, watch: Watch = SILENT, **options: Unpack[Options]) -> Trained:
+class TrainableReference(Trainable[Labelling]):
     """Label the passages found for each question by whether they help or harm its answer; ``settings`` are those of
     ``UtilitySettings``.
 
     ``out`` is then a folder that KEQA's ``--set reference=`` takes, searched with ``encoder``; the figures are its header.
-    Another encoder keeps the labels. Raises as ``run``."""
-    return run(TrainableReference(Job(data, Path(out), **options), encoder), watch)
+    Another encoder keeps the labels."""
 
-
-class TrainableReference(Trainable[Labelling]):
     kind = Labelling
 
     def __init__(self, job: Job, encoder: str = LEXICAL) -> None:
