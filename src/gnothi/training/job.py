@@ -23,6 +23,7 @@ from gnothi.training.watch import Watch
 from gnothi.types import Question
 
 S = TypeVar("S")
+R = TypeVar("R", LanguageModel, Retriever, KnowledgeGraph)
 Data = str | Sequence[Question]
 """A data set, a file, or questions."""
 
@@ -172,12 +173,10 @@ class Sources:
         return self._model
 
     def index(self, spec: str) -> Retriever:
-        index: Retriever = self._keep(f"index {spec}", lambda: resources.open_index(spec))
-        return index
+        return self._keep(f"index {spec}", lambda: resources.open_index(spec))
 
     def graph(self, spec: str) -> KnowledgeGraph:
-        graph: KnowledgeGraph = self._keep(f"graph {spec}", lambda: resources.open_graph(spec))
-        return graph
+        return self._keep(f"graph {spec}", lambda: resources.open_graph(spec))
 
     async def method(self, name: str, given: Settings) -> Any:
         """With settings of its own, over resources of its own."""
@@ -186,7 +185,7 @@ class Sources:
             opening = resources.open_methods(job.model, job.index, given, [name], job.graph)
             return (await self._opened.enter_async_context(opening))[name]
 
-    def _keep(self, what: str, opening: Callable[[], Any]) -> Any:
+    def _keep(self, what: str, opening: Callable[[], R]) -> R:
         with self.watch.waiting(f"opening {what} ..."):
             found = opening()
         self._opened.push_async_callback(found.aclose)

@@ -19,20 +19,9 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.stats.statistics import mean_interval
+from gnothi.training import finetuning
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    Kind,
-    Origin,
-    adapted,
-    load_to_train,
-    quiet,
-    read_header,
-    require_libraries,
-    restore,
-    split,
-    write_header,
-    write_model,
-)
+from gnothi.training.finetuning import Kind, Origin, split
 from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
@@ -66,12 +55,12 @@ def train(
 
     ``by`` is how choices are compared in validation. Raises MissingDependency, ModelUnavailable, InvalidInput.
     """
-    if (done := read_header(out)) is not None:
+    if (done := finetuning.read_header(out)) is not None:
         return done
     few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
     training, validation = split(examples, settings, few)
-    require_libraries("training a reader")
-    base, tokenizer, declared = load_to_train(origin)
+    finetuning.require_libraries("training a reader")
+    base, tokenizer, declared = finetuning.load_to_train(origin)
     format = Format(base, tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
@@ -80,10 +69,10 @@ def train(
             f"hardly any of the {len(examples)} prompts fits the {format.context} tokens that {origin.name} can read. Put less "
             "before a question (a smaller k, say), or use another model."
         )
-    with quiet():
-        model = adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
+    with finetuning.quiet():
+        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
         curve = _curve(out, model, format, rows, validation, settings, by, watch)
-        restore(model, curve.best_checkpoint, settings.adapter)
+        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
         final = model.merge_and_unload() if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
@@ -99,9 +88,9 @@ def train(
         "interval": None if interval is None else list(interval),
     }
     # What was calibrated on the model before says nothing of this one's answers.
-    write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
+    finetuning.write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
     curve.draw()
-    write_header(out, header)
+    finetuning.write_header(out, header)
     return header
 
 

@@ -17,17 +17,9 @@ import numpy as np
 from gnothi.errors import MissingDependency
 from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
+from gnothi.training import finetuning
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    arguments,
-    move_into,
-    quiet,
-    read_header,
-    scratch,
-    silent,
-    split,
-    write_header,
-)
+from gnothi.training.finetuning import split
 from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reranker.loss import pair_loss
 from gnothi.training.reranker.pairs import Example
@@ -70,7 +62,7 @@ def train(
 
     Raises InvalidInput, MissingDependency, and as ``base``.
     """
-    if (done := read_header(out)) is not None:
+    if (done := finetuning.read_header(out)) is not None:
         return done
     few = (
         f"got {len(examples)} questions with facts that link them to their gold choice and facts that do not, expected at "
@@ -86,7 +78,7 @@ def train(
     except ImportError as error:
         extra = "dense" if error.name == "sentence_transformers" else "training"
         raise MissingDependency(error.name or "sentence-transformers", extra, "training a re-ranker") from error
-    with quiet(), no_progress_bars():
+    with finetuning.quiet(), no_progress_bars():
         set_seed(settings.seed)
         curve = _curve(out, base(), training, validation, settings, watch)
         after = _put(out, curve.best_checkpoint, validation, settings)
@@ -98,7 +90,7 @@ def train(
         **curve.header((BEST, "first")),
         "after": after,
     }
-    write_header(out, header)
+    finetuning.write_header(out, header)
     return header
 
 
@@ -161,7 +153,7 @@ def _curve(
     fitted = [Example(one.question_id, reranker.fitted(one.query), one.positive, one.negative) for one in training]
     rows = ordered(fitted, settings)
     total = math.ceil(len(rows) / settings.batch)
-    options = arguments(out, model, settings, total, f"eval_{BEST}")
+    options = finetuning.arguments(out, model, settings, total, f"eval_{BEST}")
     untyped: Any = CrossEncoderTrainingArguments
     args = untyped(
         **options
@@ -188,7 +180,7 @@ def _curve(
         evaluator=type("Validation", (BaseEvaluator,), {"__call__": validate})(),
         callbacks=[curve.listener()],
     )
-    curve.run(silent(trainer), total)
+    curve.run(finetuning.silent(trainer), total)
     return curve
 
 
@@ -197,8 +189,8 @@ def _put(out: Path, best: Path, validation: Sequence[Example], settings: Trainin
     from sentence_transformers import CrossEncoder
 
     final: Any = CrossEncoder(str(best))
-    temporary = scratch(out)
+    temporary = finetuning.scratch(out)
     final.save_pretrained(str(temporary), create_model_card=False)
     after = assess(CrossEncoderReranker(final, "trained", settings.limit).score_blocking, validation)
-    move_into(out, temporary, last="modules.json")
+    finetuning.move_into(out, temporary, last="modules.json")
     return after

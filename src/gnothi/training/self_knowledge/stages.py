@@ -19,20 +19,9 @@ from gnothi.models.rendering import make_renderer
 from gnothi.signals.self_report import SelfReport
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.stats.statistics import auroc
+from gnothi.training import finetuning
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    Origin,
-    adapted,
-    arguments,
-    load_to_train,
-    quiet,
-    read_header,
-    require_libraries,
-    restore,
-    silent,
-    write_header,
-    write_model,
-)
+from gnothi.training.finetuning import Origin
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.figures import PANELS
@@ -88,21 +77,21 @@ def train(
 
     Raises TrainingCollapsed, MissingDependency, ModelUnavailable, InvalidInput.
     """
-    if (done := read_header(out)) is not None:
+    if (done := finetuning.read_header(out)) is not None:
         return done
     training, validation = split(asked, settings)
-    require_libraries("training self-knowledge")
+    finetuning.require_libraries("training self-knowledge")
     from gnothi.training.self_knowledge.policy import Prompts
 
-    base, tokenizer, declared = load_to_train(origin)
+    base, tokenizer, declared = finetuning.load_to_train(origin)
     prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     prompts.first_tokens()
-    with quiet():
-        model = adapted(base, settings.adapter, settings.rank, settings.seed)
+    with finetuning.quiet():
+        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed)
         _warm(out, model, prompts, training, settings)
         curve = Curve(out, KEPT, settings.patience, watch)
         _reinforce(curve, model, prompts, training, validation, settings, correct)
-        restore(model, curve.best_checkpoint, settings.adapter)
+        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
         return _finish(out, origin, model, prompts, declared, validation, settings, correct, curve)
 
 
@@ -127,7 +116,7 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
             temporary.rename(done)
         state.wait_for_everyone()
     # From the disk even now: what goes on is what a killed training would go on with.
-    restore(model, done, settings.adapter)
+    finetuning.restore(model, done, settings.adapter)
 
 
 # --- reinforcement learning ----------------------------------------------------------------------------------------
@@ -184,7 +173,7 @@ def _reinforce(
     processes = PartialState().num_processes
     rows = int(min(settings.rows or math.inf, settings.questions * settings.replies // processes))
     args = GRPOConfig(
-        **arguments(curve.out, model, settings, settings.steps, BEST),
+        **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
         gradient_accumulation_steps=settings.questions * settings.replies // (rows * processes),
@@ -212,7 +201,7 @@ def _reinforce(
         prompts=prompts,
         validate=validate,
     )
-    curve.run(silent(trainer), settings.steps, trainer.is_world_process_zero())
+    curve.run(finetuning.silent(trainer), settings.steps, trainer.is_world_process_zero())
 
 
 def _refuse_collapse(curve: Curve, settings: TrainingSettings) -> None:
@@ -267,7 +256,7 @@ def _finish(
     }
     if not PartialState().is_main_process:
         return header
-    write_model(out, final, prompts.tokenizer, "self-knowledge", origin, declared, thresholds)
+    finetuning.write_model(out, final, prompts.tokenizer, "self-knowledge", origin, declared, thresholds)
     curve.draw()
-    write_header(out, header)
+    finetuning.write_header(out, header)
     return header
