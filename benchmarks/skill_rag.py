@@ -228,13 +228,12 @@ def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple
 
 async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
     """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
-    from gnothi.cli import options
-    from gnothi.session.resources import open_resources
+    from benchmarks._lab_runs import lab_plan
+    from gnothi.session.opened import opened
 
     found = {}
     for renderer in ("auto", "plain"):
-        settings = options.read(None, [f"model.renderer={renderer}"])
-        async with open_resources(given.model, "lab", settings, ["rag"]) as resources:
+        async with opened([lab_plan("rag", [f"model.renderer={renderer}"], given.model)]) as resources:
             found[renderer] = await timed(resources.model, given, renderer)
             say(f"speed, {renderer}: {found[renderer]}")
     return found
@@ -244,7 +243,7 @@ async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[st
     from gnothi import lab
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
-    from gnothi.signals.self_report import KNOW
+    from gnothi.signals.kinds.self_report import KNOW
     from gnothi.types import Prompt
 
     judge = Informative(model)
@@ -398,11 +397,11 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
-    from gnothi.cli import options
-    from gnothi.session.resources import open_resources
+    from benchmarks._lab_runs import lab_plan
+    from gnothi.session.opened import opened
 
     document: dict[str, Any] = {"model": given.model, "machine": machine()}
-    async with open_resources(given.model, "lab", options.read(None, []), ["rag"]) as resources:
+    async with opened([lab_plan("rag", model=given.model)]) as resources:
         model, retriever = resources.model, resources.retriever
         for part in given.part or PARTS:
             if part == "filter":

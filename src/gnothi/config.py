@@ -31,6 +31,8 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
+"""What files and command lines give; anything else is an object of a Python caller."""
 
 
 class Given(NamedTuple):
@@ -40,6 +42,15 @@ class Given(NamedTuple):
     value: object
     source: str
     layer: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """In ``Annotated[str, Named(names)]``: a text that is one of ``names()``, which are looked up when a value is read, so that
+    those of other packages count. ``name_of`` gives the name of an object that may stand for it."""
+
+    names: Callable[[], Sequence[str]]
+    name_of: Callable[[Any], str] | None = None
 
 
 class Setting(NamedTuple):
@@ -73,7 +84,7 @@ def convert(value: object, annotation: Any, key: str, source: str = "") -> Any:
 def _convert(value: object, annotation: Any) -> Any:
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _convert(value, get_args(annotation)[0])
+        return _convert_annotated(value, *get_args(annotation))
     if origin in (Union, types.UnionType):
         return _convert_union(value, get_args(annotation))
     if origin is Literal:
@@ -93,6 +104,15 @@ def _convert(value: object, annotation: Any) -> Any:
     if annotation is Path and isinstance(value, str | Path):
         return Path(value)
     raise ValueError(value)
+
+
+def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
+    for named in about:
+        if isinstance(named, Named):
+            if named.name_of is not None and not isinstance(value, _PLAIN):
+                return named.name_of(value)
+            return _convert_literal(value, named.names())
+    return _convert(value, inner)
 
 
 def _convert_none(value: object) -> None:
@@ -175,12 +195,15 @@ def _split(text: str) -> list[Any]:
 def describe_type(annotation: Any) -> str:
     """A type in words a user knows: ``a whole number``, ``one of ffn, residual``."""
     origin = get_origin(annotation)
+    if options := _options(annotation):
+        return "one of " + ", ".join(options)
     if origin is Annotated:
         return describe_type(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(describe_type(member) for member in get_args(annotation))
-    if origin is Literal:
-        return "one of " + ", ".join(str(option) for option in get_args(annotation))
+        members = get_args(annotation)
+        options = [option for member in members for option in _options(member)]
+        others = [describe_type(member) for member in members if not _options(member)]
+        return " or ".join([*(["one of " + ", ".join(options)] if options else []), *others])
     if origin is tuple:
         members = get_args(annotation)
         if len(members) == 2 and members[1] is Ellipsis:
@@ -195,6 +218,15 @@ def describe_type(annotation: Any) -> str:
         types.NoneType: "none",
     }
     return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def _options(annotation: Any) -> list[str]:
+    """The values of a type that has only so many."""
+    if get_origin(annotation) is Literal:
+        return [str(option) for option in get_args(annotation)]
+    if get_origin(annotation) is Annotated:
+        return [name for about in get_args(annotation)[1:] if isinstance(about, Named) for name in about.names()]
+    return []
 
 
 def as_text(value: object) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from gnothi import methods
-from gnothi.datasets import FORMATS
+from gnothi.datasets import formats
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
 
 
-@pytest.mark.parametrize("command", ["methods", "models", "datasets"])
+@pytest.mark.parametrize("command", ["methods", "models", "datasets", "plugins"])
 def test_a_listing_fits_80_columns(gnothi: Run, command: str) -> None:
     code, out, err = gnothi(command)
     assert (code, err) == (0, "")
@@ -46,7 +46,7 @@ def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
 def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
     document = gnothi_json("datasets")
     assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
-    assert {item["name"] for item in document["formats"]} == set(FORMATS)
+    assert {item["name"] for item in document["formats"]} == set(formats())
 
 
 def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:

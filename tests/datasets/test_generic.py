@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gnothi.datasets import Record, load
-from gnothi.datasets.generic import question
+from gnothi.datasets.formats.generic import question
 
 
 def record(**data: Any) -> Record:

@@ -19,7 +19,7 @@ from gnothi.graph.lemmas import PLURALS
 from gnothi.graph.lock import locked
 from gnothi.graph.templates import Templates
 from gnothi.retrieval.folder import FILE
-from gnothi.session.resources import open_index
+from gnothi.retrieval.registry import open_index
 
 
 def write(path: Path, *rows: str) -> Path:

@@ -13,8 +13,8 @@ from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.folder import FILE, Manifest, read_manifest, write_manifest
+from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.writer import IndexWriter
-from gnothi.session.resources import open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from tests.retrieval.documents import made_up
 

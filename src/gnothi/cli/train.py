@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -59,7 +59,7 @@ def unfinished(what: str) -> Callable[[F], F]:
     return out(f"{what}; an unfinished one goes on")
 
 
-def json(what: str) -> Callable[[F], F]:
+def json_of(what: str) -> Callable[[F], F]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {what}.")
 
 
@@ -89,23 +89,17 @@ def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[...
 
     def decorate(kind: Callable[[], Kind]) -> Callable[..., int]:
         @functools.wraps(kind)
-        def command(
-            *,
-            dataset: str,
-            config: Path | None,
-            overrides: tuple[str, ...],
-            as_json: bool,
-            cache: bool | None = None,
-            max_cost: float | None = None,
-            max_tokens: int | None = None,
-            **given: Any,
-        ) -> int:
+        def command(*, dataset: str, sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any) -> int:
+            from gnothi.session.execute import budget_of
+            from gnothi.training.job import Job
             from gnothi.training.run import leads, run
 
-            made = kind().of(dataset, settings=options.read(config, overrides, cache), **given)
-            job = made.job
-            with spending(options.budget([job.model], max_cost, max_tokens), [job.model], job.out, err=as_json):
-                trained = run(made, _bars())
+            for group in (sources, asking):
+                given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
+            made = kind().of(dataset, **given)
+            job, plan, budget = made.job, made.plan, budget_of(made.plan)
+            with spending(budget, plan.remote, job.out, err=as_json):
+                trained = run(made, _bars(), budget)
                 if leads():
                     rows = [] if job.collect_only else [(label, used.format(job.out))]
                     _show(as_json, trained.figures, [*made.report(trained), *rows])
@@ -145,17 +139,19 @@ def _show(as_json: bool, figures: Any, rows: list[tuple[str, str]]) -> None:
 
 @train.command("self-knowledge")
 @questions
-@own_model
-@click.option(
-    "--index",
-    metavar="lab|PATH",
-    help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
+@options.sources(
+    own_model,
+    click.option(
+        "--index",
+        metavar="lab|PATH",
+        help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
+    ),
+    spending=False,
 )
-@options.settings
 @unfinished("trained model")
 @stage("answers", "sampled answers", "Sample answers")
 @options.collecting
-@json("what was reached")
+@json_of("what was reached")
 @learns("model", "use it with --model {}")
 def self_knowledge() -> Kind:
     """Train a model to say whether it knows the answer (SKILL-RAG, sections 4.1 and 4.2; needs the extra `training`).
@@ -178,21 +174,23 @@ def self_knowledge() -> Kind:
 
 @train.command("reader")
 @questions
-@own_model
-@click.option(
-    "--method",
-    default="rag",
-    show_default=True,
-    metavar="NAME",
-    help="The method whose reader is trained: what it would put before a question is what is read.",
+@options.sources(
+    own_model,
+    click.option(
+        "--method",
+        default="rag",
+        show_default=True,
+        metavar="NAME",
+        help="The method whose reader is trained: what it would put before a question is what is read.",
+    ),
+    options.index,
+    options.graph,
+    spending=False,
 )
-@options.index
-@options.graph
-@options.settings
 @unfinished("trained model")
 @stage("prompts", "prompts", "Make the prompts")
 @options.collecting
-@json("what was reached")
+@json_of("what was reached")
 @learns("model", "use it with --model {}")
 def reader() -> Kind:
     """Train a model to answer from what a method puts before it (IEKR, section 4.3; needs the extra `training`).
@@ -215,21 +213,21 @@ def reader() -> Kind:
 
 @train.command("reranker")
 @questions
-@options.model
-@options.graph
-@click.option(
-    "--base",
-    default="lab",
-    show_default=True,
-    metavar="lab|PATH|HUB-ID",
-    help="What is trained: a cross-encoder, an encoder, or the laboratory's model as a judge.",
+@options.sources(
+    options.model,
+    options.graph,
+    click.option(
+        "--base",
+        default="lab",
+        show_default=True,
+        metavar="lab|PATH|HUB-ID",
+        help="What is trained: a cross-encoder, an encoder, or the laboratory's model as a judge.",
+    ),
 )
-@options.settings
-@options.spending
 @unfinished("re-ranker")
 @stage("pairs", "training pairs", "Make the pairs")
 @options.collecting
-@json("what was reached")
+@json_of("what was reached")
 @learns("re-ranker", "use it with --set reranker={}")
 def reranker() -> Kind:
     """Train a cross-encoder to find the facts a question needs (IEKR, section 4.2; needs the extras `dense` and `training`).
@@ -253,12 +251,10 @@ def reranker() -> Kind:
 
 @train.command("probe")
 @questions
-@options.model
-@options.settings
-@options.spending
+@options.sources(options.model)
 @unfinished("probe")
 @options.collecting
-@json("what probe.json says")
+@json_of("what probe.json says")
 @learns("probe", "{}")
 def probe() -> Kind:
     """Learn to tell from one forward pass whether a model will answer training QUESTIONS wrongly.
@@ -282,14 +278,11 @@ def probe() -> Kind:
 
 @train.command("utility-reference")
 @questions
-@options.model
-@options.index
-@options.settings
-@options.spending
+@options.sources(options.model, options.index)
 @encoder
 @unfinished("reference")
 @options.collecting
-@json("the header of the reference")
+@json_of("the header of the reference")
 @learns("reference", "{}")
 def utility_reference() -> Kind:
     """Label passages by whether they help or harm the answers to training QUESTIONS (KEQA, section 3.4).
@@ -319,7 +312,7 @@ def utility_reference() -> Kind:
 @click.option("--memory", default="direct", show_default=True, help="The run's method that answers from memory.")
 @click.option("--retrieval", default="rag", show_default=True, help="The run's method that retrieves.")
 @encoder
-@json("how many questions of each kind")
+@json_of("how many questions of each kind")
 def knowledge_reference(run: Path, out: Path, as_json: bool, **methods: str) -> int:
     """Tell known from unknown training questions, for the method skr (SKR, section 3), by a RUN over them.
 
@@ -352,7 +345,7 @@ def knowledge_reference(run: Path, out: Path, as_json: bool, **methods: str) -> 
     help="Kind of question that takes several hops (repeatable). With it, questions that no method answered rightly are "
     "labelled by their kind; without it, they are left out.",
 )
-@json("labels and accuracy")
+@json_of("labels and accuracy")
 def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several_hops: tuple[str, ...], as_json: bool) -> int:
     """Train the classifier of the method adaptive_rag (Adaptive-RAG, section 3) by a RUN over training questions.
 

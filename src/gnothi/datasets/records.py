@@ -87,6 +87,8 @@ class Format:
     """How the records of a file become questions. ``recognises`` is asked about the first record.
 
     ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV.
+    Where several formats recognise a record, the most ``particular`` one has it: 0 for the keys that people use of their own
+    accord, 1 for those of one data set, 2 for a data set that has all keys of another and some of its own.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Format:
     question: Callable[[Record], Question]
     container: str = ""
     table: bool = False
+    particular: int = 1
 
 
 def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:

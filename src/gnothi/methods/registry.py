@@ -1,8 +1,7 @@
-"""Methods by name. A method's module is imported when it is asked for."""
+"""Methods by name: those of this package, one file each, those of other packages, and those given in this process."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import typing
 from collections.abc import Mapping
@@ -11,43 +10,21 @@ from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
-from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.methods.steps.gating import ASSESSED, Gating
 from gnothi.methods.steps.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
+from gnothi.registry import BUILT_IN, Registry
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities
 
-_METHODS: Mapping[str, str] = {
-    "direct": "gnothi.methods.direct:Direct",
-    "cot": "gnothi.methods.cot:ChainOfThought",
-    "rag": "gnothi.methods.rag:RetrieveAlways",
-    "ircot": "gnothi.methods.ircot:IRCoT",
-    "seakr": "gnothi.methods.seakr:SeaKR",
-    "keqa": "gnothi.methods.keqa:KEQA",
-    "skill_rag": "gnothi.methods.skill_rag:SkillRAG",
-    "filco": "gnothi.methods.filco:Filco",
-    "crag": "gnothi.methods.crag:CorrectiveRAG",
-    "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
-    "iekr": "gnothi.methods.iekr:IEKR",
-    "refeed": "gnothi.methods.refeed:ReFeed",
-    "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
-    "self_consistency": "gnothi.methods.self_consistency:SelfConsistency",
-    "flare": "gnothi.methods.flare:Flare",
-    "react": "gnothi.methods.react:ReAct",
-    "searchain": "gnothi.methods.searchain:SearChain",
-    "rowen": "gnothi.methods.rowen:Rowen",
-    "slimplm": "gnothi.methods.slimplm:SlimPLM",
-    "dragin": "gnothi.methods.dragin:Dragin",
-    "self_rag": "gnothi.methods.self_rag:SelfRAG",
-    "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
-    "panel": "gnothi.methods.panel:EverySignal",
-    "compose": "gnothi.methods.compose:Compose",
-}
+METHODS: Registry[type[Method]] = Registry(
+    "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
+)
 _FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
 """Settings of methods, and the value that needs least of a model."""
@@ -68,7 +45,7 @@ _PROTOCOLS: Mapping[type, str] = {
 class Description:
     """What there is to know about a method before using it. ``resources`` are the fields it cannot do without and the protocol
     each wants; ``needs`` is what the model must offer with the settings at their defaults; ``settings`` include the resources
-    it can do without; ``source`` is the first line of its module."""
+    it can do without; ``source`` is the first line of its module; ``origin`` is the distribution that brings it."""
 
     name: str
     summary: str
@@ -76,18 +53,16 @@ class Description:
     resources: Mapping[str, type]
     needs: Capabilities
     settings: tuple[config.Setting, ...]
+    origin: str = BUILT_IN
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_METHODS)
+    return METHODS.names()
 
 
 def find(name: str) -> type[Method]:
-    """The class of that name. Raises UnknownName."""
-    if name not in _METHODS:
-        raise UnknownName("method", name, _METHODS)
-    module, _, attribute = _METHODS[name].partition(":")
-    return cast("type[Method]", getattr(importlib.import_module(module), attribute))
+    """The class of that name. Raises UnknownName or BrokenPlugin."""
+    return METHODS.find(name)
 
 
 def resources_of(name: str) -> dict[str, type]:
@@ -202,7 +177,8 @@ def describe(name: str) -> Description:
     defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
     source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-    return Description(name, summary, source, resources, defaults.needs, tuple(settings[key] for key in ordered))
+    own_settings = tuple(settings[key] for key in ordered)
+    return Description(name, summary, source, resources, defaults.needs, own_settings, METHODS.entry(name).origin)
 
 
 def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:

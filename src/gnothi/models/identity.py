@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.models import LAB, LAB_FOLDER, VLLM, is_remote
 from gnothi.models.engine.loading import DECLARATION
+from gnothi.models.registry import scheme_of
+from gnothi.models.scheme import LAB, LAB_FOLDER
 
+_FOLDERS = ("transformers", "vllm")
+"""The schemes of models that are folders, or of the hub: one is the same model under either."""
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
 _FILES = (
@@ -30,7 +33,7 @@ class Identity:
         """By fingerprint where both have one (a folder may have moved), else by name."""
         if self.fingerprint and other.fingerprint:
             return self.fingerprint == other.fingerprint
-        return self.name.removeprefix(VLLM) == other.name.removeprefix(VLLM)
+        return _unprefixed(self.name) == _unprefixed(other.name)
 
 
 def identify(spec: str) -> Identity:
@@ -62,9 +65,10 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def _folder(spec: str) -> Path | None:
-    if is_remote(spec):
+    """None for a model that is no folder and of no hub."""
+    name, _, source = scheme_of(spec)
+    if name not in _FOLDERS:
         return None
-    source = spec.removeprefix(VLLM)
     return LAB_FOLDER if source == LAB else Path(source).expanduser()
 
 
@@ -73,12 +77,19 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _commit(spec: str) -> str:
-    if is_remote(spec):
-        return ""
+    name, scheme, source = scheme_of(spec)
+    if name not in _FOLDERS:
+        return scheme.fingerprint(source)
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(spec.removeprefix(VLLM), "config.json")
+        found = try_to_load_from_cache(source, "config.json")
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
     return Path(found).parent.name if isinstance(found, str) else ""
+
+
+def _unprefixed(name: str) -> str:
+    """A record may name a model whose scheme this installation lacks."""
+    scheme, colon, argument = name.partition(":")
+    return argument if colon and scheme in _FOLDERS else name

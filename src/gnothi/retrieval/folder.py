@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
-_KIND = "gnothi-bm25"
+_PREFIX = "gnothi-"
+_KIND = f"{_PREFIX}bm25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,16 @@ class Manifest:
     format: str = _KIND
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What the folder says of itself that it holds: ``bm25``, ``graph``; empty for a folder that does not say."""
+    try:
+        raw = json.loads((Path(path) / FILE).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(raw.get("format", "")).removeprefix(_PREFIX) if isinstance(raw, dict) else ""
 
 
 def read_manifest(path: Path) -> Manifest:

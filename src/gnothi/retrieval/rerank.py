@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.retrieval.wrappers import TracedReranker
+from gnothi.protocols import Reranker
+from gnothi.schemes import Scheme
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix
@@ -32,14 +33,6 @@ _EXPECTED = (
     "Expected 'lab', a folder saved by sentence-transformers' CrossEncoder (`gnothi train reranker` makes one), or the id of a "
     "cross-encoder on the hub that is cached or can be downloaded."
 )
-
-
-def open_reranker(spec: str) -> TracedReranker:
-    """The re-ranker of a spec (``lab``, a folder or a hub id), its rankings traced (``events.Reranked``).
-
-    Raises ModelUnavailable, or MissingDependency without sentence-transformers.
-    """
-    return TracedReranker(CrossEncoderReranker.open(spec))
 
 
 class CrossEncoderReranker:
@@ -202,3 +195,16 @@ def _quiet() -> Iterator[None]:
         library.set_verbosity(verbosity)
         if enabled:
             library.enable_progress_bar()
+
+
+def _open(argument: str) -> Reranker:
+    return CrossEncoderReranker.open(argument)
+
+
+def _fingerprint(argument: str) -> str:
+    from gnothi.models.identity import content
+
+    return "" if argument == LAB else content(argument)
+
+
+SCHEME = Scheme(open=_open, summary="a cross-encoder: lab, a folder or a hub id (extra dense)", fingerprint=_fingerprint)

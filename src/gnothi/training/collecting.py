@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
 from gnothi.events import Usage, record
+from gnothi.naming import parameter
 from gnothi.runs.journal import Journal, claim, read_lines
 from gnothi.seeding import question_scope
 from gnothi.types import Question
@@ -145,5 +146,5 @@ def _hopeless(failures: int, line: Line, out: Path) -> str:
     return (
         f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
         f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
-        "allow more with --max-failures."
+        f"allow more with {parameter('max_failures')}."
     )

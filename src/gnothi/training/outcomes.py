@@ -8,7 +8,7 @@ from pathlib import Path
 from gnothi.errors import InvalidInput
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row
-from gnothi.training.job import refuse_test_run
+from gnothi.session.data import refuse_test_run
 
 METRIC = "em"
 

@@ -14,13 +14,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.models.remote import budget as books
+from gnothi.models.remote.budget import Budget
 from gnothi.runs.journal import claim
+from gnothi.session.execute import budget_of
+from gnothi.session.fingerprints import Named
+from gnothi.session.plan import Asked
 from gnothi.training.collecting import Collecting, Finding
-from gnothi.training.job import Data, Job, Sources, about_questions
+from gnothi.training.job import Data, Job, Sources, record
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 
@@ -42,11 +49,13 @@ class Trainable(ABC, Generic[C]):
 
     kind: ClassVar[type[Collecting]]
     """What keeps the findings about the questions."""
-    recorded: Mapping[str, Any]
-    """What that depends on, beside the questions and the model."""
+    named: Mapping[str, Named] = MappingProxyType({})
+    """Indexes and graphs that the findings depend on, by the keys they are recorded under."""
+    recorded: Mapping[str, Any] = MappingProxyType({})
+    """What else they depend on, beside questions, model and method."""
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.plan = job, job.plan()
 
     @classmethod
     def of(cls, data: Data, out: str | Path, **given: Any) -> Self:
@@ -69,7 +78,12 @@ class Trainable(ABC, Generic[C]):
 
     @property
     def label(self) -> str:
-        return self.job.name
+        return self.asked.dataset
+
+    @cached_property
+    def asked(self) -> Asked:
+        """Raises UnknownName or InvalidInput."""
+        return self.job.asked(self.plan)
 
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
         """Lock further folders; ``about`` says what the findings depend on."""
@@ -92,17 +106,17 @@ class Trainable(ABC, Generic[C]):
         """Terms and their explanations, for people."""
 
 
-def run(trainable: Trainable[Any], watch: Watch = SILENT) -> Trained:
-    """Train. The same call goes on with an interrupted one, and tries failed questions again.
+def run(trainable: Trainable[Any], watch: Watch = SILENT, budget: Budget | None = None) -> Trained:
+    """Train. The same call goes on with an interrupted one, and tries failed questions again. ``budget`` None: as the job
+    limits what models behind an API may cost.
 
     Raises UnknownName, InvalidSetting and InvalidInput before there is a folder; TooManyFailures, BudgetSpent, and whatever
     opening and training raise.
     """
-    job = trainable.job
-    questions = job.questions()
+    questions = trainable.asked.questions
     trainable.kind.require_usable(questions)
-    about = about_questions(job, questions) | dict(trainable.recorded)
-    with ExitStack() as locks:
+    about = record(trainable.plan, trainable.asked, trainable.named) | dict(trainable.recorded)
+    with books.spending(budget or budget_of(trainable.plan)), ExitStack() as locks:
         trainable.claim(locks, about)
         collecting = asyncio.run(_collect(trainable, questions, about, watch, locks))
         return trainable.conclude(collecting, watch)
@@ -113,7 +127,7 @@ async def _collect(
 ) -> C:
     job = trainable.job
     async with AsyncExitStack() as opened:  # closed at the end, since what learns may need the model's memory
-        sources = Sources(job, watch, opened)
+        sources = Sources(trainable.plan, watch, opened)
         collecting = await trainable.opened(questions, about, sources)
         locks.enter_context(collecting)
         missing = len(collecting.missing)
@@ -151,7 +165,7 @@ class Staged(Trainable[C], Generic[C, Found]):
 
     @property
     def label(self) -> str:
-        return f"{self.job.name}: {self.stage}"
+        return f"{self.asked.dataset}: {self.stage}"
 
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
         if leads():

@@ -186,7 +186,7 @@ def test_too_many_failures(tmp_path: Path) -> None:
     def script(prompt: Prompt) -> str:
         raise RuntimeError(prompt.question)
 
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: Question \d.*--max-failures"):
+    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: Question \d.*max_failures"):
         build(tmp_path, Scripted(script), max_failures=2)
 
 

@@ -16,7 +16,6 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi import __version__
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
@@ -45,6 +44,7 @@ from gnothi.training.probe.fit import (
     require_both,
 )
 from gnothi.types import Prompt, Question, Site, StateSpec, Task
+from gnothi.version import __version__
 
 FINDINGS = "findings.jsonl"
 MOST_LAYERS = 6

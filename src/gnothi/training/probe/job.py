@@ -10,7 +10,7 @@ from typing import Any
 
 from gnothi.models.identity import identify
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, about_settings
+from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.probe.findings import AGAIN, Findings, ProbeSettings, examine
 from gnothi.training.run import Trainable, Trained, failures, number
 from gnothi.training.watch import Watch
@@ -27,7 +27,7 @@ class TrainableProbe(Trainable[Findings]):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.settings = job.settings_as(ProbeSettings, "probe")
-        self.recorded = about_settings("probe", self.settings)
+        self.recorded = of_settings("probe", self.settings)
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Findings:
         if _is_new(self.folder):
@@ -42,7 +42,7 @@ class TrainableProbe(Trainable[Findings]):
 
     def conclude(self, collecting: Findings, watch: Watch) -> Trained:
         with watch.waiting("fitting ..."):
-            data = {"name": self.job.name, "fingerprint": collecting.config["dataset.fingerprint"]}
+            data = {"name": self.label, "fingerprint": collecting.config["dataset.fingerprint"]}
             made = collecting.finish(self.settings, {"model": asdict(identify(self.job.model)), "data": data})
         if failed := collecting.why_failed():
             watch.warn(f"{failed} {AGAIN}")

@@ -9,10 +9,10 @@ from typing import Any
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, about_method, about_settings, about_sources
+from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.settings import ReaderTraining
@@ -29,13 +29,13 @@ class TrainableReader(Staged[Material, Example]):
     kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:
+        self.settings, asking = _settings(job.given, method)
         super().__init__(job)
-        self.method = method
-        self.settings, self.asking = _settings(job.given, method)
-        self.origin = job.origin()
-        asked = about_method(method, self.asking)
-        self.by: Any = asked.get(f"method.{method}.choice_score", "tokens")
-        if asked.get(f"method.{method}.reason"):
+        self.origin = job.origin(self.plan)
+        self.plan = job.plan(method, asking)
+        (self.method,) = self.plan.methods
+        self.by: Any = self.method.values.get("choice_score", "tokens")
+        if self.method.values.get("reason"):
             raise InvalidSetting(
                 "setting 'reason': got true, expected false: gold answers teach to answer at once, there are no chains of "
                 "thought to learn from."
@@ -45,11 +45,12 @@ class TrainableReader(Staged[Material, Example]):
                 "setting 'choice_score': got label, expected sum, tokens or characters: a reader learns to say the choice "
                 "itself."
             )
-        self.recorded = about_sources(index=(Retriever, job.index), graph=(KnowledgeGraph, job.graph)) | asked
-        self.training = about_settings("training", self.settings)
+        sources = self.plan.sources
+        self.named = {"index": (Retriever, sources.index), "graph": (KnowledgeGraph, sources.graph)}
+        self.training = of_settings("training", self.settings)
 
     async def finding(self, collecting: Material, sources: Sources) -> Finding:  # noqa: ARG002
-        return partial(prompt_of, method=await sources.method(self.method, self.asking))
+        return partial(prompt_of, method=await sources.method())
 
     def gather(self, collecting: Material) -> tuple[Sequence[Example], dict[str, Any]]:
         examples = collecting.finish()
@@ -63,7 +64,7 @@ class TrainableReader(Staged[Material, Example]):
         made = trained.figures
         rows = [
             ("questions", f"{made['questions']:,}{failures(trained)}"),
-            ("prompts", f"{self.folder}: {made['passages']:.1f} passages each, by {self.method}"),
+            ("prompts", f"{self.folder}: {made['passages']:.1f} passages each, by {self.method.name}"),
         ]
         if done := made.get("training"):
             too_long = done["questions"]["too_long"]

@@ -10,6 +10,7 @@ from gnothi import methods
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ANSWER
+from gnothi.naming import parameter, setting
 from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Demonstration, Passage, Prompt, Question, Task
 
@@ -68,8 +69,8 @@ def require_prompts(name: str) -> None:
     if not hasattr(methods.find(name), "prompt"):
         able = [other for other in methods.names() if hasattr(methods.find(other), "prompt")]
         raise InvalidSetting(
-            f"method: got {name!r}, which reads in several steps and has no one prompt to learn from; expected one of "
-            f"{', '.join(able)}."
+            f"{parameter('method')}: got {name!r}, which reads in several steps and has no one prompt to learn from; expected "
+            f"one of {', '.join(able)}."
         )
 
 
@@ -82,7 +83,8 @@ def _written(prompt: Prompt) -> Line:
     if prompt.task.name != ANSWER.name or prompt.answer_so_far:
         raise InvalidSetting(
             f"got a prompt of the task {prompt.task.name!r}, expected {ANSWER.name!r}: gold answers teach to answer, not to "
-            "reason. Use the setting reason=false, or a method that asks for the answer at once."
+            "reason. Use "
+            f"{setting('reason', 'false')}, or a method that asks for the answer at once."
         )
     return {
         "question": prompt.question,

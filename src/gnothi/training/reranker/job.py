@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gnothi.naming import parameter
 from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, about_settings, about_sources
+from gnothi.training.job import Job, Sources, of_named, of_settings
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
 from gnothi.training.reranker.settings import RerankerSettings
@@ -33,9 +34,10 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         super().__init__(replace(job, limit=job.limit or QUESTIONS))
         self.base = base
         self.settings = job.settings_as(RerankerSettings, "reranker")
-        self.graph = job.or_lab(job.graph, "facts come from a knowledge graph, and there is none: give --graph PATH.")
-        self.recorded = about_sources(graph=(KnowledgeGraph, self.graph)) | about_settings("pairs", self.settings.pairs)
-        self.training = about_sources(base=(Reranker, base)) | about_settings("training", self.settings, "pairs")
+        lacking = f"facts come from a knowledge graph, and there is none: give {parameter('graph', 'PATH')}."
+        self.graph = job.or_lab(job.graph, lacking)
+        self.named, self.recorded = {"graph": (KnowledgeGraph, self.graph)}, of_settings("pairs", self.settings.pairs)
+        self.training = of_named(base=(Reranker, base)) | of_settings("training", self.settings, "pairs")
 
     async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
         graph = sources.graph(self.graph)

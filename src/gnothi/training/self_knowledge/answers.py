@@ -112,7 +112,7 @@ class Answers(Collecting):
         if missing:
             raise InvalidInput(
                 f"{out / ANSWERS}: got {len(questions) - len(missing)} questions, expected {len(missing)} more "
-                f"({missing[0]!r}, ...). Only sample the answers first, in one process: --answers-only."
+                f"({missing[0]!r}, ...). Sample the answers alone first, in one process."
             )
         return cls(out, questions, None, found)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.errors import InvalidSetting
+from gnothi.naming import parameter, setting
 from gnothi.protocols import Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, about_settings, about_sources
+from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Familiar
@@ -32,10 +33,10 @@ class TrainableKnower(Staged[Answers, Familiar]):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.settings = job.settings_as(SelfKnowledgeSettings, "self-knowledge")
-        self.origin = job.origin()
+        self.origin = job.origin(self.plan)
         self.index = _index(job, self.settings.answers.sentences)
-        self.recorded = about_sources(index=(Retriever, self.index)) | about_settings("answers", self.settings.answers)
-        self.training = about_settings("training", self.settings, "answers")
+        self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("answers", self.settings.answers)
+        self.training = of_settings("training", self.settings, "answers")
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Answers:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # a launcher's processes would wait for each other too long
@@ -80,8 +81,9 @@ class TrainableKnower(Staged[Answers, Familiar]):
 def _index(job: Job, sentences: int) -> str | None:
     """Where sentences are found; None where none are shown."""
     if sentences:
-        lacking = f"setting 'answers.sentences': got {sentences}, but there is no index to find them: give --index PATH."
-        return job.or_lab(job.index, lacking)
+        lacking = f"setting 'answers.sentences': got {sentences}, but there is no index to find them: give "
+        return job.or_lab(job.index, f"{lacking}{parameter('index', 'PATH')}.")
     if job.index is not None:
-        raise InvalidSetting("index: got one, but no sentences are shown. Say how many with the setting answers.sentences=4.")
+        shown = setting("answers.sentences", 4)
+        raise InvalidSetting(f"{parameter('index')}: got one, but no sentences are shown. Say how many with {shown}.")
     return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
 from gnothi.models.rendering import make_renderer
-from gnothi.signals.self_report import SelfReport
+from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.stats.statistics import auroc
 from gnothi.training import finetuning

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
+from gnothi.naming import parameter
 from gnothi.protocols import Retriever
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, about_settings, about_sources
+from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.run import Trainable, Trained, failures
 from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, label
 from gnothi.training.watch import Watch
@@ -28,10 +29,11 @@ class TrainableReference(Trainable[Labelling]):
     def __init__(self, job: Job, encoder: str = LEXICAL) -> None:
         super().__init__(job)
         self.settings = job.settings_as(UtilitySettings, "utility-reference")
-        self.index = job.or_lab(job.index, "passages are judged, and there is no index to find them: give --index PATH.")
+        lacking = f"passages are judged, and there is no index to find them: give {parameter('index', 'PATH')}."
+        self.index = job.or_lab(job.index, lacking)
         self.encoder = encoder
         self._opened: SentenceEncoder | None = None
-        self.recorded = about_sources(index=(Retriever, self.index)) | about_settings("utility", self.settings)
+        self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("utility", self.settings)
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Labelling:
         # An encoder that cannot be opened is told before there is a folder.
@@ -46,7 +48,7 @@ class TrainableReference(Trainable[Labelling]):
 
     def conclude(self, collecting: Labelling, watch: Watch) -> Trained:
         with watch.waiting(f"encoding ({self.encoder}) ..."):
-            origin = {"model": self.job.model, "index": self.index, "dataset": self.job.name}
+            origin = {"model": self.job.model, "index": self.index, "dataset": self.label}
             header = collecting.finish(self._opened, origin)
         if lacking := [kind for kind in ("helpful", "harmful") if not header[kind]]:
             watch.warn(

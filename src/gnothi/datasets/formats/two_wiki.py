@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gnothi.datasets import hotpotqa
+from gnothi.datasets.formats import hotpotqa
 from gnothi.datasets.records import Format, Record
 from gnothi.types import Question
 
@@ -30,4 +30,4 @@ def recognises(first: Mapping[str, Any]) -> bool:
     return {"question", "context", "evidences"} <= first.keys()
 
 
-FORMAT = Format("2wikimultihopqa", "2WikiMultiHopQA: the official files (with evidences)", recognises, question)
+FORMAT = Format("2wikimultihopqa", "2WikiMultiHopQA: the official files (with evidences)", recognises, question, particular=2)

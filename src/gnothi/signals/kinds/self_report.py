@@ -1,7 +1,6 @@
-"""What the model says when asked whether it knows: the probability of "Yes" (Kadavath et al. 2022; SKILL-RAG, section 3),
-or just its reply (the prompt ablation of SeaKR, section 5.1).
+"""What the model says when asked whether it knows: the probability of "Yes" (Kadavath et al. 2022; SKILL-RAG, section 3).
 
-Both ask about the whole question, with the passages of the prompt: a chain of thought begun so far plays no part.
+It is asked about the whole question, with the passages of the prompt: a chain of thought begun so far plays no part.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import ClassVar
 
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
-from gnothi.types import Capabilities, Decoding, Demonstration, Passage, Prompt, Task
+from gnothi.types import Capabilities, Demonstration, Passage, Prompt, Task
 
 KNOW = Task(
     name="know",
@@ -43,13 +42,8 @@ def probability_of_yes(affirmative: float, negative: float) -> float:
     return 1.0 / (1.0 + math.exp(difference)) if difference < 700 else 0.0
 
 
-def reply_says_yes(reply: str) -> bool:
-    """Whether a reply begins with "Yes"; anything else counts as not knowing."""
-    words = reply.split(maxsplit=1)
-    return bool(words) and words[0].strip(".,:;!?\"'*").casefold() == AFFIRMATIVE.casefold()
-
-
-def _asked_whether_known(prompt: Prompt) -> Prompt:
+def asked_whether_known(prompt: Prompt) -> Prompt:
+    """The prompt's question, with its passages, as a question whether the model knows the answer."""
     return Prompt(KNOW, prompt.question, prompt.passages, prompt.choices)
 
 
@@ -62,18 +56,5 @@ class SelfReport(Foreseen):
     default_threshold: ClassVar[float | None] = 0.5
 
     async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
-        affirmative, negative = await model.score(_asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+        affirmative, negative = await model.score(asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
         return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)
-
-
-@dataclass(frozen=True, slots=True)
-class SaysItKnows(Foreseen):
-    """0 when the model's greedy reply begins with "Yes", else 1: text is enough."""
-
-    name: ClassVar[str] = "prompt"
-    needs: ClassVar[Capabilities] = Capabilities()
-    default_threshold: ClassVar[float | None] = 0.5
-
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
-        reply = await model.generate(_asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",)))
-        return 0.0 if reply_says_yes(reply.text) else 1.0

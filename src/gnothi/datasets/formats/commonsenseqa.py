@@ -36,5 +36,9 @@ def recognises(first: Mapping[str, Any]) -> bool:
 
 
 FORMAT = Format(
-    "commonsenseqa", "CommonsenseQA: the official lines (question_concept, choices, answerKey)", recognises, question
+    "commonsenseqa",
+    "CommonsenseQA: the official lines (question_concept, choices, answerKey)",
+    recognises,
+    question,
+    particular=2,
 )

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from gnothi import methods
-from gnothi.cli import repeat
 from gnothi.config import load_toml, read_settings
 from gnothi.graph.building import build_graph
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.retrieval.build import build
+from gnothi.retrieval.registry import index_fingerprint as fingerprint
 from gnothi.runs.folder import read_config
 from gnothi.session.fingerprints import fingerprints
-from gnothi.session.fingerprints import of_index as fingerprint
+from gnothi.session.record import as_arguments, as_settings
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER
 from tests.command_line import KNOWN
@@ -80,19 +80,19 @@ def test_keys_of_a_run_and_of_a_file_of_settings() -> None:
         "model.name": "lab",
         "index": "none",
     }
-    assert repeat.as_settings(run) == {
+    assert as_settings(run) == {
         "model.dtype": "float32", "model.device": "cpu", "index.expand": "reflection", "seakr.threshold": -1.0,
     }  # fmt: skip
-    assert repeat.as_flags(run) == {"model": "lab", "methods": ["seakr"], "method": "seakr"}
+    assert as_arguments(run) == {"model": "lab", "methods": ["seakr"], "method": "seakr"}
     plain = {"k": 3, "methods.k": 1}
-    assert repeat.as_settings(plain) == plain
-    assert repeat.as_flags(plain) == {}
+    assert as_settings(plain) == plain
+    assert as_arguments(plain) == {}
 
 
 def test_every_key_of_a_run_is_a_setting_or_a_flag(gnothi: Run, tmp_path: Path, scripted: object) -> None:  # noqa: ARG001
     assert gnothi("eval", "lab", "--method", "direct", "--limit", "2", "--out", str(tmp_path / "run"))[0] == 0
     config = tmp_path / "run" / "config.toml"
-    assert set(read_settings(config, translate=repeat.as_settings).given) == {
+    assert set(read_settings(config, translate=as_settings).given) == {
         key.removeprefix("method.") for key in load_toml(config) if key.startswith("method.")
     }
 

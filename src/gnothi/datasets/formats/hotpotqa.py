@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gnothi.datasets.generic import ALIASES, ANSWERS, IDS
+from gnothi.datasets.formats.generic import ALIASES, ANSWERS, IDS
 from gnothi.datasets.records import Format, Record
 from gnothi.types import Question
 

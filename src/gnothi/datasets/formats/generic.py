@@ -54,4 +54,5 @@ FORMAT = Format(
     "one object per line: question, answers (or answer, gold), and optionally id, choices, kind, answerable",
     recognises,
     question,
+    particular=0,
 )
