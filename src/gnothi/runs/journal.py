@@ -123,10 +123,10 @@ def read_config(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
     if (version := found.pop(FORMAT, None)) != VERSION:
+        when = "a later" if isinstance(version, int) and version > VERSION else "an earlier"
         raise InvalidInput(
-            f"{path} was written by {'a later' if isinstance(version, int) and version > VERSION else 'an earlier'} version of "
-            f"Gnothi: got format {version or 1}, expected {VERSION}. What it recorded may mean something else here: make it anew "
-            "in another folder, or read it with the version that wrote it."
+            f"{path} was written by {when} version of Gnothi: got format {version or 1}, expected {VERSION}. What it recorded "
+            "may mean something else here: make it anew in another folder, or read it with the version that wrote it."
         )
     return found
 
@@ -167,7 +167,8 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         if key == _QUESTIONS:
             raise InvalidSetting(
                 f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
-                f"{before.get(key)}, now {now.get(key)}). Choose another <--out> to ask them, or put the data set back as it was."
+                f"{before.get(key)}, now {now.get(key)}). Choose another <--out> to ask them, or put the data set back as "
+                "it was."
             )
         if named == key:
             raise InvalidSetting(
