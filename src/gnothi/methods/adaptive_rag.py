@@ -16,7 +16,7 @@ from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,6 @@ class AdaptiveRAG(ReaderSettings):
     max_passages: int = setting(15, "In steps: passages collected over all of them.", at_least=1)
 
     name: ClassVar[str] = "adaptive_rag"
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

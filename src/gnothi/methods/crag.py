@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import InvalidSetting
 from gnothi.filtering.evaluator import fit, relevance
 from gnothi.filtering.strips import Strips
 from gnothi.methods.steps.prompts import USEFUL, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
@@ -51,10 +52,7 @@ class CorrectiveRAG(ReaderSettings):
             raise InvalidSetting(f"settings 'lower' and 'upper': got {self.lower} and {self.upper}, expected lower <= upper.")
         if self.evaluator is not None and self.reranker is not None:
             raise InvalidSetting("settings 'evaluator' and 'reranker': got both, expected one of them to grade passages.")
-        if self.evaluator is not None and (lacking := self.evaluator.capabilities.lacking(SCORING)):
-            raise MissingCapability(
-                self.name, self.evaluator.name, lacking, "Give another evaluator with --set evaluator=MODEL."
-            )
+        require(self.name, "evaluator", self.evaluator, SCORING)
 
     @property
     def needs(self) -> Capabilities:

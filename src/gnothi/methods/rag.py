@@ -9,7 +9,7 @@ from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Prompt, Question
+from gnothi.types import Answer, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,6 @@ class RetrieveAlways(ReaderSettings):
     k: int = setting(3, "Passages to retrieve.", at_least=1)
 
     name: ClassVar[str] = "rag"
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))

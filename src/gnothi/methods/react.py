@@ -12,15 +12,15 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.browsing import Browser
-from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.formats import require_task, speaks
+from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
+from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Generation, Passage, Question
+from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,6 @@ class ReAct(GenerationSettings):
         check_ranges(self)
         if self.form == "actions":
             require_task(self.name, self.model, REACT, "Use --set form=sentences (or auto), or another model.")
-
-    @property
-    def needs(self) -> Capabilities:
-        return Capabilities()
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -105,9 +101,7 @@ class ReAct(GenerationSettings):
             chain.append(thought)
             if concludes(thought):
                 break
-        prompt = ask(REASON, question, seen, " ".join(chain))
-        conclusion = await conclude(self.model, prompt, Generation(""), self.decoding(SHORT_STOPS))
-        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, seen)
+        return await answer_to(self.model, ask(REASON, question, seen, " ".join(chain)), self.decoding(SHORT_STOPS), seen)
 
     async def _think(self, question: Question, seen: tuple[Passage, ...], chain: list[str]) -> str:
         prompt = ask(REASON, question, seen, " ".join(chain))

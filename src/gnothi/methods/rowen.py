@@ -15,16 +15,16 @@ from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import conclude_each
-from gnothi.methods.steps.formats import require_task, speaks
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Prompt, Question, Task
+from gnothi.types import Answer, Decoding, Demonstration, Prompt, Question, Task
 
 REPHRASE = "rephrase"
 TRANSLATE = "translate"
@@ -109,10 +109,6 @@ class Rowen(ReaderSettings):
                     "and so never alike; expected equal=meaning, or no language."
                 )
             require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

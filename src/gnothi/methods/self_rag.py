@@ -15,10 +15,10 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.evaluator import relevance
-from gnothi.methods.steps.formats import require_task, speaks
 from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.self_rag_tokens import (
     CONTINUE,
     IRRELEVANT,
@@ -38,10 +38,10 @@ from gnothi.methods.steps.self_rag_tokens import (
 from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.perplexity import mean_probability
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
-from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Question, Task
+from gnothi.types import Answer, Capabilities, Decoding, Passage, Question, Task
 
 SELF_RAG = Task("self_rag", answer_label="")
 _THRESHOLD = 0.2
@@ -160,7 +160,7 @@ class SelfRAG(ReaderSettings):
             grounding += self.support * support(supported)
         ways_on = await self._probabilities(question, written, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
         useful, going_on = ways_on[: len(UTILITIES)], ways_on[len(UTILITIES) :]
-        score = _fluency(reply) + (grounding or 0.0) + self.utility * utility(useful)
+        score = mean_probability(reply) + (grounding or 0.0) + self.utility * utility(useful)
         return Draft(
             written,
             (*draft.segments, segment),
@@ -204,7 +204,7 @@ class SelfRAG(ReaderSettings):
         answers = await gather(
             *(self.answer_from(self.model, prompt, one) for prompt, one in zip(prompts, measured, strict=True))
         )
-        scores = [_fluency(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
+        scores = [mean_probability(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
         order = _order(question, [answer.text for answer in answers], scores)
         ranked = tuple((passages[place].id, measured[place].greedy.text.strip(), scores[place]) for place in order)
         events.emit(events.Ranked("answer", ranked))
@@ -221,12 +221,6 @@ class SelfRAG(ReaderSettings):
         limit = threshold if self.retrieve == "adaptive" else None
         events.emit(events.Decided("retrieve", signal, score, limit, "retrieve" if fired else "trust"))
         return fired
-
-
-def _fluency(reply: Generation) -> float:
-    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said."""
-    perplexity = generation_perplexity(reply)
-    return 0.0 if math.isinf(perplexity) else 1.0 / perplexity
 
 
 def _answer(text: str, question: Question) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gnothi.errors import MissingCapability
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
+from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
@@ -50,8 +50,7 @@ class SkillRAG(GatedSettings):
     def __post_init__(self) -> None:
         check_ranges(self)
         self.check_gate(self.model.thresholds)
-        if self.judge is not None and (lacking := self.judge.capabilities.lacking(SCORING)):
-            raise MissingCapability(self.name, self.judge.name, lacking, "Give another judge with --set judge=MODEL.")
+        require(self.name, "judge", self.judge, SCORING)
 
     @property
     def needs(self) -> Capabilities:

@@ -14,7 +14,7 @@ from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Prompt, Question
+from gnothi.types import Answer, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,6 @@ class SelfKnowledgeGuided(ReaderSettings):
     neighbours: int = setting(10, "Training questions to compare with.", at_least=1)
 
     name: ClassVar[str] = "skr"
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))

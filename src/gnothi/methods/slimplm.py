@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.errors import MissingCapability
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.queries import uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -48,13 +48,7 @@ class SlimPLM(ReaderSettings):
     def __post_init__(self) -> None:
         check_ranges(self)
         self.gating.require(self.judgement, self._threshold)
-        if self.proxy is not None and (lacking := self.proxy.capabilities.lacking(needs_of(self.judgement))):
-            raise MissingCapability(
-                self.name,
-                self.proxy.name,
-                lacking,
-                "Give another proxy with --set proxy=MODEL, or --set judgement=consistency.",
-            )
+        require(self.name, "proxy", self.proxy, needs_of(self.judgement), ", or --set judgement=consistency")
 
     @property
     def needs(self) -> Capabilities:

@@ -58,6 +58,11 @@ class GenerationSettings:
     def __post_init__(self) -> None:
         check_ranges(self)
 
+    @property
+    def needs(self) -> Capabilities:
+        """What the model must offer. Nothing but text, unless a method says more."""
+        return Capabilities()
+
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
         """Greedy, up to ``stop``."""
         return Decoding(max_tokens=self.max_tokens, stop=stop)
