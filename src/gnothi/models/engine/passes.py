@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gnothi.models.engine.states import Tap, Taps
-
-Captured = dict[Tap, Tensor]
+from gnothi.models.engine.states import Captured, Tap, Taps
 
 
 class Network:
