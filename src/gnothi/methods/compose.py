@@ -40,7 +40,7 @@ from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Measured, Signal
@@ -108,8 +108,7 @@ class Compose(ReaderSettings):
     name: ClassVar[str] = "compose"
     gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         refuse_unused(self)
         require_learnt(self)
         if self._measures:
@@ -204,12 +203,7 @@ class Compose(ReaderSettings):
         if not found:
             return await self._from_memory(question, memory)
         answers = await gather(self._from_memory(question, memory), self._from_passages(question, found))
-        names = ("memory", "passages")
-        candidates = [
-            Candidate(name, one.text, float("inf") if one.uncertainty is None else one.uncertainty, one.rationale, one.evidence)
-            for name, one in zip(names, answers, strict=True)
-        ]
-        best = least_uncertain(candidates)
+        best = least_uncertain([Candidate.of(*one) for one in zip(("memory", "passages"), answers, strict=True)])
         return Answer(best.text, best.rationale, best.evidence, best.score)
 
     async def _from_memory(self, question: Question, memory: Measured | None) -> Answer:

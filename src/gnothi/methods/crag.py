@@ -19,7 +19,7 @@ from gnothi.methods.steps.prompts import USEFUL, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import check_ranges, resource, setting
+from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
@@ -46,8 +46,7 @@ class CorrectiveRAG(ReaderSettings):
 
     name: ClassVar[str] = "crag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.lower > self.upper:
             raise InvalidSetting(f"settings 'lower' and 'upper': got {self.lower} and {self.upper}, expected lower <= upper.")
         if self.evaluator is not None and self.reranker is not None:

@@ -15,7 +15,7 @@ from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import certain_words, uncertain_spans
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.least_likely import LeastLikely
@@ -68,8 +68,7 @@ class Flare(GenerationSettings):
 
     name: ClassVar[str] = "flare"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.query == "questions":
             require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
 

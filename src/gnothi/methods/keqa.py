@@ -13,23 +13,9 @@ from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
-from gnothi.methods.steps.prompts import (
-    ANSWER,
-    ANSWER_YES_NO,
-    EQUIVALENT,
-    USEFUL,
-    ask,
-    require_text,
-)
+from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
-from gnothi.methods.steps.settings import (
-    LIST_STOPS,
-    SHORT_STOPS,
-    GenerationSettings,
-    check_ranges,
-    resource,
-    setting,
-)
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
@@ -74,8 +60,7 @@ class KEQA(GenerationSettings):
 
     name: ClassVar[str] = "keqa"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.references == "random" and self.reference is None:
             raise InvalidSetting(
                 "setting 'references': got random, but there is no utility reference to draw from. "

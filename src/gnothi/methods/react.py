@@ -18,7 +18,7 @@ from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
 from gnothi.methods.steps.requirements import require_task, speaks
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Passage, Question
 
@@ -42,8 +42,7 @@ class ReAct(GenerationSettings):
 
     name: ClassVar[str] = "react"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.form == "actions":
             require_task(self.name, self.model, REACT, "Use --set form=sentences (or auto), or another model.")
 

@@ -19,7 +19,7 @@ from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task, speaks
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes
@@ -93,8 +93,7 @@ class Rowen(ReaderSettings):
 
     name: ClassVar[str] = "rowen"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.perturb == "rephrase":
             require_task(self.name, self.model, rephrase(1), "Use --set perturb=resample (or auto), or another model.")
         if self.language:

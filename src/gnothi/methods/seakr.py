@@ -18,15 +18,7 @@ from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
-from gnothi.methods.steps.settings import (
-    CHAIN_STOPS,
-    SENTENCE_STOPS,
-    SHORT_STOPS,
-    SignalSettings,
-    check_ranges,
-    needs_of,
-    setting,
-)
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
@@ -74,8 +66,7 @@ class SeaKR(SignalSettings):
     name: ClassVar[str] = "seakr"
     gating: ClassVar[Gating] = Gating("signal", "threshold")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if not self.always_retrieve:
             self.gating.require(self.signal, self._threshold)
 

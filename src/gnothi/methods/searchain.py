@@ -17,14 +17,7 @@ from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import (
-    LIST_STOPS,
-    SHORT_STOPS,
-    GenerationSettings,
-    check_ranges,
-    resource,
-    setting,
-)
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
@@ -60,8 +53,7 @@ class SearChain(GenerationSettings):
 
     name: ClassVar[str] = "searchain"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         require(self.name, "reader", self.reader, LOGPROBS)
 
     @property

@@ -35,7 +35,7 @@ from gnothi.methods.steps.self_rag_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.methods.steps.settings import setting
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.perplexity import mean_probability
@@ -97,8 +97,7 @@ class SelfRAG(ReaderSettings):
 
     name: ClassVar[str] = "self_rag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.critic == "tokens":
             require_task(self.name, self.model, SELF_RAG, "Use --set critic=judgements (or auto), or another model.")
 

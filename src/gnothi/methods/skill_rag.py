@@ -13,7 +13,7 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 
@@ -47,8 +47,7 @@ class SkillRAG(GatedSettings):
 
     name: ClassVar[str] = "skill_rag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         self.check_gate(self.model.thresholds)
         require(self.name, "judge", self.judge, SCORING)
 

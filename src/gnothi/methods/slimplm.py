@@ -15,7 +15,7 @@ from gnothi.methods.steps.queries import uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
@@ -45,8 +45,7 @@ class SlimPLM(ReaderSettings):
     name: ClassVar[str] = "slimplm"
     gating: ClassVar[Gating] = Gating("judgement", "threshold", "proxy")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         self.gating.require(self.judgement, self._threshold)
         require(self.name, "proxy", self.proxy, needs_of(self.judgement), ", or --set judgement=consistency")
 
