@@ -12,11 +12,10 @@ from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.best import Best
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.filtering.evaluator import relevance
+from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.strips import Strips
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
 from gnothi.methods.flare import ASK_FOR, questions_about

@@ -14,6 +14,7 @@ from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import bare, is_content
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
@@ -93,7 +94,7 @@ class Dragin(GenerationSettings):
 
         words = words_looked_at(attended, place, question.text, self.top_n, counts)
         query = " ".join(map(bare, words)) or question.text
-        return tuple(scored.passage for scored in await self.retriever.search(query, self.k))
+        return await search(self.retriever, query, self.k)
 
     def _decide(self, draft: str, attended: Attended, needs: list[float], place: int | None) -> None:
         most = deepest(needs)

@@ -15,6 +15,7 @@ from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
@@ -118,7 +119,7 @@ class KEQA(GenerationSettings):
         return Solved(quiz.text, UNKNOWN, "nothing", (), disagreement)
 
     async def _look_up(self, quiz: Question) -> tuple[Passage, ...]:
-        passages = tuple(found.passage for found in await self.retriever.search(quiz.text, self.k))
+        passages = await search(self.retriever, quiz.text, self.k)
         if not self.pick:
             return passages
         judge = self.utility_judge or self.model

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Prompt, Question
@@ -28,4 +29,4 @@ class RetrieveAlways(ReaderSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind what the search found."""
         require_text(question)
-        return self.reading(question, [scored.passage for scored in await self.retriever.search(question.text, self.k)])
+        return self.reading(question, await search(self.retriever, question.text, self.k))

@@ -18,6 +18,7 @@ from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
 from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Passage, Question
@@ -110,9 +111,7 @@ class ReAct(GenerationSettings):
         """The best passage for the thought that was not seen before."""
         action = Action("search", keywords(thought))
         _acted(Turn(thought, action))
-        known = {passage.id for passage in seen}
-        found = await self.retriever.search(action.argument, 1 + len(known))
-        return tuple(one.passage for one in found if one.passage.id not in known)[:1]
+        return await search(self.retriever, action.argument, 1, {passage.id for passage in seen})
 
 
 def _acted(turn: Turn) -> None:

@@ -19,6 +19,7 @@ from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
@@ -121,7 +122,7 @@ class Rowen(ReaderSettings):
         events.emit(events.Decided("retrieve", "disagreement", doubt, whole - self.threshold, verdict, first.text))
         if not fired:
             return first
-        found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        found = await search(self.retriever, question.text, self.k)
         return await self.read(self.model, question, found)
 
     # --- the question in other ways ------------------------------------------------------------------------------------

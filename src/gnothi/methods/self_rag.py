@@ -19,6 +19,7 @@ from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.self_rag_tokens import (
     CONTINUE,
     IRRELEVANT,
@@ -136,7 +137,7 @@ class SelfRAG(ReaderSettings):
         passages: Sequence[Passage] = ()
         if self._decide("retrieval_token", share(ways), _THRESHOLD if self.threshold is None else self.threshold):
             query = " ".join([question.text, *draft.segments[-1:]])
-            passages = [scored.passage for scored in await self.retriever.search(query, self.k)]
+            passages = await search(self.retriever, query, self.k)
         if not passages:
             return [await self._continue(question, draft, NO_RETRIEVAL)]
         return await gather(*(self._continue(question, draft, paragraph(passage), passage) for passage in passages))
@@ -190,9 +191,9 @@ class SelfRAG(ReaderSettings):
 
     async def _by_judgements(self, question: Question) -> Answer:
         """The same course with what the model can be asked: one segment, no critique of support and utility."""
-        passages: list[Passage] = []
+        passages: Sequence[Passage] = ()
         if await self._says_it_does_not_know(question):
-            passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+            passages = await search(self.retriever, question.text, self.k)
         if not passages:
             return await self.read(self.model, question)
         grades = await relevance(self.model, USEFUL, question.text, passages)

@@ -13,6 +13,7 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
 from gnothi.methods.steps.requirements import require
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
@@ -64,7 +65,7 @@ class SkillRAG(GatedSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked where it retrieves: the question, behind the sentences that were kept."""
         require_text(question)
-        found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        found = await search(self.retriever, question.text, self.k)
         return self.reading(question, await self._filter(question, found))
 
     @property
