@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gnothi import events
 from gnothi.graph.retriever import overlap
 from gnothi.protocols import Reranker
-from gnothi.retrieval.reranked import shown
+from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
 
 

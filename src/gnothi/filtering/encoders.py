@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.models.engine.loading import names_a_path, reason
-from gnothi.retrieval.reranked import shown
+from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
 
 LEXICAL = "lexical"

@@ -19,13 +19,12 @@ from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.engine.attending import attend
 from gnothi.models.engine.attention import Unsupported
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
 from gnothi.models.engine.forked import Forked, check
 from gnothi.models.engine.packed import is_packed
-from gnothi.models.engine.passes import Network, by_length
+from gnothi.models.engine.passes import Network, attend, by_length
 from gnothi.models.engine.path import Path
 from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.rows import Task
