@@ -168,9 +168,7 @@ def _warn(report: GraphReport) -> None:
     ):
         warn_of(listing, what, happened)
     if report.empty:
-        click.echo(
-            f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names", err=True
-        )
+        click.echo(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names", err=True)
     if report.unsaid:
         shown = ", ".join(report.unsaid[:10]) + (" ..." if len(report.unsaid) > 10 else "")
         click.echo(
