@@ -53,16 +53,16 @@ class Tables:
     def _bytes(self) -> memoryview:
         return self.names.data
 
-    def _encoded(self, node: int) -> bytes:
-        return bytes(self._bytes[self.name_starts[node] : self.name_starts[node + 1]])
+    def _encoded(self, node: int) -> memoryview:
+        return self._bytes[self.name_starts[node] : self.name_starts[node + 1]]
 
     def name(self, node: int) -> str:
-        return self._encoded(node).decode()
+        return str(self._encoded(node), "utf-8")
 
     def node(self, name: str) -> int | None:
         """The number of the node with this name."""
         wanted = name.encode("utf-8", "replace")
-        place = bisect_left(range(self.nodes), wanted, key=self._encoded)
+        place = bisect_left(range(self.nodes), wanted, key=lambda node: bytes(self._encoded(node)))
         return place if place < self.nodes and self.name(place) == name else None
 
     def save(self, folder: Path) -> None:

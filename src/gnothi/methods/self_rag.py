@@ -42,7 +42,7 @@ from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.perplexity import mean_probability
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
-from gnothi.types import Answer, Capabilities, Decoding, Passage, Question, Task
+from gnothi.types import Answer, Capabilities, Passage, Question, Task
 
 SELF_RAG = Task("self_rag", answer_label="")
 _THRESHOLD = 0.2
@@ -151,7 +151,7 @@ class SelfRAG(ReaderSettings):
             relevant = share(await self._probabilities(question, written, (RELEVANT, IRRELEVANT)))
             written += RELEVANT if relevant >= 0.5 else IRRELEVANT
             grounding = self.relevance * relevant
-        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self._segment_decoding)
+        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self.decoding(STOPS))
         segment = without_tokens(reply.text)
         written += segment
         if passage is not None and grounding is not None:
@@ -182,10 +182,6 @@ class SelfRAG(ReaderSettings):
                 "or --set critic=judgements.",
             )
         return [math.exp(one.logprob) for one in scores]
-
-    @property
-    def _segment_decoding(self) -> Decoding:
-        return Decoding(self.max_tokens, stop=STOPS)
 
     # --- judgements in words -------------------------------------------------------------------------------------------
 

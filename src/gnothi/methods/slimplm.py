@@ -19,7 +19,7 @@ from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Generation, Question
+from gnothi.types import Answer, Capabilities, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,9 @@ class SlimPLM(ReaderSettings):
             return await self.answer_from(self.model, prompt, verdict.measured)
         if not verdict.fired:
             return await self.read(self.model, question)
-        found = await in_turns(self.retriever, [question.text, *self._queries(verdict.measured.greedy)], self.k)
+        claims = uncertain_claims(verdict.measured.greedy, self.certainty) if self.claims and self.reason else []
+        found = await in_turns(self.retriever, [question.text, *claims], self.k)
         return await self.read(self.model, question, found)
-
-    def _queries(self, heuristic: Generation) -> list[str]:
-        """The claims of the heuristic answer that the proxy was not sure of."""
-        return uncertain_claims(heuristic, self.certainty) if self.claims and self.reason else []
 
     @property
     def _threshold(self) -> float | None:

@@ -23,7 +23,7 @@ from gnothi.models.engine.path import Path
 from gnothi.models.engine.prefixes import Prefixes, Segment
 from gnothi.models.engine.prompts import Held, Level, Shelf, lay_out, shelf_width
 from gnothi.models.engine.repeated import Repeated
-from gnothi.models.engine.states import Captured, Tap
+from gnothi.models.engine.states import Captured
 
 # Fewer tokens than that are sooner read again than looked up, copied and attended to separately.
 SHORTEST_PREFIX = 64
@@ -191,7 +191,8 @@ class Forked(Path):
 
     def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
         wanted = self._network.wanted
-        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]):
+        known = {prompt for prompt in prompts if prompt in self._held and wanted <= self._held[prompt].states.keys()}
+        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if prompt not in known]):
             self._read_whole(fresh)
             self._read_rest(begun)
         return [self._held[prompt] for prompt in prompts]
@@ -219,9 +220,6 @@ class Forked(Path):
                     fresh.append(prompt)
             yield fresh, begun
             waiting = later
-
-    def _known(self, prompt: tuple[int, ...], wanted: frozenset[Tap]) -> bool:
-        return prompt in self._held and wanted <= self._held[prompt].states.keys()
 
     def _beginning(self, prompt: tuple[int, ...]) -> tuple[Segment, ...]:
         """What is held of a prompt's beginning. Its last token is never among it: that one tells what comes next."""
