@@ -257,6 +257,6 @@ def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
     code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
     assert code == 0
     assert re.search(r"signals  gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
-    assert re.search(r"perplexity  +\d\.?\d*  for nothing more", out)
+    assert re.search(r"perplexity  +\d\.?\d*  at no extra cost", out)
     assert max(map(len, out.splitlines())) <= 80
     assert scripted.prompts

@@ -162,13 +162,13 @@ def evaluate(
         summary = summarise(rows, dataset, trusting)
         folder.write_summary(summary)
         if as_json:
-            terminal.print_json(summary["methods"])
-            for warning in summary["warnings"]:
+            terminal.print_json(summary.methods)
+            for warning in summary.warnings:
                 click.echo(f"warning: {warning}", err=True)
         else:
             summary_table.show(terminal.console(), summary)
             click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
-    return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
+    return SOME_FAILED if any(method.failures for method in summary.methods) else 0
 
 
 def check_workers(workers: int, models: Sequence[str]) -> None:

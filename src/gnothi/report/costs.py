@@ -10,9 +10,10 @@ from typing import Any
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.statistics import Interval, mean, mean_interval
 
 MILLION = 1_000_000
+PAID = ("prompt", "generated", "call", "retrieval")
 COUNTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
@@ -45,6 +46,30 @@ KEYS = tuple(item.name for item in fields(Prices))
 _EXPECTED = "expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., retrieval=... (each), currency=EUR"
 
 
+@dataclass(frozen=True, slots=True)
+class Money:
+    """``total``: over all questions; ``per_right``: for each exact match. ``per_thousand`` questions with its interval.
+    ``parts``: the total by what it is paid for."""
+
+    total: float
+    per_thousand: float | None
+    interval: Interval | None
+    per_right: float | None
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """``total``: sums over all questions, failed ones included. ``per_question``, ``tokens`` (of prompts and replies) and money
+    per thousand: means over those that did not fail. Calls that the cache answered count as if they had been made."""
+
+    method: str
+    total: Mapping[str, float]
+    per_question: Mapping[str, float | None]
+    tokens: float | None
+    money: Money | None
+
+
 def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices | None:
     """Prices of a TOML file, and over them those ``given`` as ``KEY=VALUE[,KEY=VALUE...]``; None where neither names any.
 
@@ -55,9 +80,9 @@ def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices |
         for item in text.split(","):
             key, equals, value = item.partition("=")
             if not equals:
-                raise InvalidSetting(f"--price: got {text!r}, {_EXPECTED}.")
+                raise InvalidSetting(f"prices: got {text!r}, {_EXPECTED}.")
             pairs[key.strip()] = value.strip()
-        values |= _checked(pairs, f"--price {text}")
+        values |= _checked(pairs, f"prices {text}")
     return Prices(**values) if values else None
 
 
@@ -65,7 +90,9 @@ def _load(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"cannot read the prices {file}: {error.strerror}. Check --prices.") from None
+        raise InvalidInput(
+            f"cannot read the prices {file}: {error.strerror}. Give a TOML file with lines such as prompt = 0.15."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
 
@@ -88,29 +115,27 @@ def _checked(pairs: Mapping[str, Any], place: str) -> dict[str, Any]:
     return values
 
 
-def costs(rows: Sequence[Row], prices: Prices | None) -> dict[str, Any]:
-    """Of one method. ``total``: sums over all questions, failed ones included. ``per_question`` and ``per_thousand`` (money):
-    means over those that did not fail. ``per_right`` is the money spent for each exact match; money is None without prices.
-
-    Calls that the cache answered count as if they had been made."""
+def costs(method: str, rows: Sequence[Row], prices: Prices | None) -> Costs:
+    """What a method's rows cost; money is None without prices."""
     answered = [row for row in rows if not row.failed]
-    right = sum(row.metrics.get("em", 0.0) >= 1 for row in answered)
-    found: dict[str, Any] = {
-        "total": {name: sum(row.cost.get(name, 0) for row in rows) for name in COUNTS},
-        "per_question": {name: mean(row.cost[name] for row in answered) for name in COUNTS},
-        "tokens": mean(row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in answered),
-        "money": None,
-    }
-    if prices is None:
-        return found
+    return Costs(
+        method=method,
+        total={name: sum(row.cost.get(name, 0) for row in rows) for name in COUNTS},
+        per_question={name: mean(row.cost[name] for row in answered) for name in COUNTS},
+        tokens=mean(row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in answered),
+        money=None if prices is None else _money(rows, answered, prices),
+    )
+
+
+def _money(rows: Sequence[Row], answered: Sequence[Row], prices: Prices) -> Money:
     paid = [prices.parts(row.cost) for row in rows if row.cost]
     each = [1000 * sum(prices.parts(row.cost).values()) for row in answered]
     total = sum(sum(parts.values()) for parts in paid)
-    found["money"] = {
-        "total": total,
-        "per_thousand": mean(each),
-        "interval": mean_interval(each),
-        "per_right": total / right if right else None,
-        "parts": {name: sum(parts[name] for parts in paid) for name in ("prompt", "generated", "call", "retrieval")},
-    }
-    return found
+    right = sum(row.metrics.get("em", 0.0) >= 1 for row in answered)
+    return Money(
+        total=total,
+        per_thousand=mean(each),
+        interval=mean_interval(each),
+        per_right=total / right if right else None,
+        parts={name: sum(parts[name] for parts in paid) for name in PAID},
+    )

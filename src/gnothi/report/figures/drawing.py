@@ -1,26 +1,34 @@
-"""Pictures as SVG to be put inside a page: text stays text, colours are the page's, nothing is loaded.
+"""Pictures, as files and as SVG inside a page.
 
-Series are drawn in stand-in colours that become CSS variables (``--series-1`` ...), axes and text in ``currentColor``, so
-that one drawing serves light, dark and paper.
+Inside a page text stays text, and nothing is loaded. Series are drawn in stand-in colours that become CSS variables
+(``--series-1`` ...), axes and text in ``currentColor``, so that one drawing serves light, dark and paper.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from gnothi.errors import MissingDependency
+from gnothi.errors import InvalidSetting, MissingDependency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+T = TypeVar("T")
 INK = "#010203"
 SERIES = tuple(f"#0000{number:02x}" for number in range(0xA1, 0xA9))
 """Stand-ins for ``--series-1`` to ``--series-8``."""
+COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
+"""Of pictures in files, which stand on white."""
+LINES = ("-", "--", "-.")
 MARKERS = "osD^vPX*"
 WIDTH, HEIGHT = 4.8, 3.3  # inches; small, so that letters stay readable where a phone shrinks the drawing
+POINTS = 300
+"""Points of a line that are drawn on a page; CSV and JSON have all of them."""
 _ROW = 0.2  # inches that a line of the legend takes
 
 
@@ -34,8 +42,18 @@ class Picture(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def drawn(*pictures: Picture | None) -> list[Picture]:
-    return [picture for picture in pictures if picture is not None]
+class Styles:
+    """A colour and a marker for each name, the same in all pictures of a section."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def colour(self, name: str) -> str:
+        return SERIES[self._places.get(name, 0) % len(SERIES)]
+
+    def marker(self, name: str) -> str:
+        place = self._places.get(name, 0)
+        return MARKERS[(place + place // len(SERIES)) % len(MARKERS)]
 
 
 def draw(
@@ -43,12 +61,6 @@ def draw(
 ) -> str:
     """An ``<svg>`` element with what ``paint`` puts on the axes. ``name`` keeps its ids apart from other drawings' in the page,
     ``label`` says to those who cannot see it what it shows. A legend of that many entries stands below the axes."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency("matplotlib", "report", "the HTML report") from error
-
     style: dict[Any, Any] = {
         "svg.fonttype": "none",
         "svg.hashsalt": name,
@@ -61,14 +73,49 @@ def draw(
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     }
     lines = -(-legend // columns)
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(WIDTH, height + _ROW * lines), layout="constrained")
+    with _matplotlib("the HTML report").rc_context(style):
+        figure = new_figure("the HTML report", WIDTH, height + _ROW * lines)
         paint(figure.subplots())
         if legend:
             figure.legend(loc="outside lower center", ncols=columns, fontsize=9, handlelength=1.6, columnspacing=1)
         content = io.StringIO()
         figure.savefig(content, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     return _for_page(content.getvalue(), name, label)
+
+
+def new_figure(purpose: str, width: float, height: float) -> Figure:
+    """An empty one, sizes in inches. Raises MissingDependency, naming the ``purpose``."""
+    _matplotlib(purpose)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", dpi=120)
+
+
+def _matplotlib(purpose: str) -> Any:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise MissingDependency("matplotlib", "report", purpose) from error
+    return mpl
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a picture, the same bytes for the same figure. Raises InvalidSetting for an ending it cannot write."""
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise InvalidSetting(f"got the picture {path}, expected a name that ends in .png, .svg or .pdf.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}")
+    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    figure.savefig(temporary, format=kind, metadata=metadata)
+    temporary.replace(path)
+
+
+def thinned(line: Sequence[T]) -> Sequence[T]:
+    """The first and last point and evenly many between them."""
+    if len(line) <= POINTS:
+        return line
+    return [line[place * (len(line) - 1) // (POINTS - 1)] for place in range(POINTS)]
 
 
 def identifier(name: str) -> str:
