@@ -19,10 +19,12 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.cli.evaluate import Job
+    from gnothi.report.summary import Summary
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.outcomes import Outcome
     from gnothi.runs.rows import Row
     from gnothi.runs.runner import Answer
+    from gnothi.studies.ablation import Table
     from gnothi.studies.study import Study
     from gnothi.studies.variants import Plan, Planned
 
@@ -158,7 +160,7 @@ def ablate(
         _save(document, csv_file, markdown_file, plot)
         if as_json:
             terminal.print_json(document)
-            for warning in document["warnings"]:
+            for warning in document.warnings:
                 click.echo(f"warning: {warning}", err=True)
         else:
             ablation_table.show(terminal.console(), document)
@@ -166,12 +168,12 @@ def ablate(
             for file in (csv_file, markdown_file, plot):
                 if file is not None:
                     click.echo(f"written: {file}")
-    return SOME_FAILED if any(variant["failures"] for variant in document["variants"]) else 0
+    return SOME_FAILED if any(variant.failures for variant in document.variants) else 0
 
 
-def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
+def _save(document: Table, csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
+    from gnothi.studies import export as ablation_tables
     from gnothi.studies import figure as ablation_figure
-    from gnothi.studies import tables as ablation_tables
 
     if csv_file is not None:
         ablation_tables.save_csv(document, csv_file)
@@ -269,7 +271,7 @@ async def _answering(group: Sequence[Run]) -> AsyncIterator[Answer]:
             yield several
 
 
-def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
+def _summarise(run: Run, rows: Sequence[Row]) -> Summary:
     from gnothi.report.summary import summarise
 
     summary = summarise(rows, run.job.dataset, run.trusting)
@@ -277,10 +279,10 @@ def _summarise(run: Run, rows: Sequence[Row]) -> dict[str, Any]:
     return summary
 
 
-def _document(study: Study, runs: Sequence[Run], rows: Mapping[str, list[Row]], plan: Plan) -> dict[str, Any]:
+def _document(study: Study, runs: Sequence[Run], rows: Mapping[str, list[Row]], plan: Plan) -> Table:
     from gnothi.studies import ablation
 
     summaries = {run.label: _summarise(run, rows[run.label]) for run in runs}
     folders = {run.label: run.folder.path for run in runs}
     dataset = runs[0].job.dataset
-    return {"model": runs[0].job.model} | ablation.document(study, dataset, rows, summaries, folders, plan.left_out)
+    return ablation.document(study, runs[0].job.model, dataset, rows, summaries, folders, plan.left_out)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -61,20 +62,16 @@ def draw(
 ) -> str:
     """An ``<svg>`` element with what ``paint`` puts on the axes. ``name`` keeps its ids apart from other drawings' in the page,
     ``label`` says to those who cannot see it what it shows. A legend of that many entries stands below the axes."""
-    style: dict[Any, Any] = {
+    more: dict[Any, Any] = {
         "svg.fonttype": "none",
         "svg.hashsalt": name,
-        "text.parse_math": False,
         "font.family": "sans-serif",
         "font.size": 10,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "legend.frameon": False,
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     }
     lines = -(-legend // columns)
-    with _matplotlib("the HTML report").rc_context(style):
-        figure = new_figure("the HTML report", WIDTH, height + _ROW * lines)
+    with style("the HTML report", more):
+        figure = new_figure(WIDTH, height + _ROW * lines)
         paint(figure.subplots())
         if legend:
             figure.legend(loc="outside lower center", ncols=columns, fontsize=9, handlelength=1.6, columnspacing=1)
@@ -83,20 +80,21 @@ def draw(
     return _for_page(content.getvalue(), name, label)
 
 
-def new_figure(purpose: str, width: float, height: float) -> Figure:
-    """An empty one, sizes in inches. Raises MissingDependency, naming the ``purpose``."""
-    _matplotlib(purpose)
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained", dpi=120)
-
-
-def _matplotlib(purpose: str) -> Any:
+def style(purpose: str, more: Mapping[Any, Any] | None = None) -> AbstractContextManager[None]:
+    """How pictures look: nothing that needs no ink, no formulas in names. Raises MissingDependency, naming the ``purpose``."""
     try:
         import matplotlib as mpl
     except ImportError as error:
         raise MissingDependency("matplotlib", "report", purpose) from error
-    return mpl
+    plain: dict[Any, Any] = dict.fromkeys(("text.parse_math", "axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+    return mpl.rc_context({**plain, **(more or {})})
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty one, sizes in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", dpi=120)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.compare import Compared, Gates, Point
 from gnothi.report.document import Point as MethodPoint
@@ -19,6 +19,7 @@ from gnothi.report.figures.drawing import (
     new_figure,
     save_figure,
     shortened,
+    style,
     thinned,
 )
 from gnothi.report.numbers import metric_name, share
@@ -35,23 +36,27 @@ _RATES = (0.1, 0.25, 0.5, 0.75, 0.9)
 def save(documents: Sequence[Compared], path: Path) -> None:
     """One panel per document. Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
     wide = [5.2 if len(found.gates.signals) <= CROWDED else 7.2 for found in documents]
-    figure = new_figure("the picture of the frontiers", sum(wide), 4)
-    panels = figure.subplots(1, len(documents), squeeze=False)[0]
-    for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
-        gates = found.gates
-        for place, (signal, one) in enumerate(gates.signals.items()):
-            colour, dashes = COLOURS[place % len(COLOURS)], LINES[place // len(COLOURS) % len(LINES)]
-            label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
-            _line(axes, one.frontier, colour, dashes, label)
-            if one.chosen:
-                axes.plot([one.chosen.worth.retrieval_rate], [one.chosen.worth.accuracy], "o", color=colour)
-        axes.plot([0, 1], [gates.never, gates.always], "s", color="#444444", ms=5)
-        _ends(axes, gates, "#444444")
-        axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({gates.metric})", title=name.title)
-        axes.grid(alpha=0.3)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(gates.signals) > CROWDED else {}
-        axes.legend(fontsize=7, frameon=False, **beside)
-    save_figure(figure, path)
+    with style("the picture of the frontiers"):
+        figure = new_figure(sum(wide), 4)
+        panels = figure.subplots(1, len(documents), squeeze=False)[0]
+        for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
+            _panel(axes, found.gates, name.title)
+        save_figure(figure, path)
+
+
+def _panel(axes: Axes, gates: Gates, title: str) -> None:
+    for place, (signal, one) in enumerate(gates.signals.items()):
+        colour, dashes = COLOURS[place % len(COLOURS)], LINES[place // len(COLOURS) % len(LINES)]
+        label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
+        _line(axes, one.frontier, colour, dashes, label)
+        if one.chosen:
+            axes.plot([one.chosen.worth.retrieval_rate], [one.chosen.worth.accuracy], "o", color=colour)
+    axes.plot([0, 1], [gates.never, gates.always], "s", color="#444444", ms=5)
+    _ends(axes, gates, "#444444")
+    axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({gates.metric})", title=title)
+    axes.grid(alpha=0.3)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(gates.signals) > CROWDED else {}
+    axes.legend(fontsize=7, **beside)
 
 
 def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: Styles) -> Picture:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gnothi.calibration.choose import Probabilities
 from gnothi.report.document import Predicted, Reliability
-from gnothi.report.figures.drawing import COLOURS, INK, Picture, Styles, draw, new_figure, save_figure, shortened
+from gnothi.report.figures.drawing import COLOURS, INK, Picture, Styles, draw, new_figure, save_figure, shortened, style
 from gnothi.report.numbers import share
 from gnothi.stats.statistics import Bin
 
@@ -20,16 +20,17 @@ def save(curves: Probabilities, title: str, path: Path) -> None:
     """Both curves, in bins of predictions on questions that they were not fitted on.
 
     Raises MissingDependency or InvalidSetting."""
-    figure = new_figure("the reliability diagram", 4.6, 4.2)
-    axes = figure.subplots()
-    _diagonal(axes, "#888888")
-    drawn = (("Platt", curves.platt_bins, curves.platt_ece), ("isotonic", curves.isotonic_bins, curves.isotonic_ece))
-    for (name, bins, missed), colour, marker in zip(drawn, COLOURS, "os", strict=False):
-        _curve(axes, bins, f"{name} (ECE {missed:.3f})", colour, marker)
-    axes.set_title(title)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, frameon=False)
-    save_figure(figure, path)
+    with style("the reliability diagram"):
+        figure = new_figure(4.6, 4.2)
+        axes = figure.subplots()
+        _diagonal(axes, "#888888")
+        drawn = (("Platt", curves.platt_bins, curves.platt_ece), ("isotonic", curves.isotonic_bins, curves.isotonic_ece))
+        for (name, bins, missed), colour, marker in zip(drawn, COLOURS, "os", strict=False):
+            _curve(axes, bins, f"{name} (ECE {missed:.3f})", colour, marker)
+        axes.set_title(title)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+        save_figure(figure, path)
 
 
 def picture(section: str, curves: Sequence[Reliability], styles: Styles) -> Picture | None:

@@ -53,8 +53,8 @@ def _promise(promise: Guarantee | None) -> list[str]:
     return [
         f"guarantee: with probability {1 - promise.epsilon:g} over the draw of these questions, at most "
         f"{promise.target_error:.1%} of the answers given without retrieval are wrong, on questions like these",
-        f"grounds: of {counted(promise.tested, 'question')} tested, the gate trusts {promise.trusted} up to the highest threshold "
-        f"that passed, {promise.wrong} of them wrong ({promise.wrong / promise.trusted:.1%}); p = {promise.p:.2g}",
+        f"grounds: of {counted(promise.tested, 'question')} tested, the gate trusts {promise.trusted} up to the highest "
+        f"threshold that passed, {promise.wrong} of them wrong ({promise.wrong / promise.trusted:.1%}); p = {promise.p:.2g}",
     ]
 
 

@@ -113,8 +113,9 @@ def _honesty(method: Method) -> Iterator[str]:
     if parts:
         yield f"{method.method}: {'; '.join(parts)}"
     if truth:
+        closer = _measured(truth.closer, truth.closer_interval)
         yield (
-            f"{method.method}: closer to a correct than to any incorrect answer {_measured(truth.closer, truth.closer_interval)}, "
+            f"{method.method}: closer to a correct than to any incorrect answer {closer}, "
             f"refused {share(truth.refused)} (by words shared; no judge model)"
         )
 
