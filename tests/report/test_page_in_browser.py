@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from gnothi.calibration import compare as gates
-from gnothi.report.gates_page import write_page
-from gnothi.report.page import write_report
+from gnothi.report.page.replays import write_page
+from gnothi.report.page.runs import write_report
 from gnothi.report.sections import load_runs
 from tests.report.rows import row
 from tests.report.test_page import full, make_run
