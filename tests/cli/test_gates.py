@@ -228,7 +228,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     samples = ("--set", "samples=4")
     code, shown, _ = gnothi("eval", "lab", "--method", "panel,rag", "--limit", "40", *samples, "--out", run)
     assert code == 0
-    assert "signals of panel, side by side" in shown
+    assert "signals measured by panel" in shown
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
     (found,) = gnothi_json("gates", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
