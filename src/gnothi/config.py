@@ -122,7 +122,10 @@ def _convert_int(value: object) -> int:
 def _convert_float(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        raise ValueError(value) from None
     if math.isnan(number):
         raise ValueError(value)
     return number

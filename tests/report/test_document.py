@@ -58,9 +58,9 @@ class Tables(HTMLParser):
             self._rows[-1][-1] += data
 
 
-def document(section: Section, *prices: Prices, **ends: str | None) -> dict[str, Any]:
+def document(section: Section, never: str | None = None, always: str | None = None) -> dict[str, Any]:
     """As JSON."""
-    return dict(jsonable(made.document(section, *prices, **ends)))
+    return dict(jsonable(made.document(section, None, never, always)))
 
 
 def read(file: Path) -> list[dict[str, str]]:

@@ -45,7 +45,9 @@ def test_refusal() -> None:
     assert (found.n, found.answerable, found.unanswerable) == (6, 3, 3)
     assert found.accuracy == found.refused_answerable == pytest.approx(1 / 3)
     assert (found.precision, found.recall, found.f1) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
-    assert summarise(ROWS, "s").methods[0].refusal.f1 == pytest.approx(2 / 3, abs=1e-6)
+    summed = summarise(ROWS, "s").methods[0].refusal
+    assert summed is not None
+    assert summed.f1 == pytest.approx(2 / 3, abs=1e-6)
     assert summarise(ROWS, "s").methods[0].warnings == ()
 
 
@@ -72,6 +74,7 @@ def test_closer_to_a_correct_than_to_any_incorrect_answer() -> None:
     found = truthfulness(rows)
     assert found is not None
     assert (found.n, found.closer, found.refused) == (4, 0.25, 0.25)
+    assert found.closer_interval is not None
     assert found.closer_interval[0] <= 0.25 <= found.closer_interval[1]
     assert truthfulness([row("direct", 1)]) is None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.config import Given, build, load_toml
+from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import Row
 from gnothi.stats.statistics import Interval, mean, mean_interval
 
@@ -28,6 +28,11 @@ class Prices:
     retrieval: float = 0.0
     currency: str = ""
 
+    def __post_init__(self) -> None:
+        for name in PAID:
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise ValueError(f"got {name} = {value:g}, expected a number that is not negative.")
+
     def parts(self, cost: Mapping[str, float]) -> dict[str, float]:
         """What a row's cost comes to, by what it is paid for."""
         return {
@@ -36,14 +41,6 @@ class Prices:
             "call": cost["model_calls"] * self.call,
             "retrieval": cost["retrievals"] * self.retrieval,
         }
-
-    @property
-    def free(self) -> bool:
-        return not (self.prompt or self.generated or self.call or self.retrieval)
-
-
-KEYS = tuple(item.name for item in fields(Prices))
-_EXPECTED = "expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., retrieval=... (each), currency=EUR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,45 +71,18 @@ def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices |
     """Prices of a TOML file, and over them those ``given`` as ``KEY=VALUE[,KEY=VALUE...]``; None where neither names any.
 
     Raises InvalidInput, UnknownName or InvalidSetting."""
-    values = _checked(_load(file), str(file)) if file else {}
+    values: dict[str, object] = {}
+    if file is not None:
+        values |= {key: Given(value, str(file)) for key, value in load_toml(file).items()}
     for text in given:
-        pairs = {}
-        for item in text.split(","):
-            key, equals, value = item.partition("=")
-            if not equals:
-                raise InvalidSetting(f"prices: got {text!r}, {_EXPECTED}.")
-            pairs[key.strip()] = value.strip()
-        values |= _checked(pairs, f"prices {text}")
-    return Prices(**values) if values else None
-
-
-def _load(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(
-            f"cannot read the prices {file}: {error.strerror}. Give a TOML file with lines such as prompt = 0.15."
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
-
-
-def _checked(pairs: Mapping[str, Any], place: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs.items():
-        if key not in KEYS:
-            raise UnknownName(f"price ({place})", key, KEYS)
-        if key == "currency":
-            values[key] = str(value)
-            continue
-        try:
-            number = float(value) if not isinstance(value, bool) else -1.0
-        except (TypeError, ValueError, OverflowError):
-            number = -1.0
-        if not 0 <= number < float("inf"):
-            raise InvalidSetting(f"{place}: got {key} = {value!r:.60}, expected a number that is not negative.")
-        values[key] = number
-    return values
+        pairs = [item.partition("=") for item in text.split(",")]
+        if not all(equals for _, equals, _ in pairs):
+            raise InvalidSetting(
+                f"prices: got {text!r}, expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., "
+                "retrieval=... (each), currency=EUR."
+            )
+        values |= {key.strip(): Given(value.strip(), text) for key, _, value in pairs}
+    return build(Prices, values, "prices") if values else None
 
 
 def costs(method: str, rows: Sequence[Row], prices: Prices | None) -> Costs:

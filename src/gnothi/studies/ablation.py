@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gnothi.config import as_text
 from gnothi.metrics import METRICS
-from gnothi.report.comparison import paired
+from gnothi.report.comparison import Comparison, paired
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import MERGED, Row, rounded, scored
 from gnothi.stats.statistics import Interval, mean, mean_interval
@@ -27,36 +27,11 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Variant less full method on the ``n`` questions that both answered; ``p`` is two-sided and paired, ``p_holm`` corrected
-    for all variants of the table."""
-
-    n: int
-    difference: float
-    interval: Interval | None
-    p: float
-    test: str
-    p_holm: float
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """Means over the questions that did not fail; ``tokens`` are those of prompts and replies together."""
-
-    em: float | None
-    f1: float | None
-    accuracy: float | None
-    retrieval_rate: float | None
-    retrievals: float | None
-    model_calls: float | None
-    tokens: float | None
-    gate_auroc: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
-    """A variant. ``intervals`` are those of the measures; ``groups``: in the laboratory, quality by what is right to do about a
-    question; ``difference`` by metric, None for the full method itself."""
+    """A variant. ``means`` and their ``intervals`` are of the ``MEASURES``, over the questions that did not fail.
+
+    ``groups``: in the laboratory, quality by what is right to do about a question. ``difference``, by metric: variant less full
+    method, corrected for all variants of the table; None for the full method itself."""
 
     label: str
     group: str
@@ -67,16 +42,12 @@ class Line:
     note: str
     n: int
     failures: int
-    means: Measures = field(metadata=MERGED)
+    means: Mapping[str, float | None] = field(metadata=MERGED)
     intervals: Mapping[str, Interval | None]
     groups: Mapping[str, Quality]
-    difference: Mapping[str, Difference] | None
+    difference: Mapping[str, Comparison] | None
     paper: tuple[Figure, ...]
     run: str
-
-    def mean(self, measure: str) -> float | None:
-        found: float | None = getattr(self.means, measure)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +82,7 @@ class Table:
 
     @property
     def gated(self) -> bool:
-        return any(variant.means.gate_auroc is not None for variant in self.variants)
+        return any(variant.means["gate_auroc"] is not None for variant in self.variants)
 
 
 def document(
@@ -149,7 +120,7 @@ def document(
 
 
 def _line(
-    variant: Variant, rows: Sequence[Row], summary: Summary, difference: Mapping[str, Difference] | None, folder: Path
+    variant: Variant, rows: Sequence[Row], summary: Summary, difference: Mapping[str, Comparison] | None, folder: Path
 ) -> Line:
     (found,) = summary.methods
     tokens = [row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in rows if not row.failed]
@@ -164,7 +135,7 @@ def _line(
         note=variant.note,
         n=found.n,
         failures=found.failures,
-        means=Measures(**{name: getattr(found, name) for name in measured}, tokens=mean(tokens)),
+        means={name: mean(tokens) if name == "tokens" else getattr(found, name) for name in MEASURES},
         intervals={**{name: found.intervals[name] for name in measured}, "tokens": mean_interval(tokens)},
         groups=_groups(rows),
         difference=difference,
@@ -173,12 +144,12 @@ def _line(
     )
 
 
-def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Difference]]:
+def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Comparison]]:
     """By label and metric; empty of what no two runs have in common."""
-    found: dict[str, dict[str, Difference]] = {label: {} for label in rows if label != full}
+    found: dict[str, dict[str, Comparison]] = {label: {} for label in rows if label != full}
     tables = {label: scored(own) for label, own in rows.items()}
     for one in paired(tables, [(label, full) for label in found]):
-        found[one.first][one.metric] = Difference(one.n, one.difference, one.interval, one.p, one.test, one.p_holm)
+        found[one.first][one.metric] = one
     return found
 
 

@@ -29,7 +29,7 @@ def _flat(variant: Line) -> dict[str, Any]:
     line: dict[str, Any] = {key: getattr(variant, key) for key in ("label", "group", "method", "n", "failures")}
     line["settings"] = " ".join(f"{key}={value}" for key, value in variant.settings.items())
     for name in MEASURES:
-        line |= {name: variant.mean(name), **bounds(f"{name}_", variant.intervals[name])}
+        line |= {name: variant.means[name], **bounds(f"{name}_", variant.intervals[name])}
     for metric, test in (variant.difference or {}).items():
         line |= {f"difference_{metric}": test.difference, **bounds(f"difference_{metric}_", test.interval)}
         line |= {f"{key}_{metric}": getattr(test, key) for key in ("p", "p_holm", "test")}
@@ -52,8 +52,9 @@ def markdown(found: Table) -> list[str]:
         means = variant.means
         cells = [f"**{name}**" if variant.label == found.full else name]
         cells += [_with_interval(variant, metric) for metric in METRICS]
-        cells += [share(means.retrieval_rate), number(means.retrievals), number(means.model_calls), number(means.tokens)]
-        cells += [share(means.gate_auroc)] if gates else []
+        cells += [share(means["retrieval_rate"])]
+        cells += [number(means[name]) for name in ("retrievals", "model_calls", "tokens")]
+        cells += [share(means["gate_auroc"])] if gates else []
         lines.append(_row([*cells, *_difference(variant, found.metric), *paper_figures(variant, found.papers)]))
     of = f"{found.title} ({found.source})" if found.source else found.title
     said = [f"Left out: {_cell(one.label)} ({_cell(one.reason)})." for one in found.left_out]
@@ -70,7 +71,7 @@ def paper_figures(variant: Line, columns: Sequence[tuple[str, str]]) -> list[str
 def _with_interval(variant: Line, name: str) -> str:
     interval = variant.intervals[name]
     spread = f" ({share(interval[0])}–{share(interval[1])})" if interval else ""
-    return share(variant.mean(name)) + spread
+    return share(variant.means[name]) + spread
 
 
 def _difference(variant: Line, metric: str) -> list[str]:

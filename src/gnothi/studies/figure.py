@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gnothi.report.comparison import Comparison
 from gnothi.report.figures.drawing import COLOURS, MARKERS, new_figure, save_figure, style
 from gnothi.report.numbers import counted, share
-from gnothi.studies.ablation import Difference, Line, Table
+from gnothi.studies.ablation import Line, Table
 
 SIGNIFICANT = 0.05
 _NAMES = {"em": "exact match", "f1": "F1", "accuracy": "accuracy", "retrievals": "searches a question"}
@@ -33,7 +34,7 @@ def save(found: Table, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Difference]]) -> None:
+def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Comparison]]) -> None:
     full = next(one for one in found.variants if one.label == found.full)
     for place, (_, test) in enumerate(compared):
         low, high = test.interval or (test.difference, test.difference)
@@ -45,8 +46,8 @@ def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Difference]]
     axes.set_yticks(range(len(compared)), [variant.label for variant, _ in compared])
     axes.set_ylim(max(len(compared), 1) - 0.5, -0.5)
     axes.set_xlabel(
-        f"{_NAMES[found.metric]} less that of {full.label} ({share(full.mean(found.metric))}), 95 % intervals; filled: p < .05 "
-        "(Holm)",
+        f"{_NAMES[found.metric]} less that of {full.label} ({share(full.means[found.metric])}), 95 % intervals; filled: "
+        "p < .05 (Holm)",
         fontsize=8,
     )
     axes.set_title(
@@ -55,7 +56,7 @@ def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Difference]]
     axes.tick_params(labelsize=9)
     axes.grid(axis="x", alpha=0.3)
     values = axes.secondary_yaxis("right")
-    values.set_yticks(range(len(compared)), [share(variant.mean(found.metric)) for variant, _ in compared], fontsize=8)
+    values.set_yticks(range(len(compared)), [share(variant.means[found.metric]) for variant, _ in compared], fontsize=8)
     values.tick_params(length=0)
     values.spines["right"].set_visible(False)
 
@@ -64,7 +65,7 @@ def _moves(variants: Sequence[Line], measure: str) -> bool:
     """Whether what is varied changes it within a series."""
     by_series: dict[str, set[float]] = {}
     for variant in variants:
-        by_series.setdefault(variant.series, set()).add(round(variant.mean(measure) or 0.0, 2))
+        by_series.setdefault(variant.series, set()).add(round(variant.means[measure] or 0.0, 2))
     return any(len(values) > 1 for values in by_series.values())
 
 
@@ -74,7 +75,7 @@ def _curves(axes: Any, found: Table, placed: Sequence[tuple[float, Line]], measu
         points = sorted(
             (at, value, *(one.intervals[measure] or (value, value)))
             for at, one in placed
-            if one.series == series and (value := one.mean(measure)) is not None
+            if one.series == series and (value := one.means[measure]) is not None
         )
         axes.errorbar(
             [at for at, *_ in points],

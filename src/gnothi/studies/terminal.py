@@ -104,11 +104,11 @@ def show(console: Console, found: Table) -> None:
 
 def _rows(found: Table, variant: Line) -> Iterator[Row]:
     means, test = variant.means, (variant.difference or {}).get(found.metric)
-    shares = [share(value) for value in (means.em, means.f1, means.accuracy, means.retrieval_rate)]
-    costs = [number(means.retrievals), number(means.model_calls), thousands(means.tokens)]
+    shares = [share(value) for value in (means["em"], means["f1"], means["accuracy"], means["retrieval_rate"])]
+    costs = [number(means["retrievals"]), number(means["model_calls"]), thousands(means["tokens"])]
     difference = [signed(test.difference), chance(test.p_holm)] if test else ["", ""]
     style = "bold" if variant.label == found.full else ""
-    yield [variant.label, *shares, *costs, share(means.gate_auroc), *difference], style
+    yield [variant.label, *shares, *costs, share(means["gate_auroc"]), *difference], style
     papers = " ".join(figure or "/" for figure in paper_figures(variant, found.papers)) if variant.paper else ""
     spreads = [between(variant.intervals[name]) if name == found.metric else "" for name in NAMES]
     bounds = " ".join(signed(bound, digits=2) for bound in test.interval) if test and test.interval else ""
