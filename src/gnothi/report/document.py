@@ -21,11 +21,11 @@ from gnothi.report.selective import Selective, selective
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import EXECUTION
 from gnothi.runs.rows import MERGED, group, rounded
-from gnothi.stats.statistics import Interval, crossfit_probabilities, ece, ece_interval, mean_interval, reliability
+from gnothi.stats.statistics import Bin, Interval, crossfit_probabilities, ece, ece_interval, mean_interval, reliability
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MethodPoint:
     """A method on all questions of a replay: how good, and for how many questions it searched."""
 
     method: str
@@ -37,16 +37,7 @@ class Point:
 @dataclass(frozen=True, slots=True)
 class GatesAndMethods:
     gates: Gates = field(metadata=MERGED)
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """Questions of about the same probability: their number, the mean probability and the observed share of wrong answers."""
-
-    n: int
-    predicted: float
-    observed: float
+    points: tuple[MethodPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ class Reliability:
     n: int
     ece: float | None
     interval: Interval | None
-    bins: tuple[Predicted, ...]
+    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +104,8 @@ def reliability_of(method: str, source: str, scores: Sequence[float], wrong: Seq
     predicted = crossfit_probabilities(scores, wrong)
     if predicted is None:
         return None
-    bins = tuple(Predicted(*bin) for bin in reliability(predicted, wrong))
-    return Reliability(method, source, len(scores), ece(predicted, wrong), ece_interval(predicted, wrong), bins)
+    measured = ece(predicted, wrong), ece_interval(predicted, wrong), reliability(predicted, wrong)
+    return Reliability(method, source, len(scores), *measured)
 
 
 def _differences(section: Section) -> Iterable[Difference]:
@@ -138,14 +129,14 @@ def _gates(
     return GatesAndMethods(compare.document(replay).gates, tuple(_points(replay, by_method))), None
 
 
-def _points(replay: Replay, by_method: ByMethod) -> Iterable[Point]:
+def _points(replay: Replay, by_method: ByMethod) -> Iterable[MethodPoint]:
     for name, rows in by_method.items():
         table = {row.question_id: row for row in rows if row.metrics}
         if all(question in table for question in replay.questions):
             own = [table[question] for question in replay.questions]
             quality = [row.metrics[replay.metric] for row in own]
             searched = [row.retrieved for row in own]
-            yield Point(name, float(np.mean(quality)), mean_interval(quality), float(np.mean(searched)))
+            yield MethodPoint(name, float(np.mean(quality)), mean_interval(quality), float(np.mean(searched)))
 
 
 def _reliability(section: Section, by_method: ByMethod) -> Iterable[Reliability]:

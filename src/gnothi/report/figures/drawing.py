@@ -44,17 +44,27 @@ class Picture(NamedTuple):
 
 
 class Styles:
-    """A colour and a marker for each name, the same in all pictures of a section."""
+    """A colour, a marker and dashes for each name, the same in all pictures of a section."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], colours: Sequence[str] = SERIES) -> None:
         self._places = {name: place for place, name in enumerate(names)}
+        self._colours = colours
+
+    def __len__(self) -> int:
+        return len(self._places)
 
     def colour(self, name: str) -> str:
-        return SERIES[self._places.get(name, 0) % len(SERIES)]
+        return self._colours[self._places.get(name, 0) % len(self._colours)]
 
     def marker(self, name: str) -> str:
-        place = self._places.get(name, 0)
-        return MARKERS[(place + place // len(SERIES)) % len(MARKERS)]
+        return MARKERS[(self._places.get(name, 0) + self._turn(name)) % len(MARKERS)]
+
+    def dashes(self, name: str) -> str:
+        return LINES[self._turn(name) % len(LINES)]
+
+    def _turn(self, name: str) -> int:
+        """How often all colours were used before."""
+        return self._places.get(name, 0) // len(self._colours)
 
 
 def draw(

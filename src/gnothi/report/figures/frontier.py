@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.compare import Compared, Gates, Point
-from gnothi.report.document import Point as MethodPoint
+from gnothi.calibration.compare import Compared, Gates, Point, Signal
+from gnothi.report.document import MethodPoint
 from gnothi.report.figures.drawing import (
     COLOURS,
     INK,
-    LINES,
-    SERIES,
     Picture,
     Styles,
     draw,
@@ -40,45 +38,35 @@ def save(documents: Sequence[Compared], path: Path) -> None:
         figure = new_figure(sum(wide), 4)
         panels = figure.subplots(1, len(documents), squeeze=False)[0]
         for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
-            _panel(axes, found.gates, name.title)
+            gates = found.gates
+            looks = Styles(gates.signals, COLOURS)
+            for signal, one in gates.signals.items():
+                label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
+                _line(axes, one, looks.colour(signal), looks.dashes(signal), label)
+            _ends(axes, gates, "#444444")
+            axes.set_title(name.title)
+            beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(looks) > CROWDED else {}
+            axes.legend(fontsize=7, **beside)
         save_figure(figure, path)
 
 
-def _panel(axes: Axes, gates: Gates, title: str) -> None:
-    for place, (signal, one) in enumerate(gates.signals.items()):
-        colour, dashes = COLOURS[place % len(COLOURS)], LINES[place // len(COLOURS) % len(LINES)]
-        label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
-        _line(axes, one.frontier, colour, dashes, label)
-        if one.chosen:
-            axes.plot([one.chosen.worth.retrieval_rate], [one.chosen.worth.accuracy], "o", color=colour)
-    axes.plot([0, 1], [gates.never, gates.always], "s", color="#444444", ms=5)
-    _ends(axes, gates, "#444444")
-    axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({gates.metric})", title=title)
-    axes.grid(alpha=0.3)
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(gates.signals) > CROWDED else {}
-    axes.legend(fontsize=7, **beside)
-
-
 def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: Styles) -> Picture:
+    looks = Styles(gates.signals)
     # A method's line has its point's colour, unless it measured several.
     shared = len({signal.method for signal in gates.signals.values()}) < len(gates.signals)
 
     def paint(axes: Axes) -> None:
         _ends(axes, gates, INK)
-        for place, (name, signal) in enumerate(gates.signals.items()):
-            colour = SERIES[place % len(SERIES)] if shared else styles.colour(signal.method)
-            dashes = LINES[place // len(SERIES) % len(LINES)] if shared else "-"
-            label = shortened(name) if shared else f"any threshold of {shortened(name, 22)}"
-            _line(axes, thinned(signal.frontier), colour, dashes, label)
-            if chosen := signal.chosen:
-                axes.plot([chosen.worth.retrieval_rate], [chosen.worth.accuracy], "+", color=colour, ms=10, mew=2)
+        for name, signal in gates.signals.items():
+            if shared:
+                _line(axes, signal, looks.colour(name), looks.dashes(name), shortened(name))
+            else:
+                _line(axes, signal, styles.colour(signal.method), "-", f"any threshold of {shortened(name, 22)}")
         for point in points:
             colour, x, y = styles.colour(point.method), point.retrieval_rate, point.accuracy
             if point.interval:
                 axes.plot((x, x), point.interval, color=colour, lw=0.8, alpha=0.5)
             axes.plot([x], [y], styles.marker(point.method), color=colour, ms=7, label=shortened(point.method))
-        axes.set(xlabel="share of questions with a search", ylabel=metric_name(gates.metric), xlim=(-0.03, 1.03))
-        axes.grid(color=INK, alpha=0.12)
 
     rows = [
         [name, share(signal.auroc), *(share(_reached(signal.frontier, rate)) for rate in _RATES)]
@@ -104,15 +92,21 @@ def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: S
     )
 
 
-def _line(axes: Axes, line: Sequence[Point], colour: str, dashes: str, label: str) -> None:
+def _line(axes: Axes, signal: Signal, colour: str, dashes: str, label: str) -> None:
+    """A cross for the chosen threshold."""
+    line = thinned(signal.frontier)
     x, y = [point.retrieval_rate for point in line], [point.accuracy for point in line]
     axes.plot(x, y, dashes, color=colour, lw=1.5, label=label)
+    if chosen := signal.chosen:
+        axes.plot([chosen.worth.retrieval_rate], [chosen.worth.accuracy], "+", color=colour, ms=10, mew=2)
 
 
-def _ends(axes: Axes, gates: Gates, colour: str) -> None:
-    axes.plot([0, 1], [gates.never, gates.always], ":", color=colour, alpha=0.6, lw=1.2, label="retrieving at random")
+def _ends(axes: Axes, gates: Gates, ink: str) -> None:
+    axes.plot([0, 1], [gates.never, gates.always], ":", color=ink, alpha=0.6, lw=1.2, label="retrieving at random")
     best = [gates.oracle_retrieval_rate], [gates.oracle]
-    axes.plot(*best, "*", color=colour, ms=11, label="oracle of never and always")
+    axes.plot(*best, "*", color=ink, ms=11, label="oracle of never and always")
+    axes.set(xlabel="share of questions with a search", ylabel=metric_name(gates.metric), xlim=(-0.03, 1.03))
+    axes.grid(color=ink, alpha=0.12)
 
 
 def _reached(line: Sequence[Point], rate: float) -> float | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gnothi.calibration.choose import Probabilities
-from gnothi.report.document import Predicted, Reliability
+from gnothi.report.document import Reliability
 from gnothi.report.figures.drawing import COLOURS, INK, Picture, Styles, draw, new_figure, save_figure, shortened, style
 from gnothi.report.numbers import share
 from gnothi.stats.statistics import Bin
@@ -24,9 +24,8 @@ def save(curves: Probabilities, title: str, path: Path) -> None:
         figure = new_figure(4.6, 4.2)
         axes = figure.subplots()
         _diagonal(axes, "#888888")
-        drawn = (("Platt", curves.platt_bins, curves.platt_ece), ("isotonic", curves.isotonic_bins, curves.isotonic_ece))
-        for (name, bins, missed), colour, marker in zip(drawn, COLOURS, "os", strict=False):
-            _curve(axes, bins, f"{name} (ECE {missed:.3f})", colour, marker)
+        _curve(axes, curves.platt_bins, f"Platt (ECE {share(curves.platt_ece)})", COLOURS[0], "o")
+        _curve(axes, curves.isotonic_bins, f"isotonic (ECE {share(curves.isotonic_ece)})", COLOURS[1], "s")
         axes.set_title(title)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
@@ -61,7 +60,7 @@ def _diagonal(axes: Axes, colour: str) -> None:
     axes.set(xlabel="predicted share of wrong answers", ylabel="observed share", **limits)
 
 
-def _curve(axes: Axes, bins: Sequence[Predicted | Bin], label: str, colour: str, marker: str) -> None:
+def _curve(axes: Axes, bins: Sequence[Bin], label: str, colour: str, marker: str) -> None:
     most = max(bin.n for bin in bins)
     x, y = [bin.predicted for bin in bins], [bin.observed for bin in bins]
     axes.plot(x, y, color=colour, lw=1)

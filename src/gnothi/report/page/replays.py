@@ -10,7 +10,7 @@ import numpy as np
 
 from gnothi.calibration.compare import Compared, Gates
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.report.document import Point, Reliability, reliability_of
+from gnothi.report.document import MethodPoint, Reliability, reliability_of
 from gnothi.report.figures import frontier, reliability, scores
 from gnothi.report.figures.drawing import Picture, Styles
 from gnothi.report.page.html import View, drawn, page
@@ -68,7 +68,7 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
     # Colours go by place: the ends and other ways to answer first.
     styles = Styles(dict.fromkeys([*replay.names, *replay.others, *gates.signals]))
     points = [
-        Point(gates.names[role], accuracy, gates.intervals[role], rate)
+        MethodPoint(gates.names[role], accuracy, gates.intervals[role], rate)
         for role, accuracy, rate in (("never", gates.never, 0.0), ("always", gates.always, 1.0))
     ]
     curves = [one for signal in replay.signals if (one := reliability_of(signal.name, signal.truth, *_known(signal)))]
