@@ -169,7 +169,7 @@ def test_on_paper(page: Path) -> None:
         for heading in re.findall(r"<h3>(.*?)</h3>", html):
             assert unescape(heading) in text, heading
         # The last column of the widest table, what is folded away on the screen, and the one question that was open.
-        for said in ("seconds", "f1", "dataset.fingerprint", "RuntimeError: broken", "On paper, only the questions"):
+        for said in ("seconds", "f1", "dataset.fingerprint", "RuntimeError: broken", "Printed: only the questions"):
             assert said in text, said
         assert "Find in questions" not in text
         assert text.count("✓ right") + text.count("✗ wrong") < 10

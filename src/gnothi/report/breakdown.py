@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,9 @@ COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Some questions: means over those that did not fail."""
+    """Questions that are alike in what ``of`` says (their kind, familiarity ...): means over those that did not fail."""
 
+    of: Mapping[str, str | None] = field(metadata=MERGED)
     n: int
     failures: int
     em: float | None
@@ -28,31 +29,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    kind: str
-    cell: Cell = field(metadata=MERGED)
-
-
-@dataclass(frozen=True, slots=True)
 class LabCell:
     """``abstained``: share of answers that say that there is none; ``right``: share of right decisions."""
 
     cell: Cell = field(metadata=MERGED)
     abstained: float | None
     right: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RightAction:
-    right_action: str
-    lab: LabCell = field(metadata=MERGED)
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    familiarity: str | None
-    coverage: str | None
-    lab: LabCell = field(metadata=MERGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +51,8 @@ class Decisions:
     right_interval: Interval | None
     right_retrieval: float | None
     right_retrieval_interval: Interval | None
-    by_right_action: tuple[RightAction, ...]
-    cells: tuple[Situation, ...]
+    by_right_action: tuple[LabCell, ...]
+    cells: tuple[LabCell, ...]
 
 
 def abstained(row: Row) -> bool:
@@ -83,10 +65,10 @@ def action(row: Row) -> str:
     return "abstain" if abstained(row) else "retrieve" if row.retrieved else "trust"
 
 
-def by_kind(rows: Sequence[Row]) -> tuple[Kind, ...]:
+def by_kind(rows: Sequence[Row]) -> tuple[Cell, ...]:
     """One entry per kind of question, in order of appearance; empty where questions have no kind."""
     kinds = dict.fromkeys(row.kind for row in rows if row.kind)
-    return tuple(Kind(kind, _cell([row for row in rows if row.kind == kind])) for kind in kinds)
+    return tuple(_cell([row for row in rows if row.kind == kind], kind=kind) for kind in kinds)
 
 
 def lab(rows: Sequence[Row]) -> Decisions | None:
@@ -113,18 +95,20 @@ def lab(rows: Sequence[Row]) -> Decisions | None:
         right_interval=mean_interval(right),
         right_retrieval=mean(gated),
         right_retrieval_interval=mean_interval(gated),
-        by_right_action=tuple(RightAction(wanted, _lab_cell(own)) for wanted, own in by_action.items()),
+        by_right_action=tuple(_lab_cell(own, right_action=wanted) for wanted, own in by_action.items()),
         cells=tuple(
-            Situation(*place, _lab_cell(by_situation[place]))
-            for place in ((level, coverage) for level in levels for coverage in held)
-            if place in by_situation
+            _lab_cell(by_situation[level, coverage], familiarity=level, coverage=coverage)
+            for level in levels
+            for coverage in held
+            if (level, coverage) in by_situation
         ),
     )
 
 
-def _cell(rows: Sequence[Row]) -> Cell:
+def _cell(rows: Sequence[Row], **of: str | None) -> Cell:
     answered = [row for row in rows if not row.failed]
     return Cell(
+        of=of,
         n=len(rows),
         failures=len(rows) - len(answered),
         **{name: mean(row.metrics[name] for row in answered if name in row.metrics) for name in METRICS},
@@ -133,9 +117,9 @@ def _cell(rows: Sequence[Row]) -> Cell:
     )
 
 
-def _lab_cell(rows: Sequence[Row]) -> LabCell:
+def _lab_cell(rows: Sequence[Row], **of: str | None) -> LabCell:
     return LabCell(
-        _cell(rows),
+        _cell(rows, **of),
         abstained=mean(abstained(row) for row in rows),
         right=mean(action(row) == row.metadata["right_action"] for row in rows),
     )

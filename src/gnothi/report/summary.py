@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gnothi.calibration.verdicts import GateSummary, Truth, degenerate, gate_summary, paired_scores, truth
 from gnothi.metrics import METRICS, chosen
-from gnothi.report.breakdown import Decisions, Kind, by_kind, lab
+from gnothi.report.breakdown import Cell, Decisions, by_kind, lab
 from gnothi.report.comparison import Beside, Comparison, SearchErrors, beside, paired_tests, search_errors
 from gnothi.report.costs import COUNTS
 from gnothi.report.numbers import counted
@@ -46,7 +46,7 @@ class Method:
     lab: Decisions | None
     refusal: Refusal | None
     truthfulness: Truthfulness | None
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Cell, ...]
     warnings: tuple[str, ...]
 
 
