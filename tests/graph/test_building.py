@@ -16,10 +16,10 @@ from gnothi.graph import building, templates
 from gnothi.graph.building import GraphProgress, GraphReport, build_graph
 from gnothi.graph.folder import is_graph, open_folder, read_manifest
 from gnothi.graph.lemmas import PLURALS
-from gnothi.graph.lock import locked
 from gnothi.graph.templates import Templates
+from gnothi.locks import hold
 from gnothi.retrieval.folder import FILE
-from gnothi.session.resources import open_index
+from gnothi.retrieval.registry import open_index
 
 
 def write(path: Path, *rows: str) -> Path:
@@ -155,7 +155,10 @@ def test_an_open_graph_survives_a_build(tmp_path: Path) -> None:
 def test_one_build_at_a_time(tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     build(tmp_path / "graph", source)
-    with locked(tmp_path / "graph" / "import", tmp_path / "graph"), pytest.raises(IndexUnavailable, match="another process"):
+    with (
+        hold(tmp_path / "graph" / "import" / ".lock", AssertionError()),
+        pytest.raises(IndexUnavailable, match="another process"),
+    ):
         build(tmp_path / "graph", source)
 
 
@@ -220,7 +223,7 @@ def test_a_full_disk_is_told_and_what_was_committed_stays(tmp_path: Path) -> Non
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
     source = write(tmp_path / "b.tsv", *(f"node number {i} | r | other {i}" for i in range(20_000)))
-    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[2])}
     command = [sys.executable, "-c", _FULL_DISK, str(source), str(out)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
@@ -268,7 +271,7 @@ building.build_graph(sys.argv[2:], sys.argv[1], lemmatiser="plurals", on_progres
 
 
 def start(out: Path, *sources: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[2])}
     command = [sys.executable, "-c", _BUILD, str(out), *map(str, sources)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None

@@ -14,7 +14,7 @@ from gnothi.filtering.self_knowledge import filtered
 from gnothi.filtering.sentences import LANGUAGE, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.retrieval.wrappers import shown
-from gnothi.signals.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
 from gnothi.types import Passage, Prompt, Question, Task
 
 

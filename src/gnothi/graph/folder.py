@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import IndexUnavailable
 from gnothi.graph.graph import Graph
 from gnothi.graph.tables import Tables
 from gnothi.graph.templates import Template
-from gnothi.retrieval.folder import FILE, Kind, damaged, prepare_folder, read_fields
+from gnothi.retrieval.folder import FILE, Kind, damaged, kind_of, prepare_folder, read_fields
+from gnothi.version import __version__
 
 GRAPH = Kind("gnothi-graph", 1, "graph", "a graph", "gnothi index build {} --graph --out {}")
 
@@ -35,16 +34,12 @@ class Manifest:
     complete: bool = False
     format: str = GRAPH.format
     version: int = GRAPH.version
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
 
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
     """Whether the folder says of itself that it holds a graph."""
-    try:
-        raw = json.loads((Path(path) / FILE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(raw, dict) and raw.get("format") == GRAPH.format
+    return kind_of(path) == "graph"
 
 
 def open_folder(path: str | os.PathLike[str]) -> Graph:

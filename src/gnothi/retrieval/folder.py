@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import gnothi
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
+_PREFIX = "gnothi-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Kind:
     build: str
 
 
-INDEX = Kind("gnothi-bm25", FORMAT_VERSION, "index", "an index", "gnothi index build {} --out {}")
+INDEX = Kind(f"{_PREFIX}bm25", FORMAT_VERSION, "index", "an index", "gnothi index build {} --out {}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,16 @@ class Manifest:
     format: str = INDEX.format
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What the folder says of itself that it holds: ``bm25``, ``graph``; empty for a folder that does not say."""
+    try:
+        raw = json.loads((Path(path) / FILE).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(raw.get("format", "")).removeprefix(_PREFIX) if isinstance(raw, dict) else ""
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -127,7 +137,7 @@ def damaged(path: Path, kind: Kind, what: str) -> IndexUnavailable:
 
 
 def _anew(kind: Kind) -> str:
-    return f"Build it again into a new folder with: {kind.build.format('SOURCE...', 'FOLDER')}"
+    return f"Build it again into a new folder with `{kind.build.format('SOURCE...', 'FOLDER')}`."
 
 
 def _absent(path: Path, kind: Kind) -> str:
@@ -138,7 +148,7 @@ def _absent(path: Path, kind: Kind) -> str:
         found, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
     else:
         found = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
-    return f"{found}. Build one with: {kind.build.format(source, out)}"
+    return f"{found}. Build one with `{kind.build.format(source, out)}`."
 
 
 _FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)
