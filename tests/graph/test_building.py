@@ -223,7 +223,7 @@ def test_a_full_disk_is_told_and_what_was_committed_stays(tmp_path: Path) -> Non
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
     source = write(tmp_path / "b.tsv", *(f"node number {i} | r | other {i}" for i in range(20_000)))
-    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[2])}
     command = [sys.executable, "-c", _FULL_DISK, str(source), str(out)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
@@ -271,7 +271,7 @@ building.build_graph(sys.argv[2:], sys.argv[1], lemmatiser="plurals", on_progres
 
 
 def start(out: Path, *sources: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[3])}
+    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[2])}
     command = [sys.executable, "-c", _BUILD, str(out), *map(str, sources)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
