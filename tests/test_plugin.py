@@ -90,6 +90,7 @@ def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes
     out = tmp_path / "run"
     run = ("eval", "lab", "--method", "best_sentence,panel,seakr", "--set", "seakr.signal=hedging", "--index", f"notes:{notes}")
     installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+    assert f'plugins = [\n    "{ORIGIN}",\n]' in (out / "config.toml").read_text("utf-8")
     rows = [json.loads(line) for path in out.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
     signals = [row["signals"] for row in rows if row.get("signals")]
     assert len(signals) == 3
