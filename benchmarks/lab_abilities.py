@@ -26,7 +26,7 @@ from gnothi.models import load_model
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
 from gnothi.signals.kinds.self_report import KNOW
-from gnothi.stats.statistics import wilson_interval
+from gnothi.stats.intervals import wilson_interval
 from gnothi.types import Decoding, Passage, Prompt, Question, Task
 
 SEED = 7

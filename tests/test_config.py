@@ -90,6 +90,8 @@ def test_any_text_converts_or_is_an_invalid_setting(text: str, annotation: Any) 
         (True, float),
         ("nan", float),
         (float("nan"), float),
+        (10**400, float),
+        pytest.param(10**5000, float, id="5001 digits"),
         ("maybe", bool),
         (3, str),
         ([1], str),

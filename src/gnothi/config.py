@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 
 import tomli_w
 
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
 
 T = TypeVar("T")
 
@@ -78,9 +78,9 @@ def convert(value: object, annotation: Any, key: str, source: str = "") -> Any:
         return _convert(value, annotation)
     except InvalidSetting as error:  # of an object that may not stand for a name
         raise InvalidSetting(f"setting {key!r}: {error.message}") from None
-    except ValueError:
+    except (ValueError, OverflowError):
         where = f" (from {source})" if source else ""
-        raise InvalidSetting(f"setting {key!r}: got {value!r}{where}, expected {describe_type(annotation)}.") from None
+        raise InvalidSetting(f"setting {key!r}: got {shown(value)}{where}, expected {describe_type(annotation)}.") from None
 
 
 def _convert(value: object, annotation: Any) -> Any:

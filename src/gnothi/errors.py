@@ -143,3 +143,12 @@ class WorkerDied(RunStopped):
 
 class TrainingCollapsed(RunStopped):
     pass
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: cut where it is long, and said in words where Python itself cannot write it out."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return f"a very large {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

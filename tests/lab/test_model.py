@@ -18,7 +18,8 @@ from gnothi.models import LAB_FOLDER, load_model
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
-from gnothi.stats.statistics import auroc, paired_test
+from gnothi.stats.auroc import auroc
+from gnothi.stats.paired import paired_test
 from gnothi.types import Answer, Question
 
 pytest.importorskip("torch", reason="needs the extra 'local'")

@@ -16,9 +16,8 @@ import numpy as np
 from gnothi.calibration.ends import require_two
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.datasets.records import Record, read_records
-from gnothi.errors import InvalidInput, UnknownName
+from gnothi.errors import InvalidInput, UnknownName, shown
 from gnothi.metrics import METRICS, Metric, contained
-from gnothi.runs.stored_rows import shown
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
 SHAPE = (

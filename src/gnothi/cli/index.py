@@ -214,7 +214,7 @@ def _warn(report: BuildReport) -> None:
     ):
         warn_of(listing, what, happened)
     if not report.sources:
-        from gnothi.retrieval.ingest import FORMATS
+        from gnothi.retrieval.ingest.formats import FORMATS
 
         click.echo(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}", err=True)
     if report.empty:

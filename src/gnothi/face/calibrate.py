@@ -50,10 +50,10 @@ def calibrate(
 
     ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``:
     questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes,
-    which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds). ``target_error``: with
-    probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given without retrieval is
-    wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file; answers are kept beside it, so
-    that the same call goes on.
+    which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds).
+    ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
+    without retrieval is wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
+    answers are kept beside it, so that the same call goes on.
 
     Raises PromiseRefused where the questions are too few for the guarantee, InvalidInput, InvalidSetting, and as
     ``gnothi.open``.

@@ -29,8 +29,9 @@ from gnothi.runs.rows import significant
 from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.crossfit import FOLDS
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.stats.statistics import FOLDS, auroc, auroc_interval
 from gnothi.training.collecting import Collecting, Line, require_answers
 from gnothi.training.probe.fit import (
     Floats,
