@@ -122,6 +122,8 @@ class Registry(Generic[T]):
         The same thing may be added again, and so may a class that was defined anew, as in a notebook. Raises InvalidSetting
         where the name is another's already."""
         if name in self._built_in or (name in self._offered and name not in self._given):
+            if self.find(name) is thing:
+                return name
             where = _place(self.entry(name))
             raise InvalidSetting(f"{self.kind} {name!r}: there is one of that name ({where}). Give yours another name.")
         if name in self._given and not _same(self._loaded[name], thing):
