@@ -93,14 +93,21 @@ def _convert(value: object, annotation: Any) -> Any:
         return _convert_literal(value, get_args(annotation))
     if origin is tuple:
         return _convert_tuple(value, get_args(annotation))
-    if annotation is types.NoneType:
-        return _convert_none(value)
-    if annotation is bool:
-        return _convert_bool(value)
-    if annotation is int:
-        return _convert_int(value)
-    if annotation is float:
-        return _convert_float(value)
+    return _convert_scalar(value, annotation)
+
+
+def _convert_scalar(value: object, annotation: Any) -> Any:
+    word = value.strip().lower() if isinstance(value, str) else None
+    if annotation is types.NoneType and (value is None or word == "none"):
+        return None
+    if annotation is bool and (isinstance(value, bool) or word in _TRUE | _FALSE):
+        return value is True or word in _TRUE
+    if annotation is int and (isinstance(value, str) or type(value) is int):
+        return int(value)
+    if annotation is float and (isinstance(value, str) or type(value) in (int, float)):
+        number = float(cast("Any", value))
+        if not math.isnan(number):
+            return number
     if annotation is str and isinstance(value, str):
         return value
     if annotation is Path and isinstance(value, str | Path):
@@ -115,39 +122,6 @@ def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
                 return named.name_of(value)
             return _convert_literal(value, named.names())
     return _convert(value, inner)
-
-
-def _convert_none(value: object) -> None:
-    if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
-        return
-    raise ValueError(value)
-
-
-def _convert_bool(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in _TRUE | _FALSE:
-            return word in _TRUE
-    raise ValueError(value)
-
-
-def _convert_int(value: object) -> int:
-    if isinstance(value, str):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError(value)
-
-
-def _convert_float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(value)
-    number = float(value)
-    if math.isnan(number):
-        raise ValueError(value)
-    return number
 
 
 def _convert_literal(value: object, options: Sequence[object]) -> object:
@@ -256,8 +230,7 @@ def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
         if not item.init:
             continue
         if _is_plain(annotation):
-            default = item.default_factory() if item.default_factory is not MISSING else item.default
-            found[key] = Setting(key, annotation, default, str(item.metadata.get("help", "")))
+            found[key] = Setting(key, annotation, _default(item), str(item.metadata.get("help", "")))
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
             for inner, setting in settings_of(annotation, f"{key}.").items():
                 found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))

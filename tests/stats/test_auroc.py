@@ -53,7 +53,7 @@ def test_auroc_interval_is_the_bootstraps() -> None:
 def test_auroc_refuses_what_is_not_a_number() -> None:
     with pytest.raises(ValueError, match="not a number"):
         auroc([float("nan"), 1.0], [True, False])
-    with pytest.raises(ValueError, match="two equal"):
+    with pytest.raises(ValueError, match="expected equal one-dimensional"):
         auroc([1.0], [True, False])
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.stats.crossfit import Floats, Mask, crossfit, crossfit_probabilities, folds_of
+from gnothi.stats.arrays import Floats, Mask
+from gnothi.stats.crossfit import crossfit, crossfit_probabilities, folds_of
 from gnothi.stats.probabilities import fit_isotonic
 from gnothi.stats.reliability import ece
 

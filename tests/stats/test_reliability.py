@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.stats.crossfit import Floats
+from gnothi.stats.arrays import Floats
 from gnothi.stats.reliability import ece, ece_interval, reliability
 
 
@@ -21,7 +21,7 @@ def test_ece_in_closed_form() -> None:
     assert [bin.n for bin in reliability([0.0, 0.05, 0.99, 1.0], [0, 0, 1, 1])] == [2, 2]
     with pytest.raises(ValueError, match="probabilities"):
         ece([1.2], [1])
-    with pytest.raises(ValueError, match="two equal"):
+    with pytest.raises(ValueError, match="expected equal one-dimensional"):
         ece([0.2], [1, 0])
 
 

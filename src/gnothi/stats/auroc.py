@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from gnothi.stats.arrays import Floats, Mask, ranked
 from gnothi.stats.intervals import CONFIDENCE, Interval, wilson_interval
 from gnothi.stats.paired import PairedTest
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
@@ -74,13 +72,3 @@ def _placements(x: Floats, y: Mask) -> tuple[Floats, Floats]:
     joint = stats.rankdata(np.concatenate([above, below]))
     m, n = len(above), len(below)
     return (joint[:m] - stats.rankdata(above)) / n, 1 - (joint[m:] - stats.rankdata(below)) / m
-
-
-def ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, Mask]:
-    """Scores and labels as arrays of shape (n,). Raises ValueError for other shapes, or a score that is not a number."""
-    x, y = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
-    if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"got shapes {x.shape} and {y.shape}, expected two equal one-dimensional ones")
-    if np.isnan(x).any():
-        raise ValueError("got a score that is not a number")
-    return x, y

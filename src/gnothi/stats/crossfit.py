@@ -7,11 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gnothi.stats.auroc import ranked
+from gnothi.stats.arrays import Floats, Mask, ranked
 from gnothi.stats.probabilities import fit_isotonic
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Fit = Callable[[Floats, Mask], Callable[[Floats], Floats]]
 """From scores and what happened, shape (n,), to a curve from scores to probabilities."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from gnothi.stats.arrays import Floats, columns
 from gnothi.stats.intervals import Interval, mean_interval
-
-Floats = NDArray[np.float64]
 
 PERMUTATIONS = 10_000
 _HELD = 1 << 22  # random numbers held at once
@@ -32,9 +31,7 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> PairedTest:
     Where all differences that are not zero have the same size (exact match, accuracy) the test has a closed form, McNemar's
     exact test; else 10,000 random sign patterns, p = (1 + as extreme) / (1 + tried).
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or a.ndim != 1 or not len(a):
-        raise ValueError(f"got shapes {a.shape} and {b.shape}, expected two equal one-dimensional ones with at least one value")
+    a, b = columns(first, second, least=1)
     differences = a - b
     moved = differences[differences != 0]
     mean, interval = float(differences.mean()), mean_interval(differences)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gnothi.stats.arrays import Floats, columns
 from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval
-
-Floats = NDArray[np.float64]
 
 BINS = 10
 
@@ -25,9 +24,7 @@ class Bin(NamedTuple):
 
 def reliability(predicted: ArrayLike, happened: ArrayLike, bins: int = BINS) -> tuple[Bin, ...]:
     """Equal-width bins over [0, 1] that hold at least one prediction, in order."""
-    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
-    if p.shape != y.shape or p.ndim != 1:
-        raise ValueError(f"got shapes {p.shape} and {y.shape}, expected two equal one-dimensional ones")
+    p, y = columns(predicted, happened)
     if len(p) and not (p.min() >= 0 and p.max() <= 1):
         raise ValueError(f"got predictions from {p.min()} to {p.max()}, expected probabilities")
     index = np.minimum((p * bins).astype(int), bins - 1)

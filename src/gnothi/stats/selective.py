@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gnothi.stats.arrays import Floats
 from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval, bootstrap
-
-Floats = NDArray[np.float64]
 
 
 def risk_coverage(uncertainty: ArrayLike, wrong: ArrayLike) -> tuple[Floats, Floats]:
