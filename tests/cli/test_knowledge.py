@@ -12,7 +12,7 @@ import pytest
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.expansion import Expanded
-from gnothi.retrieval.reranked import Reranked
+from gnothi.retrieval.wrappers import Reranked
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import FakeReranker, ListedGraph

@@ -68,7 +68,7 @@ def test_iris_are_called_by_their_labels(tmp_path: Path) -> None:
         f'<http://x/Q2> {label} "Bresk"@en .',
     )
     report = build(tmp_path / "graph", source)
-    assert (report.nodes, report.facts, report.left_out) == (2, 1, 1)
+    assert (report.nodes, report.facts, report.empty) == (2, 1, 1)
     (fact,) = open_folder(tmp_path / "graph").neighbourhood_blocking(["Orvel"], 1, 5).facts
     assert fact.text == "Orvel capital of Bresk."
 
@@ -238,7 +238,7 @@ def test_conceptnets_slice_is_named_by_most_questions(tmp_path: Path, shared_dat
     columns = ["relation", "tail", "head", "label"]
     source = shared_data / "conceptnet.tsv"
     report = build_graph([source], tmp_path / "graph", columns=columns, templates=templates.conceptnet(), lemmatiser=PLURALS)
-    assert (report.read, report.left_out, report.invalid.count) == (2400, 2400, 0)
+    assert (report.read, report.empty, report.invalid.count) == (2400, 2400, 0)
     graph = open_folder(tmp_path / "graph")
     records = [json.loads(line) for line in (shared_data / "commonsenseqa.dev.jsonl").read_text("utf-8").splitlines()]
     linked = [graph.link_blocking(record["question"]) for record in records]

@@ -78,8 +78,12 @@ def names_a_path(spec: str) -> bool:
 
 def unloadable(name: str, error: Exception) -> ModelUnavailable:
     """What a user is told of whatever a library raised."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}")
+    return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {_EXPECTED}")
+
+
+def reason(error: Exception) -> str:
+    """Of a library's message the first line."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 @contextmanager
