@@ -170,7 +170,7 @@ class _Build(SourceReader[GraphReport]):
             elif problem:
                 where = f"{found.path}, line {line.number}"
                 if not self.skip_invalid:
-                    raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with --skip-invalid.")
+                    raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with <--skip-invalid>.")
                 invalid += 1
                 self.report.invalid.show(f"{where}: {problem}")
             else:
@@ -232,7 +232,7 @@ class _Build(SourceReader[GraphReport]):
         labels = dict(rows[is_label][::-1, [0, 2]].tolist())  # the first label of a node comes last, and stays
         relations, triples = _canonical(rows[~is_label], self.log.relations, templates)
         if not len(triples):
-            raise InvalidInput("the sources hold no fact: expected at least one triple. Look at --columns and --language.")
+            raise InvalidInput("the sources hold no fact: expected at least one triple. Look at <--columns> and <--language>.")
         keys = self.log.names
         used = np.zeros(len(keys), dtype=bool)
         used[triples[:, 0]] = used[triples[:, 2]] = True

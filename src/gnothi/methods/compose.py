@@ -116,7 +116,7 @@ class Compose(ReaderSettings):
         if self.query == "claims" and not self.reason:
             raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
         if self.query == "questions":
-            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
+            require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
 
     @property

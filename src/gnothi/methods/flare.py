@@ -70,7 +70,7 @@ class Flare(GenerationSettings):
 
     def check_settings(self) -> None:
         if self.query == "questions":
-            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
+            require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
 
     @property
     def needs(self) -> Capabilities:

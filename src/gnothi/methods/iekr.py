@@ -82,10 +82,10 @@ class IEKR(GatedSettings):
         found = wanted[self.source] if self.source else self.graph or self.retriever
         if self.external and found is None:
             what = {"graph": "a graph", "passages": "an index", None: "a graph or an index"}[self.source]
-            flag = "--index PATH" if self.source == "passages" else "--graph PATH"
+            flag = "<--index PATH>" if self.source == "passages" else "<--graph PATH>"
             raise InvalidSetting(
                 f"method 'iekr' looks for facts and got no source of them: expected {what}. Give one with {flag}, or leave "
-                "external knowledge out with --set external=false."
+                "external knowledge out with <--set external=false>."
             )
         require(self.name, "reader", self.reader, self._reader_needs)
 

@@ -65,7 +65,7 @@ class KEQA(GenerationSettings):
         if self.references == "random" and self.reference is None:
             raise InvalidSetting(
                 "setting 'references': got random, but there is no utility reference to draw from. "
-                "Give one with --set reference=PATH, or leave references out."
+                "Give one with <--set reference=PATH>, or leave references out."
             )
 
     async def __call__(self, question: Question) -> Answer:

@@ -45,7 +45,7 @@ class ReAct(GenerationSettings):
 
     def check_settings(self) -> None:
         if self.form == "actions":
-            require_task(self.name, self.model, REACT, "Use --set form=sentences (or auto), or another model.")
+            require_task(self.name, self.model, REACT, "Use <--set form=sentences> (or auto), or another model.")
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

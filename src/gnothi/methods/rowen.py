@@ -96,7 +96,7 @@ class Rowen(ReaderSettings):
 
     def check_settings(self) -> None:
         if self.perturb == "rephrase":
-            require_task(self.name, self.model, rephrase(1), "Use --set perturb=resample (or auto), or another model.")
+            require_task(self.name, self.model, rephrase(1), "Use <--set perturb=resample> (or auto), or another model.")
         if self.language:
             if self.perturb == "resample":
                 raise InvalidSetting(

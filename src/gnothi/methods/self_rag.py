@@ -100,7 +100,7 @@ class SelfRAG(ReaderSettings):
 
     def check_settings(self) -> None:
         if self.critic == "tokens":
-            require_task(self.name, self.model, SELF_RAG, "Use --set critic=judgements (or auto), or another model.")
+            require_task(self.name, self.model, SELF_RAG, "Use <--set critic=judgements> (or auto), or another model.")
 
     @property
     def needs(self) -> Capabilities:
@@ -178,8 +178,8 @@ class SelfRAG(ReaderSettings):
                 self.name,
                 self.model.name,
                 [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
-                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with --set model.renderer=instruction, "
-                "or --set critic=judgements.",
+                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with <--set model.renderer=instruction>, "
+                "or <--set critic=judgements>.",
             )
         return [math.exp(one.logprob) for one in scores]
 

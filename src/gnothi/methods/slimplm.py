@@ -47,7 +47,7 @@ class SlimPLM(ReaderSettings):
 
     def check_settings(self) -> None:
         self.gating.require(self.judgement, self._threshold)
-        require(self.name, "proxy", self.proxy, needs_of(self.judgement), ", or --set judgement=consistency")
+        require(self.name, "proxy", self.proxy, needs_of(self.judgement), ", or <--set judgement=consistency>")
 
     @property
     def needs(self) -> Capabilities:

@@ -137,7 +137,7 @@ class OpenAIModel:
         def parse(data: object) -> Reply:
             reply = read(data, stops=bool(decoding.stop))
             if logprobs and any(choice.text and choice.tokens is None for choice in reply.choices):
-                raise InvalidReply("the log-probabilities that were asked for are missing (--set model.logprobs=off)")
+                raise InvalidReply("the log-probabilities that were asked for are missing (<--set model.logprobs=off>)")
             return reply
 
         try:
@@ -172,7 +172,7 @@ class OpenAIModel:
         if scoring == "off":
             raise UsageError(
                 f"{self.name} scores no given text: its {self.features.endpoint} endpoint has no way to. "
-                "Use --set model.endpoint=completions where the server offers it, or another model."
+                "Use <--set model.endpoint=completions> where the server offers it, or another model."
             )
         if not continuations:
             return ()
@@ -207,7 +207,7 @@ class OpenAIModel:
         numbers = [min(0.0, number or 0.0) for _, number in tokens[len(tokens) - count :]]
         if not numbers:
             raise UsageError(
-                f"{self.name} does not echo the prompt any more: open the model again, or --set model.scoring=off."
+                f"{self.name} does not echo the prompt any more: open the model again, or <--set model.scoring=off>."
             )
         return ContinuationScore(continuation, tuple(numbers), max(0, prompt_tokens - len(numbers)))
 

@@ -129,7 +129,7 @@ class _Build(SourceReader[BuildReport]):
         line = step.checkpoint.line if step.checkpoint else 0
         problem = f"{found.path}, line {line}: {step.invalid}"
         if not self.skip_invalid:
-            raise InvalidInput(f"{problem}. Correct the line, or index all others with --skip-invalid.")
+            raise InvalidInput(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
         self.report.invalid.show(problem)
 
     def _due(self) -> bool:

@@ -120,7 +120,7 @@ def prepare_folder(path: Path, kind: Kind, empty: Any) -> None:
     """Make ``path`` ready for a build: an existing folder of ours, or a new one with the manifest ``empty``. A folder of others
     is refused."""
     if path.exists() and not path.is_dir():
-        raise IndexUnavailable(f"{path} is a file, expected a folder for the {kind.noun}. Choose another --out.")
+        raise IndexUnavailable(f"{path} is a file, expected a folder for the {kind.noun}. Choose another <--out>.")
     if not (path / FILE).exists():
         path.mkdir(parents=True, exist_ok=True)
         strangers = sorted(name for name in os.listdir(path) if not name.startswith(FILE))

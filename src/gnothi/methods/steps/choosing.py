@@ -87,7 +87,7 @@ def _labels(choices: Sequence[str]) -> str:
     if len(choices) > len(LABELS):
         raise InvalidInput(
             f"got a question of {len(choices)} choices, expected at most {len(LABELS)}: there is a letter for no more of them. "
-            "Score their texts instead: --set choice_score=tokens."
+            "Score their texts instead: <--set choice_score=tokens>."
         )
     return LABELS[: len(choices)]
 

@@ -26,4 +26,4 @@ def require_task(method: str, model: LanguageModel, task: Task, alternative: str
 def require(method: str, role: str, model: LanguageModel | None, needs: Capabilities, otherwise: str = "") -> None:
     """Raise MissingCapability where the model in the setting ``role``, if there is one, offers less than ``needs``."""
     if model is not None and (lacking := model.capabilities.lacking(needs)):
-        raise MissingCapability(method, model.name, lacking, f"Give another {role} with --set {role}=MODEL{otherwise}.")
+        raise MissingCapability(method, model.name, lacking, f"Give another {role} with <--set {role}=MODEL>{otherwise}.")

@@ -265,7 +265,7 @@ class Engine:
             generation = task.texts[key] = self._generation(row, finish)
         if not np.isfinite(rows.logprobs[row, :count]).all():
             task.job.finish(
-                ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
+                ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
             )
         task.generations[int(rows.sample[row])] = generation
 
@@ -302,5 +302,5 @@ def does_not_fit(what: str, tokens: int) -> ModelUnavailable:
     """The error when a request is too large for the device even by itself."""
     return ModelUnavailable(
         f"out of memory: {what} of a prompt of {tokens} tokens does not fit the device. "
-        "Use a smaller model, a shorter prompt or --set model.dtype=bfloat16."
+        "Use a smaller model, a shorter prompt or <--set model.dtype=bfloat16>."
     )

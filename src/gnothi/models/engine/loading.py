@@ -40,7 +40,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     source, folder = locate(spec, name)
     cuda = torch.cuda.is_available()
     if settings.device == "cuda" and not cuda:
-        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use --set model.device=cpu.")
+        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use <--set model.device=cpu>.")
     device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
     precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
     try:
