@@ -100,7 +100,7 @@ def sampled(out: Path, folder: Path, asked: Sequence[Question]) -> list[Familiar
 
             async def run() -> None:
                 try:
-                    await collecting.run(model, ANSWERS)
+                    await collecting.collect(collecting.sampling(model, ANSWERS))
                 finally:
                     await model.aclose()
 

@@ -42,7 +42,7 @@ PYTHON = {
     "signals": ("Signals and gates", ["gnothi.signals.base", "gnothi.signals.gate", "gnothi.signals.registry"]),
     "retrieval": (
         "Retrieval and graphs",
-        ["gnothi.retrieval.bm25", "gnothi.retrieval.writer", "gnothi.retrieval.reranked", "gnothi.graph.graph"],
+        ["gnothi.retrieval.bm25", "gnothi.retrieval.writer", "gnothi.retrieval.wrappers", "gnothi.graph.graph"],
     ),
     "statistics": (
         "Statistics",

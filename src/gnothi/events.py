@@ -6,22 +6,75 @@ Methods do not write events: the parts they call do (gates, re-rankers, wrappers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar
+from functools import cache
+from types import UnionType
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
+from gnothi.errors import InvalidInput
 from gnothi.types import Mention, Passage, ScoredPassage
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
+    """``tag`` is the class's name as written in files: ``ModelCall`` is "model_call"."""
+
     tag: ClassVar[str] = "event"
+
+    def __init_subclass__(cls) -> None:
+        cls.tag = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``event`` names the kind."""
         return {"event": self.tag, **{item.name: _plain(getattr(self, item.name)) for item in fields(self)}}
+
+
+def read(record: Mapping[str, Any]) -> Event:
+    """The event that ``as_dict`` wrote, also by way of JSON (where a number that is not finite is null: NaN here).
+
+    Raises InvalidInput for an event of a kind that there is not, or with other contents, as a later version may write."""
+    kind = kinds().get(record.get("event", ""))
+    if kind is None:
+        raise InvalidInput(f"got an event {record.get('event')!r:.60}, expected one of {', '.join(sorted(kinds()))}.")
+    try:
+        found: Event = _typed(kind, record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"got an event {kind.tag!r} that cannot be read: {error!s:.200}.") from None
+    return found
+
+
+def kinds() -> dict[str, type[Event]]:
+    """Every kind of event by its tag, those that a plug-in defined included."""
+    return {kind.tag: kind for kind in Event.__subclasses__()}
+
+
+@cache
+def _types(record: type) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
+def _typed(wanted: Any, value: Any) -> Any:
+    """``value``, of JSON, as the type that it had. Raises KeyError, TypeError or ValueError."""
+    if is_dataclass(wanted) and isinstance(wanted, type):
+        return wanted(
+            **{item.name: _typed(_types(wanted)[item.name], value[item.name]) for item in fields(wanted) if item.name in value}
+        )
+    if get_origin(wanted) is tuple:
+        of = get_args(wanted)
+        items = [(of[0], item) for item in value] if of[-1] is Ellipsis else list(zip(of, value, strict=True))
+        return tuple(_typed(kind, item) for kind, item in items)
+    if isinstance(wanted, UnionType):
+        return None if value is None else _typed(get_args(wanted)[0], value)
+    if wanted is float:
+        return math.nan if value is None else float(value)
+    if not isinstance(value, wanted):
+        raise TypeError(f"{value!r:.60} is not of type {wanted.__name__}")
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -41,7 +94,6 @@ class ModelCall(Event):
     ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then.
     """
 
-    tag: ClassVar[str] = "model_call"
     model: str
     operation: str
     task: str
@@ -56,7 +108,6 @@ class ModelCall(Event):
 class Searched(Event):
     """One query to a retriever and what came back."""
 
-    tag: ClassVar[str] = "searched"
     query: str
     passages: tuple[ScoredPassage, ...]
     seconds: float
@@ -66,7 +117,6 @@ class Searched(Event):
 class Linked(Event):
     """The nodes of a knowledge graph that a text names."""
 
-    tag: ClassVar[str] = "linked"
     text: str
     mentions: tuple[Mention, ...]
     seconds: float
@@ -76,7 +126,6 @@ class Linked(Event):
 class Expanded(Event):
     """The neighbourhood of some nodes: how many facts, and the nodes of which only ``cap`` facts were taken."""
 
-    tag: ClassVar[str] = "expanded"
     nodes: tuple[str, ...]
     hops: int
     cap: int
@@ -89,7 +138,6 @@ class Expanded(Event):
 class Drafted(Event):
     """A sentence the model proposed, with its uncertainty (None where none was measured)."""
 
-    tag: ClassVar[str] = "drafted"
     text: str
     uncertainty: float | None
 
@@ -109,7 +157,6 @@ class Gauge:
 class Gauged(Event):
     """A reply the model proposed, with several signals' uncertainties of it. Nothing was decided by them."""
 
-    tag: ClassVar[str] = "gauged"
     text: str
     gauges: tuple[Gauge, ...]
 
@@ -119,7 +166,6 @@ class Decided(Event):
     """A score held against a threshold. ``kind`` is what was decided (retrieve, keep, ...), ``subject`` what about,
     ``verdict`` the outcome in a word. ``signal`` names the score's source."""
 
-    tag: ClassVar[str] = "decided"
     kind: str
     signal: str
     score: float | None
@@ -135,7 +181,6 @@ class Ranked(Event):
     ``kind`` is passage or answer; each candidate is (label, text, score).
     """
 
-    tag: ClassVar[str] = "ranked"
     kind: str
     candidates: tuple[tuple[str, str, float | None], ...]
 
@@ -144,7 +189,6 @@ class Ranked(Event):
 class Reranked(Event):
     """Texts by how well a re-ranker says they fit a query: (text, score), best first; of ``considered`` texts the best ones."""
 
-    tag: ClassVar[str] = "reranked"
     reranker: str
     query: str
     best: tuple[tuple[str, float], ...]
@@ -158,7 +202,6 @@ class Decomposed(Event):
 
     ``used`` is False where the reply was no usable list, so that the question itself is asked instead."""
 
-    tag: ClassVar[str] = "decomposed"
     question: str
     quizzes: tuple[str, ...]
     used: bool = True
@@ -171,7 +214,6 @@ class Grouped(Event):
     ``unknown`` answers belong to no group; ``tries`` is the number of answers planned, of which groups and unknown ones
     were given before the outcome was settled."""
 
-    tag: ClassVar[str] = "grouped"
     question: str
     groups: tuple[tuple[str, int], ...]
     unknown: int
@@ -182,7 +224,6 @@ class Grouped(Event):
 class Picked(Event):
     """Which of the passages found for a question were judged worth keeping. ``kind`` names the judge's criterion."""
 
-    tag: ClassVar[str] = "picked"
     kind: str
     question: str
     kept: tuple[Passage, ...]
@@ -194,7 +235,6 @@ class Filtered(Event):
     """Which sentences of the passages found for a question were kept. ``kind`` names the score (pmi, ...), ``threshold`` what
     it is held against. Each sentence is (passage id, text, score, whether it was kept); a score that is not finite is None."""
 
-    tag: ClassVar[str] = "filtered"
     kind: str
     question: str
     sentences: tuple[tuple[str, str, float | None, bool], ...]
@@ -207,7 +247,6 @@ class QuizAnswered(Event):
 
     ``source`` says where that came from: memory, passages, guess (inconsistent, but nothing better was found) or nothing."""
 
-    tag: ClassVar[str] = "quiz_answered"
     number: int
     question: str
     answer: str
@@ -218,7 +257,6 @@ class QuizAnswered(Event):
 class Summarised(Event):
     """The answers to the smaller questions put together: what the model was told, how it concluded, what it answered."""
 
-    tag: ClassVar[str] = "summarised"
     question: str
     premises: tuple[str, ...]
     explanation: str
@@ -230,7 +268,6 @@ class Reflected(Event):
     """What the model said when asked to tell something about each subject: (subject, text). ``known`` are the subjects
     about which it said anything; the others' texts were left out."""
 
-    tag: ClassVar[str] = "reflected"
     told: tuple[tuple[str, str], ...]
     known: tuple[str, ...]
 
@@ -239,7 +276,6 @@ class Reflected(Event):
 class Revised(Event):
     """Internal knowledge before and after it was held against external knowledge."""
 
-    tag: ClassVar[str] = "revised"
     before: str
     after: str
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gnothi.calibration.compare import document, read
+from gnothi.calibration import compare
+from gnothi.calibration.compare import read
 from gnothi.calibration.replay import Replay, Scores
+from gnothi.runs.rows import jsonable
 from gnothi.stats.auroc import auroc
 
 NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
@@ -17,6 +20,11 @@ NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from th
     "hotpotqa": (0.286, 0.408, 0.458),
     "2wikimultihopqa": (0.322, 0.386, 0.512),
 }
+
+
+def document(replayed: Replay, price: float = 0.0, thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """As JSON."""
+    return dict(jsonable(compare.document(replayed, price, thresholds)))
 
 
 def replay(n: int = 100, sign: int = 1) -> Replay:

@@ -51,14 +51,17 @@ def test_a_method_that_searched_is_no_end_whatever_it_measured() -> None:
 
 def test_the_summary_says_the_same_everywhere() -> None:
     summary = summarise(run("direct", "cot", "rag", "seakr", "panel"), "some")
-    found = {method["method"]: method for method in summary["methods"]}
-    assert found["panel"]["beside"] is None
-    assert found["panel"]["search"] is None
+    found = {method.method: method for method in summary.methods}
+    assert found["panel"].beside is None
+    assert found["panel"].search is None
     for name in ("direct", "cot", "seakr"):
-        assert (found[name]["beside"]["never"], found[name]["search"]["closed_book"]) == ("panel", "panel")
-    assert found["seakr"]["gate"]["truth"] == "panel"
-    shut = summarise(run("direct", "cot", "rag", "seakr"), "some", ["seakr"])["methods"]
-    assert [method["beside"] and method["beside"]["never"] for method in shut] == ["seakr", "seakr", None, None]
+        beside, search = found[name].beside, found[name].search
+        assert (beside and beside.never, search and search.closed_book) == ("panel", "panel")
+    gate = found["seakr"].gate
+    assert gate is not None
+    assert gate.truth == "panel"
+    shut = summarise(run("direct", "cot", "rag", "seakr"), "some", ["seakr"]).methods
+    assert [method.beside and method.beside.never for method in shut] == ["seakr", "seakr", None, None]
 
 
 def test_in_the_laboratory_familiarity_tells_better_than_short_answers() -> None:

@@ -228,7 +228,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     samples = ("--set", "samples=4")
     code, shown, _ = gnothi("eval", "lab", "--method", "panel,rag", "--limit", "40", *samples, "--out", run)
     assert code == 0
-    assert "signals of panel, side by side" in shown
+    assert "signals measured by panel" in shown
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
     (found,) = gnothi_json("gates", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
@@ -257,6 +257,6 @@ def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
     code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
     assert code == 0
     assert re.search(r"signals  gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
-    assert re.search(r"perplexity  +\d\.?\d*  for nothing more", out)
+    assert re.search(r"perplexity  +\d\.?\d*  at no extra cost", out)
     assert max(map(len, out.splitlines())) <= 80
     assert scripted.prompts

@@ -445,13 +445,13 @@ def test_unknown_settings_list_the_valid_ones() -> None:
 @pytest.mark.parametrize(
     ("settings", "lacking", "advice"),
     [
-        ({"filter": "pmi"}, "needs scoring", "--set judge=MODEL"),
+        ({"filter": "pmi"}, "needs scoring", "judge=MODEL"),
         ({"filter": "cxmi"}, "needs scoring", "another model"),
-        ({"gate": "gram"}, "needs hidden_states", "--set gate=consistency"),
+        ({"gate": "gram"}, "needs hidden_states", "Use gate=consistency"),
         ({"answer": "surer"}, "needs logprobs", "another model"),
         ({"query": "masked"}, "needs logprobs", "another model"),
-        ({"gate": "least_likely"}, "needs logprobs", "--set gate=consistency"),
-        ({"signal": "gram"}, "needs hidden_states", "--set signal=consistency"),
+        ({"gate": "least_likely"}, "needs logprobs", "Use gate=consistency"),
+        ({"signal": "gram"}, "needs hidden_states", "Use signal=consistency"),
     ],
 )
 def test_what_the_model_lacks_is_said_with_a_way_out(settings: dict[str, object], lacking: str, advice: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ import pytest
 
 from gnothi.calibration import compare as gates
 from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.report import document as made
 from gnothi.report.costs import Prices
-from gnothi.report.document import document
-from gnothi.report.figures.figures import interval, number, share
-from gnothi.report.page import render
+from gnothi.report.document import Document
+from gnothi.report.numbers import interval, number, share
+from gnothi.report.page.runs import render
 from gnothi.report.sections import Section, load_runs
 from gnothi.report.tables import write_tables
+from gnothi.runs.rows import jsonable
 from tests.report.rows import row
 from tests.report.test_page import full, lab_rows, make_run
 
@@ -56,6 +58,11 @@ class Tables(HTMLParser):
             self._rows[-1][-1] += data
 
 
+def document(section: Section, never: str | None = None, always: str | None = None) -> dict[str, Any]:
+    """As JSON."""
+    return dict(jsonable(made.document(section, None, never, always)))
+
+
 def read(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as text:
         return list(csv.DictReader(text))
@@ -71,8 +78,9 @@ def section(tmp_path: Path) -> Section:
 
 
 def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:
-    found = json.loads(json.dumps(document(section, PRICES), allow_nan=False))
-    names = {file.stem for file in write_tables([found], [section], tmp_path / "csv")}
+    typed = made.document(section, PRICES)
+    found = json.loads(json.dumps(jsonable(typed), allow_nan=False))
+    names = {file.stem for file in write_tables([typed], [section], tmp_path / "csv")}
     assert names == {
         *("methods", "search", "signals", "frontier", "points", "selective", "risk_coverage", "calibration", "reliability"),
         *("costs", "comparisons", "kinds", "lab", "questions"),
@@ -107,8 +115,8 @@ def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:
 
 
 def test_the_page_says_what_json_says(section: Section) -> None:
-    found = document(section, PRICES)
-    shown = Tables(render([section], [found])).found
+    typed = made.document(section, PRICES)
+    found, shown = jsonable(typed), Tables(render([section], [typed])).found
     methods = {line[0]: line for line in shown["methods"][1:]}
     for method in found["methods"]:
         line = methods[method["method"]]
@@ -134,7 +142,7 @@ def test_the_page_says_what_json_says(section: Section) -> None:
 def test_gates_are_those_of_gnothi_gates(tmp_path: Path) -> None:
     path = full(tmp_path / "run")
     ours = document(load_runs([path])[0])["gates"]
-    theirs = gates.document(gates.read(path))
+    theirs = jsonable(gates.document(gates.read(path)))
     for key in ("n", "never", "always", "oracle", "combinations"):
         assert ours[key] == theirs[key]
     for name, signal in theirs["signals"].items():
@@ -162,7 +170,7 @@ def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None
         "methods": ["direct, rag, seakr", "seakr"],
         "method.seakr.signal": ["gram", "perplexity"],
     }
-    assert "In what the runs differ" in render([section], [found])
+    assert "Settings that differ between the runs" in render([section])
     assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}
 
 
@@ -213,15 +221,15 @@ def test_ends_can_be_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="cott"):
         document(section, never="cott")
     for never, always in (("cot", "cot"), ("rag", None), (None, "cot")):
-        with pytest.raises(InvalidSetting, match=r"--never and --always: got '(cot|rag)' for both"):
+        with pytest.raises(InvalidSetting, match=r"never and always: got '(cot|rag)' for both"):
             document(section, never=never, always=always)
 
 
 @pytest.mark.parametrize("make", [lambda path: make_run(path, []), lambda path: make_run(path, [row("seakr", 1, failed=True)])])
 def test_empty_runs_have_documents_and_tables(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     sections = load_runs([make(tmp_path / "run")])
-    found: list[Mapping[str, Any]] = [document(sections[0], PRICES)]
-    json.dumps(found, allow_nan=False)
+    found: list[Document] = [made.document(sections[0], PRICES)]
+    json.dumps(jsonable(found), allow_nan=False)
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "signals.csv").write_text("of an earlier report", encoding="utf-8")
     write_tables(found, sections, tmp_path / "csv")

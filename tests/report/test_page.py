@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.events import Expanded, Linked
-from gnothi.report import page as report
-from gnothi.report.page import render, write_report
+from gnothi.report.page import runs as report
+from gnothi.report.page.questions import Step, steps
+from gnothi.report.page.runs import render, write_report
 from gnothi.report.sections import load_runs
-from gnothi.report.trace import steps
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.rows import Row
+from gnothi.runs.rows import Row, jsonable
 from gnothi.runs.runner import here, run
 from gnothi.types import Mention, Passage, Question
 from tests.report.rows import row
@@ -141,7 +142,7 @@ def test_a_full_run(tmp_path: Path) -> None:
         "RuntimeError: broken",
         "Decisions, given what the model saw",
         "By kind of question",
-        "ranked 2 by uncertainty (passage)",
+        "read * -6.00 p1: text",
     ):
         assert said in page.text, said
 
@@ -207,8 +208,13 @@ def test_a_real_run_with_its_events(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
         asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], questions(8), folder))
     page = self_contained(render(load_runs([tmp_path / "run"])))
-    for said in ("generate (answer), 10 + 5 tokens", "retrieve: trust (gram", "searched “What is", "Title: text"):
+    for said in ("model generate answer (10 + 5 tokens,", "gate gram", "search What is", "Title: text"):
         assert said in page.text, said
+
+
+def recorded(*happened: events.Event) -> list[dict[str, Any]]:
+    """As they stand in events.jsonl."""
+    return [json.loads(json.dumps(jsonable(event.as_dict()))) for event in happened]
 
 
 def test_traces_are_cut() -> None:
@@ -216,21 +222,26 @@ def test_traces_are_cut() -> None:
     found = steps(many)
     assert len(found) == 61
     assert "40 more events" in found[-1].title
-    assert max(len(line) for step in found for line in step.lines) <= 320
-    call = events.ModelCall("m", "sample", "reason", 5, 6, 0.1, ("a", "b", "a", *"cdefg"))
-    assert steps([call.as_dict()])[0].lines == ("2 × a", "1 × b", "1 × c", "1 × d", "1 × e", "1 × f", "and 1 other texts")
-    assert steps([{"event": "later"}, {"event": "searched"}])[0].kind == "later"
+    assert max(len(step.title) for step in found) <= 320
+    call = events.ModelCall("m", "sample", "reason", 5, 6, 0.1, ("a", "b", "a", *"cdefghi"))
+    assert [text for _, text in steps(recorded(call))[0].lines] == ["2 × 'a'", *(f"'{one}'" for one in "bcdefgh"), "and 1 more"]
+
+
+def test_what_another_version_wrote_is_named_and_no_raw_record() -> None:
+    later, broken = steps([{"event": "later", "x": 1}, {"event": "searched"}])
+    assert (later.kind, broken.kind) == ("later", "searched")
+    assert later.title == broken.title == "written by another version of gnothi: see events.jsonl"
 
 
 def test_questions_are_searchable_by_what_they_are(tmp_path: Path) -> None:
     page = Page(render(load_runs([full(tmp_path / "run")])))
-    classes = [
-        attributes.get("class")
+    marks = [
+        set((attributes.get("data-marks") or "").split())
         for tag, attributes in page.tags
-        if tag == "details" and "question" in (attributes.get("class") or "")
+        if tag == "details" and attributes.get("class") == "question"
     ]
-    assert "question wrong differ" in classes
-    assert "question failed" in classes
+    assert any({"wrong-0", "right-1", "differ"} <= found for found in marks)
+    assert any("failed-2" in found for found in marks)
 
 
 def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
@@ -254,15 +265,20 @@ def test_quizzes_can_be_followed() -> None:
         events.QuizAnswered(1, "Who?", "Mira", "passages"),
         events.Summarised("Where?", ("Mira made it.",), "So the answer is Kestrel.", "Kestrel"),
     ]
-    assert [(step.title, step.lines) for step in steps([event.as_dict() for event in happened])] == [
-        ("split into quizzes", ("1. Who?", "2. Where was #1 born?")),
-        ("not split: no list that could be used", ("1. Where?",)),
-        ("tried “Who?” 4 times of 5", ("2 × Mira", "1 × Ann", "1 × unknown")),
-        ("useful for “Who?”: 1 of 2", ("Velkarra: Velkarra was made by Mira.",)),
-        ("kept 1 of 2 sentences (pmi, threshold 0.000)", ("3.200 Mira made it.",)),
-        ("kept none of 1 sentences (pmi, threshold 0.000)", ()),
-        ("quiz 1 answered (passages): Mira", ("Who?",)),
-        ("summarised: Kestrel", ("Mira made it.", "So the answer is Kestrel.")),
+    told = [(step.label, step.title, [text for _, text in step.lines]) for step in steps(recorded(*happened))]
+    assert told == [
+        ("quiz 1", "Who?", ["2 Where was #1 born?"]),
+        ("split", "the model gave no usable list of quizzes: the question is asked as it is", ["1 Where?"]),
+        ("tries", "Who? Mira ×2, Ann ×1, unknown ×1 (4 of 5 tries)", []),
+        ("pick", "Who? 1 of 2 passages useful", ["* Velkarra: Velkarra was made by Mira.", "A dish."]),
+        ("filter", "1 of 2 sentences kept (pmi, above 0.00)", ["* 3.20 f: Mira made it.", "- f: It rains."]),
+        (
+            "filter",
+            "0 of 1 sentence kept (pmi, above 0.00): nothing to read, answer from memory",
+            ["-1.00 f: It rains."],
+        ),
+        ("solved", "1 Mira (from passages)", []),
+        ("notes", "Mira made it.", []),
     ]
 
 
@@ -275,9 +291,25 @@ def test_a_gate_beside_only_one_of_never_and_always(tmp_path: Path) -> None:
 def test_steps_of_a_graph_are_read() -> None:
     linked = Linked("the dogs", (Mention("dog", 4, 8),), 0.1)
     expanded = Expanded(("dog",), 2, 100, 250, ("dog", "pet"), 0.1)
-    assert [step.title for step in steps([event.as_dict() for event in (linked, Linked("it", (), 0.1), expanded)])] == [
-        "linked “the dogs”: dog",
-        "linked “it”: no name of the graph",
-        "250 facts within 2 steps of 1 nodes",
+    assert [step.title for step in steps(recorded(linked, Linked("it", (), 0.1), expanded))] == [
+        "dog (100 ms)",
+        "nothing that the graph knows (100 ms)",
+        "250 facts within 2 steps (100 ms); of dog, pet only 100 each",
     ]
-    assert steps([expanded.as_dict()])[0].lines == ("only 100 facts each of: dog, pet",)
+
+
+def test_internal_knowledge_is_told_in_words() -> None:
+    reflected = events.Reflected((("The Paper Kite", "Its director is Ada Bram."), ("Vesk", "")), ("The Paper Kite",))
+    reranked = events.Reranked("lab", "Who?", (("Ada Bram directed it.", 3.1), ("It rains.", -1.0)), 120, 0.08)
+    revised = events.Revised("Bo Lund", "Ada Bram")
+    assert steps(recorded(reflected, reranked, revised, events.Revised("same", "same"))) == [
+        Step("reflected", "recall", "", (("good", "The Paper Kite: Its director is Ada Bram."), ("soft", "Vesk: (nothing)"))),
+        Step(
+            "reranked",
+            "rank",
+            "120 texts by lab (80 ms)",
+            (("soft", "3.10 Ada Bram directed it."), ("soft", "-1.00 It rains.")),
+        ),
+        Step("revised", "revise", "Ada Bram"),
+        Step("revised", "revise", "nothing to change"),
+    ]

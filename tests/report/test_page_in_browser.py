@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from gnothi.calibration import compare as gates
-from gnothi.report.gates_page import write_page
-from gnothi.report.page import write_report
+from gnothi.report.page.replays import write_page
+from gnothi.report.page.runs import write_report
 from gnothi.report.sections import load_runs
 from tests.report.rows import row
 from tests.report.test_page import full, make_run
@@ -169,7 +169,7 @@ def test_on_paper(page: Path) -> None:
         for heading in re.findall(r"<h3>(.*?)</h3>", html):
             assert unescape(heading) in text, heading
         # The last column of the widest table, what is folded away on the screen, and the one question that was open.
-        for said in ("seconds", "f1", "dataset.fingerprint", "RuntimeError: broken", "On paper, only the questions"):
+        for said in ("seconds", "f1", "dataset.fingerprint", "RuntimeError: broken", "Printed: only the questions"):
             assert said in text, said
         assert "Find in questions" not in text
         assert text.count("✓ right") + text.count("✗ wrong") < 10

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnothi.report.selective import selective
+from gnothi.report.selective import Accepted, selective
 from gnothi.stats.selective import aurc, aurc_interval
 from tests.report.rows import row
 
@@ -64,18 +64,18 @@ def test_the_interval_holds_the_estimate_and_narrows() -> None:
 
 def test_a_method_by_hand() -> None:
     rows = [row("m", number, right=number < 2, uncertainty=float(number)) for number in range(4)]
-    found = selective([*rows, row("m", 9, failed=True)])
+    found = selective("m", [*rows, row("m", 9, failed=True)])
     assert found is not None
-    assert (found["n"], found["risk"], found["auroc"]) == (4, 0.5, 1.0)
-    assert found["aurc"] == pytest.approx((0 + 0 + 1 / 3 + 1 / 2) / 4)
-    assert found["aurc"] == found["best_aurc"]
-    assert [(at["wanted"], at["risk"]) for at in found["at"]] == [(0.25, 0), (0.5, 0), (0.75, 1 / 3), (0.9, 1 / 3)]
-    assert [point["uncertainty"] for point in found["curve"]] == [0, 1, 2, 3]
+    assert (found.n, found.risk, found.auroc) == (4, 0.5, 1.0)
+    assert found.aurc == pytest.approx((0 + 0 + 1 / 3 + 1 / 2) / 4)
+    assert found.aurc == found.best_aurc
+    assert [(at.wanted, at.risk) for at in found.at] == [(0.25, 0), (0.5, 0), (0.75, 1 / 3), (0.9, 1 / 3)]
+    assert [point.uncertainty for point in found.curve] == [0, 1, 2, 3]
 
 
 def test_equally_certain_answers_have_no_small_share() -> None:
-    found = selective([row("m", number, right=number > 0, uncertainty=1.0) for number in range(4)])
+    found = selective("m", [row("m", number, right=number > 0, uncertainty=1.0) for number in range(4)])
     assert found is not None
-    assert [at["coverage"] for at in found["at"]] == [None] * 4
-    assert found["curve"] == [{"coverage": 1.0, "risk": 0.25, "uncertainty": 1.0}]
-    assert selective([row("m", 1), row("m", 2)]) is None
+    assert [at.coverage for at in found.at] == [None] * 4
+    assert found.curve == (Accepted(1.0, 0.25, 1.0),)
+    assert selective("m", [row("m", 1), row("m", 2)]) is None

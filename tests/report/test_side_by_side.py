@@ -33,14 +33,14 @@ def panel(*rows: tuple[bool, float | None, float]) -> list[Row]:
 def test_auroc_cost_and_what_was_left_out() -> None:
     rows = panel((True, -3, 1), (True, -2, 4), (False, 1, 2), (False, None, 3))
     (found,) = side_by_side(group([*rows, *(row("rag", number, retrieved=True) for number in range(4))]))
-    assert (found["method"], found["n"], found["wrong"]) == ("panel", 4, 2)
-    gram, energy = found["signals"]
-    assert (gram["signal"], gram["auroc"], gram["not_measured"]) == ("gram", 1.0, 1)
-    assert energy["auroc"] == 0.5
-    assert (gram["model_calls"], gram["prompt_tokens"], gram["generated_tokens"]) == (1, 5, 60)
-    assert set(found["left_out"]) == set(registry.names()) - {"gram", "energy"}
-    assert found["left_out"]["self_report"] == ["scoring"]
-    assert found["correlations"]["of"] == ["gram", "energy"]
+    assert (found.method, found.n, found.wrong) == ("panel", 4, 2)
+    gram, energy = found.signals
+    assert (gram.signal, gram.auroc, gram.not_measured) == ("gram", 1.0, 1)
+    assert energy.auroc == 0.5
+    assert (gram.model_calls, gram.prompt_tokens, gram.generated_tokens) == (1, 5, 60)
+    assert set(found.left_out) == set(registry.names()) - {"gram", "energy"}
+    assert found.left_out["self_report"] == ["scoring"]
+    assert found.correlations.of == ["gram", "energy"]
 
 
 def test_an_answer_that_says_nothing_counts_as_uncertain_whatever_the_score() -> None:
@@ -50,8 +50,8 @@ def test_an_answer_that_says_nothing_counts_as_uncertain_whatever_the_score() ->
         row("panel", 8, answer="", rationale="I do not know.", signals=gauges(gram=-9.0, energy=0.0)),
     ]
     (found,) = side_by_side(group(rows))
-    assert [one["auroc"] for one in found["signals"]] == [1.0, 1.0]
-    assert [one["not_measured"] for one in found["signals"]] == [0, 0]
+    assert [one.auroc for one in found.signals] == [1.0, 1.0]
+    assert [one.not_measured for one in found.signals] == [0, 0]
 
 
 def test_no_panel_no_table() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gnothi.report import summary
 from gnothi.report.comparison import paired
-from gnothi.report.summary import summarise
-from gnothi.runs.rows import Row, scored
+from gnothi.runs.rows import Row, jsonable, scored
 from tests.report.rows import row
 
 CONTRACT = [
@@ -31,6 +31,11 @@ CONTRACT = [
 ]
 
 
+def summarise(rows: list[Row], dataset: str) -> dict[str, Any]:
+    """As JSON."""
+    return dict(jsonable(summary.summarise(rows, dataset)))
+
+
 def by_name(rows: list[Row]) -> dict[str, dict[str, Any]]:
     return {method["method"]: method for method in summarise(rows, "lab")["methods"]}
 
@@ -42,10 +47,10 @@ GATED = [row("seakr", n, right=n in (0, 1, 2), retrieved=n in (1, 2), uncertaint
 
 
 def test_the_contracts_keys_come_first_and_everything_is_json() -> None:
-    summary = summarise(DIRECT + RAG + GATED, "lab")
-    for method in summary["methods"]:
+    found = summarise(DIRECT + RAG + GATED, "lab")
+    for method in found["methods"]:
         assert list(method)[: len(CONTRACT)] == CONTRACT
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
 def test_means_are_over_answered_questions_and_failures_are_no_zeros() -> None:
@@ -134,12 +139,12 @@ def test_a_score_that_could_not_be_measured_is_the_most_uncertain() -> None:
 )
 def test_a_gate_that_decides_nothing_is_reported(fires: int, said: str | None) -> None:
     rows = [row("seakr", n, retrieved=n < fires, uncertainty=0.4) for n in range(100)]
-    summary = summarise(rows, "lab")
-    assert len(summary["warnings"]) == (said is not None)
+    found = summarise(rows, "lab")
+    assert len(found["warnings"]) == (said is not None)
     if said:
         assert (
             f"seakr: the gate (gram, threshold 0.5) retrieved in {fires}.0% of 100 decisions: it (almost) {said}"
-            in summary["warnings"][0]
+            in found["warnings"][0]
         )
 
 
@@ -213,10 +218,10 @@ def test_a_pair_without_common_questions_is_no_test_to_correct_for() -> None:
     tables["two"] = scored([row("two", n, right=False) for n in range(6)])
     tables["other"] = scored([row("other", n, right=True) for n in range(6, 9)])
     tests = paired(tables, [("one", "two"), ("one", "other"), ("two", "one")])
-    assert [(test["first"], test["second"]) for test in tests if test["metric"] == "em"] == [("one", "two"), ("two", "one")]
+    assert [(test.first, test.second) for test in tests if test.metric == "em"] == [("one", "two"), ("two", "one")]
     for test in tests:
-        assert test["p_holm"] == pytest.approx(min(1, 2 * test["p"]))
-        assert abs(test["difference"]) == 1
+        assert test.p_holm == pytest.approx(min(1, 2 * test.p))
+        assert abs(test.difference) == 1
 
 
 def test_nothing_but_failures_and_nothing_at_all() -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.calibration import compare as gates
-from gnothi.report import gates_page
 from gnothi.report.document import document
 from gnothi.report.figures import frontier as frontier_figure
-from gnothi.report.page import render
+from gnothi.report.page import replays as gates_page
+from gnothi.report.page.runs import render
 from gnothi.report.sections import load_runs
 from gnothi.report.tables import write_tables
 from gnothi.report.titles import names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from gnothi.calibration.from_run import read_run
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
 from gnothi.errors import InvalidInput
-from gnothi.runs.rows import rounded
+from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.correlation import spearman
 from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
-from gnothi.stats.intervals import mean_interval
+from gnothi.stats.intervals import Interval, mean_interval
 from gnothi.stats.logistic import fit_logistic
 
 FEWEST = 20
@@ -26,6 +27,133 @@ COMBINATIONS = {
     "wrong": "P(wrong from memory)",
     "helps": "P(retrieval helps), learned where it makes a difference",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """A gate on questions that its threshold was not chosen on. ``gain``: over the better of never and always; ``gap_closed``:
+    its share of the way from there to the oracle."""
+
+    accuracy: float
+    retrieval_rate: float
+    interval: Interval | None
+    gain: float
+    gain_interval: Interval | None
+    gap_closed: float | None
+    gap_closed_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The threshold chosen on all questions, None to retrieve always; what choosing so is worth on other questions."""
+
+    threshold: float | None
+    worth: Worth = field(metadata=MERGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    threshold: float | None
+    accuracy: float
+    retrieval_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """The best that any threshold does on these very questions."""
+
+    accuracy: float
+    retrieval_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class AtThreshold:
+    """A given threshold replayed: of the ``trusted`` questions, ``error_among_trusted`` are wrong from memory."""
+
+    threshold: float
+    accuracy: float
+    interval: Interval | None
+    retrieval_rate: float
+    trusted: int
+    error_among_trusted: float | None
+    over_search: float
+    under_search: float
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """``auroc``: does it tell which answers of ``truth`` are wrong? ``range``: the lowest and the highest score;
+    ``not_measured`` questions have none and count as the least certain. ``chosen`` is None for too few
+    questions, ``replayed`` where no threshold was given."""
+
+    method: str
+    auroc: float | None
+    interval: Interval | None
+    truth: str
+    n: int
+    wrong: int
+    retrieve_when: str
+    range: list[float] | None
+    not_measured: int
+    frontier: tuple[Point, ...]
+    hindsight: Hindsight
+    chosen: Choice | None
+    replayed: AtThreshold | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    predicts: str
+    of: list[str]
+    worth: Worth = field(metadata=MERGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another way to answer, and the oracle of never and it."""
+
+    accuracy: float
+    interval: Interval | None
+    oracle: float
+    searches: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """Spearman's rank correlations between signals, a square in the order of ``of``."""
+
+    of: list[str]
+    spearman: list[list[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Gates by signal between never and always retrieving, whose methods ``names`` has; all by ``metric`` on ``n`` questions.
+    ``intervals`` are those of never, always and oracle."""
+
+    metric: str
+    n: int
+    never: float
+    always: float
+    oracle: float
+    intervals: Mapping[str, Interval | None]
+    names: Mapping[str, str]
+    oracle_retrieval_rate: float
+    others: Mapping[str, Other]
+    price: float
+    signals: Mapping[str, Signal]
+    combinations: Mapping[str, Combination]
+    correlations: Correlations
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What ``gnothi gates --json`` prints for one file."""
+
+    file: str
+    dataset: str
+    gates: Gates = field(metadata=MERGED)
+    warnings: list[str]
 
 
 def read(
@@ -37,10 +165,8 @@ def read(
     return read_recorded(path, metric or "contained", never or NO, always or ONE, surer)
 
 
-def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
-    """What ``gnothi gates --json`` prints for one file.
-
-    ``price`` is what a retrieval costs, in accuracy; ``thresholds`` are to be replayed, by any of a signal's ``names``, in
+def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float] | None = None) -> Compared:
+    """``price`` is what a retrieval costs, in accuracy; ``thresholds`` are to be replayed, by any of a signal's ``names``, in
     the units of the record."""
     best = oracle(replay.never, replay.always)
     given = thresholds or {}
@@ -48,131 +174,116 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         signal.name: _signal(signal, replay, price, next((given[name] for name in signal.names if name in given), None))
         for signal in replay.signals
     }
-    found = {
-        "file": replay.source,
-        "dataset": replay.dataset,
-        "metric": replay.metric,
-        "n": replay.n,
-        "never": _mean(replay.never),
-        "always": _mean(replay.always),
-        "oracle": _mean(best),
-        "intervals": {
+    gates = Gates(
+        metric=replay.metric,
+        n=replay.n,
+        never=_mean(replay.never),
+        always=_mean(replay.always),
+        oracle=_mean(best),
+        intervals={
             name: mean_interval(values)
             for name, values in (("never", replay.never), ("always", replay.always), ("oracle", best))
         },
-        "names": {"never": replay.names[0], "always": replay.names[1]},
-        "oracle_retrieval_rate": _mean(replay.always > replay.never),
-        "others": {name: _other(name, replay) for name in replay.others},
-        "price": price,
-        "signals": signals,
-        "combinations": _combinations(replay, price),
-        "correlations": {
-            "of": list(signals),
-            "spearman": spearman([signal.values for signal in replay.signals]),
-        },
-        "warnings": [*replay.alarms, *(warning for name, one in signals.items() for warning in _decides_nothing(name, one))],
-    }
-    return dict(rounded(found))
+        names={"never": replay.names[0], "always": replay.names[1]},
+        oracle_retrieval_rate=_mean(replay.always > replay.never),
+        others={name: _other(name, replay) for name in replay.others},
+        price=price,
+        signals=signals,
+        combinations=_combinations(replay, price),
+        correlations=Correlations(list(signals), spearman([signal.values for signal in replay.signals])),
+    )
+    warnings = [*replay.alarms, *(warning for name, one in signals.items() for warning in _decides_nothing(name, one))]
+    return rounded(Compared(replay.source, replay.dataset, gates, warnings))
 
 
-def _other(name: str, replay: Replay) -> dict[str, Any]:
-    """Another way to answer, and the oracle of never and it."""
+def _other(name: str, replay: Replay) -> Other:
     values = replay.others[name]
-    return {
-        "accuracy": _mean(values),
-        "interval": mean_interval(values),
-        "oracle": _mean(oracle(replay.never, values)),
-        "searches": replay.searches.get(name),
-    }
+    best = oracle(replay.never, values)
+    return Other(_mean(values), mean_interval(values), _mean(best), replay.searches.get(name))
 
 
 # --- one signal ----------------------------------------------------------------------------------------------------
 
 
-def _signal(signal: Scores, replay: Replay, price: float, threshold: float | None) -> dict[str, Any]:
+def _signal(signal: Scores, replay: Replay, price: float, threshold: float | None) -> Signal:
     scores, wrong = signal.values[signal.known], signal.wrong[signal.known]
     finite = signal.sign * signal.values[np.isfinite(signal.values)]
     line = frontier(signal.values, replay.never, replay.always)
     hindsight = line.best(price)
-    return {
-        "method": signal.method,
-        "auroc": auroc(scores, wrong),
-        "interval": auroc_interval(scores, wrong),
-        "truth": signal.truth,
-        "n": int(signal.known.sum()),
-        "wrong": int(wrong.sum()),
-        "retrieve_when": "above" if signal.sign > 0 else "below",
-        "range": [float(finite.min()), float(finite.max())] if len(finite) else None,
-        "not_measured": int((~np.isfinite(signal.values)).sum()),
-        "frontier": [
-            {
-                "threshold": signal.recorded(point.threshold),
-                "accuracy": point.accuracy,
-                "retrieval_rate": point.retrieval_rate,
-            }
-            for point in line.points()
-        ],
-        "hindsight": {"accuracy": hindsight.accuracy, "retrieval_rate": hindsight.retrieval_rate},
-        "chosen": _chosen(replay, price, lambda _: signal.values, signal.recorded(hindsight.threshold)),
-        **({} if threshold is None else {"replayed": _replayed(signal, replay, threshold)}),
-    }
+    return Signal(
+        method=signal.method,
+        auroc=auroc(scores, wrong),
+        interval=auroc_interval(scores, wrong),
+        truth=signal.truth,
+        n=int(signal.known.sum()),
+        wrong=int(wrong.sum()),
+        retrieve_when="above" if signal.sign > 0 else "below",
+        range=[float(finite.min()), float(finite.max())] if len(finite) else None,
+        not_measured=int((~np.isfinite(signal.values)).sum()),
+        frontier=tuple(
+            Point(signal.recorded(point.threshold), point.accuracy, point.retrieval_rate) for point in line.points()
+        ),
+        hindsight=Hindsight(hindsight.accuracy, hindsight.retrieval_rate),
+        chosen=_chosen(replay, price, lambda _: signal.values, signal.recorded(hindsight.threshold)),
+        replayed=None if threshold is None else _replayed(signal, replay, threshold),
+    )
 
 
-def _chosen(replay: Replay, price: float, scorer: Scorer, threshold: float | None) -> dict[str, Any] | None:
+def _chosen(replay: Replay, price: float, scorer: Scorer, threshold: float | None) -> Choice | None:
     """``threshold`` is the one chosen on all questions; the rest says what choosing so is worth on questions not chosen on."""
     if replay.n < FEWEST:
         return None
     judged = crossvalidate(scorer, replay.never, replay.always, price)
-    return {"threshold": threshold, **_worth(judged, replay)}
+    return Choice(threshold, _worth(judged, replay))
 
 
-def _worth(judged: Validated, replay: Replay) -> dict[str, Any]:
+def _worth(judged: Validated, replay: Replay) -> Worth:
     closed = gap_closed(judged.quality, replay.never, replay.always)
     better = max(replay.never, replay.always, key=lambda values: float(values.mean()))
-    return {
-        "accuracy": _mean(judged.quality),
-        "retrieval_rate": _mean(judged.retrieved),
-        "interval": judged.interval,
-        "gain": float((judged.quality - better).mean()),
-        "gain_interval": mean_interval(judged.quality - better),
-        "gap_closed": closed.share,
-        "gap_closed_interval": closed.interval,
-    }
+    return Worth(
+        accuracy=_mean(judged.quality),
+        retrieval_rate=_mean(judged.retrieved),
+        interval=judged.interval,
+        gain=float((judged.quality - better).mean()),
+        gain_interval=mean_interval(judged.quality - better),
+        gap_closed=closed.share,
+        gap_closed_interval=closed.interval,
+    )
 
 
-def _replayed(signal: Scores, replay: Replay, threshold: float) -> dict[str, Any]:
+def _replayed(signal: Scores, replay: Replay, threshold: float) -> AtThreshold:
     retrieved, quality = at(signal.sign * threshold, signal.values, replay.never, replay.always)
     trusted = replay.never[~retrieved]
-    return {
-        "threshold": threshold,
-        "accuracy": _mean(quality),
-        "interval": mean_interval(quality),
-        "retrieval_rate": _mean(retrieved),
-        "trusted": len(trusted),
-        "error_among_trusted": float((trusted < 1).mean()) if len(trusted) else None,
-        "over_search": _mean(retrieved & (replay.never >= 1)),
-        "under_search": _mean(~retrieved & (replay.never < 1)),
-    }
+    return AtThreshold(
+        threshold=threshold,
+        accuracy=_mean(quality),
+        interval=mean_interval(quality),
+        retrieval_rate=_mean(retrieved),
+        trusted=len(trusted),
+        error_among_trusted=float((trusted < 1).mean()) if len(trusted) else None,
+        over_search=_mean(retrieved & (replay.never >= 1)),
+        under_search=_mean(~retrieved & (replay.never < 1)),
+    )
 
 
-def _decides_nothing(name: str, signal: Mapping[str, Any]) -> list[str]:
+def _decides_nothing(name: str, signal: Signal) -> list[str]:
     """A signal without a single score, or a threshold to be replayed that (almost) never or always fires."""
-    if signal["range"] is None:
+    if signal.range is None:
         return [f"{name}: there is no score of any question, so it tells nothing: every gate by it always retrieves."]
-    replayed = signal.get("replayed")
-    if replayed is None or DEGENERATE < replayed["retrieval_rate"] < 1 - DEGENERATE:
+    replayed = signal.replayed
+    if replayed is None or DEGENERATE < replayed.retrieval_rate < 1 - DEGENERATE:
         return []
-    fires = "never" if replayed["retrieval_rate"] <= DEGENERATE else "always"
-    chosen = signal["chosen"]
-    better = "" if chosen is None or chosen["threshold"] is None else f" Accuracy is best at {chosen['threshold']:g}."
-    where = advice(signal["range"], [replayed["threshold"]], signal["retrieve_when"] == "above")
-    return [f"{name}: the threshold {replayed['threshold']:g} (almost) {fires} retrieves.{where}{better}"]
+    fires = "never" if replayed.retrieval_rate <= DEGENERATE else "always"
+    chosen = signal.chosen
+    better = "" if chosen is None or chosen.threshold is None else f" Accuracy is best at {chosen.threshold:g}."
+    where = advice(signal.range, [replayed.threshold], signal.retrieve_when == "above")
+    return [f"{name}: the threshold {replayed.threshold:g} (almost) {fires} retrieves.{where}{better}"]
 
 
 # --- all signals together -------------------------------------------------------------------------------------------
 
 
-def _combinations(replay: Replay, price: float) -> dict[str, Any]:
+def _combinations(replay: Replay, price: float) -> dict[str, Combination]:
     """Logistic regressions of all signals, fitted, like their thresholds, on other questions than they are judged on."""
     if len(replay.signals) < 2 or replay.n < FEWEST:
         return {}
@@ -188,11 +299,7 @@ def _combinations(replay: Replay, price: float) -> dict[str, Any]:
             judged = crossvalidate(_learner(features, target, usable), replay.never, replay.always, price)
         except InvalidInput:  # one class only in some fold: nothing to learn from
             continue
-        found[name] = {
-            "predicts": COMBINATIONS[name],
-            "of": [signal.name for signal in replay.signals],
-            **_worth(judged, replay),
-        }
+        found[name] = Combination(COMBINATIONS[name], [signal.name for signal in replay.signals], _worth(judged, replay))
     return found
 
 

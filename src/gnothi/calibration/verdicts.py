@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gnothi import methods
 from gnothi.calibration.ends import AT_ONCE, closed_book
@@ -16,6 +15,7 @@ from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.crossfit import crossfit_probabilities
+from gnothi.stats.intervals import Interval
 from gnothi.stats.reliability import ece
 
 DEGENERATE = 0.02
@@ -30,6 +30,30 @@ class Truth:
     source: str
     metric: str
     wrong: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class GateSummary:
+    """A method's gate over a run, held against the ``truth`` (a ``Truth.source``) where there is one.
+
+    ``auroc``: is the score higher where the closed-book answer is wrong? ``ece``: of the score turned into a probability by
+    isotonic regression on the other folds. ``firing_rate``: share of all decisions that were to retrieve. ``range``: the
+    lowest and the highest score. ``auroc_by_accuracy``: where an answer counts as right when it contains a gold answer.
+    """
+
+    signal: str
+    truth: str | None
+    metric: str | None
+    n: int
+    wrong: int
+    auroc: float | None
+    interval: Interval | None
+    ece: float | None
+    decisions: int
+    firing_rate: float
+    thresholds: list[float]
+    range: list[float] | None
+    auroc_by_accuracy: float | None = None
 
 
 def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em", trusting: Collection[str] = ()) -> Truth | None:
@@ -78,54 +102,50 @@ def paired_scores(rows: Sequence[Row], known: Truth | None) -> tuple[list[float]
     return [score for score, _ in both], [wrong for _, wrong in both]
 
 
-def gate_summary(rows: Sequence[Row], known: Truth | None) -> dict[str, Any] | None:
-    """None for a method without a gate.
-
-    ``auroc``: is the score higher where the closed-book answer is wrong? ``ece``: of the score turned into a probability by
-    isotonic regression on the other folds. ``firing_rate``: share of all decisions that were to retrieve.
-    """
+def gate_summary(rows: Sequence[Row], known: Truth | None) -> GateSummary | None:
+    """None for a method without a gate."""
     decisions = [decision for row in rows if not row.failed for decision in row.gate() if decision["signal"]]
     if not decisions:
         return None
     scores, wrong = paired_scores(rows, known)
     predicted = crossfit_probabilities(scores, wrong)
-    return {
-        "signal": ", ".join(sorted({decision["signal"] for decision in decisions})),
-        "truth": known.source if known else None,
-        "metric": known.metric if known else None,
-        "n": len(scores),
-        "wrong": sum(wrong),
-        "auroc": auroc(scores, wrong),
-        "interval": auroc_interval(scores, wrong),
-        "ece": None if predicted is None else ece(predicted, wrong),
-        "decisions": len(decisions),
-        "firing_rate": sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
-        "thresholds": sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
-        "range": _range([decision["score"] for decision in decisions if decision["score"] is not None]),
-    }
+    return GateSummary(
+        signal=", ".join(sorted({decision["signal"] for decision in decisions})),
+        truth=known.source if known else None,
+        metric=known.metric if known else None,
+        n=len(scores),
+        wrong=sum(wrong),
+        auroc=auroc(scores, wrong),
+        interval=auroc_interval(scores, wrong),
+        ece=None if predicted is None else ece(predicted, wrong),
+        decisions=len(decisions),
+        firing_rate=sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
+        thresholds=sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
+        range=_range([decision["score"] for decision in decisions if decision["score"] is not None]),
+    )
 
 
 def _range(scores: Sequence[float]) -> list[float] | None:
     return [min(scores), max(scores)] if scores else None
 
 
-def degenerate(gate: Mapping[str, Any] | None, method: str = "") -> str | None:
+def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs.
 
     It says where the scores lie, and what to do; ``method`` is the one to calibrate."""
-    if gate is None or gate["decisions"] < _FEWEST_DECISIONS or not gate["thresholds"]:
+    if gate is None or gate.decisions < _FEWEST_DECISIONS or not gate.thresholds:
         return None
-    rate = gate["firing_rate"]
+    rate = gate.firing_rate
     if DEGENERATE < rate < 1 - DEGENERATE:
         return None
     which = "never" if rate <= DEGENERATE else "always"
-    limits = ", ".join(f"{threshold:g}" for threshold in gate["thresholds"])
+    limits = ", ".join(f"{threshold:g}" for threshold in gate.thresholds)
     choose = f"choose one with `gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     if method in methods.names() and not methods.can_be_calibrated(method):
         choose = f"`gnothi methods {method}` tells which settings it follows from"
     return (
-        f"the gate ({gate['signal']}, threshold {limits}) retrieved in {rate:.1%} of {gate['decisions']} decisions: it "
-        f"(almost) {which} fires.{advice(gate.get('range'), gate['thresholds'])} Thresholds do not transfer between models: "
+        f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
+        f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between models: "
         f"{choose}, and see what others would do with `gnothi gates RUN`."
     )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +14,9 @@ from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from gnothi.studies.ablation import Table
 
 
 @click.command()
@@ -94,7 +96,7 @@ def ablate(
         _save(document, csv_file, markdown_file, plot)
         if as_json:
             terminal.print_json(document)
-            for warning in document["warnings"]:
+            for warning in document.warnings:
                 click.echo(f"warning: {warning}", err=True)
         else:
             shown.show(terminal.console(), document)
@@ -102,15 +104,15 @@ def ablate(
             for file in (csv_file, markdown_file, plot):
                 if file is not None:
                     click.echo(f"written: {file}")
-    return SOME_FAILED if any(variant["failures"] for variant in document["variants"]) else 0
+    return SOME_FAILED if any(variant.failures for variant in document.variants) else 0
 
 
-def _save(document: Mapping[str, Any], csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
-    from gnothi.studies import figure, tables
+def _save(document: Table, csv_file: Path | None, markdown_file: Path | None, plot: Path | None) -> None:
+    from gnothi.studies import export, figure
 
     if csv_file is not None:
-        tables.save_csv(document, csv_file)
+        export.save_csv(document, csv_file)
     if markdown_file is not None:
-        tables.save_markdown(document, markdown_file)
+        export.save_markdown(document, markdown_file)
     if plot is not None:
         figure.save(document, plot)

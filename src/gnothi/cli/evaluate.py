@@ -77,13 +77,13 @@ def evaluate(
             (rows,) = asyncio.run(execute([run], watch, budget=budget))
         summary = run.summarise(rows)
         if as_json:
-            terminal.print_json(summary["methods"])
-            for warning in summary["warnings"]:
+            terminal.print_json(summary.methods)
+            for warning in summary.warnings:
                 say(f"warning: {warning}")
         else:
             summary_table.show(terminal.console(), summary)
             click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
-    return SOME_FAILED if any(method["failures"] for method in summary["methods"]) else 0
+    return SOME_FAILED if any(method.failures for method in summary.methods) else 0
 
 
 def _names(methods: Sequence[str]) -> list[str]:

@@ -76,7 +76,6 @@ def gates(
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import gates_table
     from gnothi.report.titles import name_all
-    from gnothi.runs.rows import jsonable
 
     replays = [read(path, metric, never, always, surer) for path in files]
     known = {name for replay in replays for signal in replay.signals for name in signal.names}
@@ -91,16 +90,16 @@ def gates(
         save(documents, plot)
     written: list[str] = []
     if html is not None:
-        from gnothi.report.gates_page import write_page
+        from gnothi.report.page.replays import write_page
 
         write_page(replays, documents, html)
         written.append(f"page: {html}")
     if folder is not None:
-        from gnothi.report.gates_page import write_csv
+        from gnothi.report.page.replays import write_csv
 
         written.append(f"tables: {len(write_csv(replays, documents, folder))} files in {folder}")
     if as_json:
-        terminal.print_json(jsonable(documents))  # a threshold may be infinite
+        terminal.print_json(documents)
     else:
         screen = terminal.console()
         for number, (found, name) in enumerate(zip(documents, titles, strict=True)):
@@ -110,5 +109,5 @@ def gates(
         for line in written:
             click.echo(line)
     for found, name in zip(documents, titles, strict=True):
-        for warning in found["warnings"]:
+        for warning in found.warnings:
             click.echo(f"warning: {name}: {warning}", err=True)

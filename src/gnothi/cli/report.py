@@ -64,12 +64,13 @@ def report(
     prices = read_prices(file, given)
     sections = load_runs(runs)
     written: list[str] = []
+    documents = []
     if as_json or html or folder or prices or never or always:
         from gnothi.report.document import document
 
         documents = [document(section, prices, never, always) for section in sections]
         if html is not None:
-            from gnothi.report.page import write_report
+            from gnothi.report.page.runs import write_report
 
             write_report(sections, html, documents)
             written.append(f"page: {html}")
@@ -78,15 +79,14 @@ def report(
 
             files = write_tables(documents, sections, folder)
             written.append(f"tables: {len(files)} files in {folder}")
-    else:
-        documents = [summarise(section.rows, section.dataset, section.trusting) for section in sections]
     if as_json:
         terminal.print_json(documents)
         return
-    for section, found, name in zip(sections, documents, name_all(sections), strict=True):
+    for place, (section, name) in enumerate(zip(sections, name_all(sections), strict=True)):
+        found = documents[place] if documents else summarise(section.rows, section.dataset, section.trusting)
         summary_table.show(terminal.console(), found, name.title)
         if prices is not None:
-            summary_table.show_costs(terminal.console(), found)
+            summary_table.show_costs(terminal.console(), documents[place])
         if section.missing:
             click.echo(f"unfinished: {len(section.rows)} of {section.expected} answers; the same `gnothi eval` completes it.")
     for line in written:

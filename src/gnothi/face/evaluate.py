@@ -14,6 +14,7 @@ from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _spec
 from gnothi.models.remote.budget import Budget
+from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import CONCURRENCY, Execution, Plan, Request, resolve, with_questions
@@ -31,7 +32,7 @@ class Evaluation:
 
     path: Path
     rows: tuple[Row, ...]
-    summary: Any
+    summary: Summary
     warnings: tuple[str, ...]
 
     @property
@@ -104,7 +105,7 @@ async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Eva
     with claimed(plan, out) as run:
         (rows,) = await execute([run], _Heard(said["on_row"]), have, said["budget"])
         summary = run.summarise(rows)
-    return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary["warnings"]))
+    return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
 
 
 def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gnothi.metrics import METRICS, refuses
-from gnothi.runs.rows import Row
-from gnothi.stats.intervals import mean, mean_interval
+from gnothi.runs.rows import MERGED, Row
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Questions that are alike in what ``of`` says (their kind, familiarity ...): means over those that did not fail."""
+
+    of: Mapping[str, str | None] = field(metadata=MERGED)
+    n: int
+    failures: int
+    em: float | None
+    f1: float | None
+    accuracy: float | None
+    retrieval_rate: float | None
+    retrievals: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabCell:
+    """``abstained``: share of answers that say that there is none; ``right``: share of right decisions."""
+
+    cell: Cell = field(metadata=MERGED)
+    abstained: float | None
+    right: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """How often the decision was the right one, given what the model knows.
+
+    ``right``: share of questions where what was done (trust memory, retrieve, admit not knowing) is what the question's
+    ``right_action`` asks for. ``right_retrieval``: the same for retrieving alone, over questions that ask to trust or to
+    retrieve. ``cells``: per familiarity and coverage.
+    """
+
+    n: int
+    right: float | None
+    right_interval: Interval | None
+    right_retrieval: float | None
+    right_retrieval_interval: Interval | None
+    by_right_action: tuple[LabCell, ...]
+    cells: tuple[LabCell, ...]
 
 
 def abstained(row: Row) -> bool:
@@ -23,19 +65,14 @@ def action(row: Row) -> str:
     return "abstain" if abstained(row) else "retrieve" if row.retrieved else "trust"
 
 
-def by_kind(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def by_kind(rows: Sequence[Row]) -> tuple[Cell, ...]:
     """One entry per kind of question, in order of appearance; empty where questions have no kind."""
     kinds = dict.fromkeys(row.kind for row in rows if row.kind)
-    return [{"kind": kind, **_cell([row for row in rows if row.kind == kind])} for kind in kinds]
+    return tuple(_cell([row for row in rows if row.kind == kind], kind=kind) for kind in kinds)
 
 
-def lab(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """How often the decision was the right one, given what the model knows; None for questions that do not tell.
-
-    ``right``: share of questions where what was done (trust memory, retrieve, admit not knowing) is what the question's
-    ``right_action`` asks for. ``right_retrieval``: the same for retrieving alone, over questions that ask to trust or to
-    retrieve. ``cells``: per familiarity and coverage.
-    """
+def lab(rows: Sequence[Row]) -> Decisions | None:
+    """None for questions that do not tell what is right to do."""
     told = [row for row in rows if not row.failed and "right_action" in row.metadata]
     if not told:
         return None
@@ -45,49 +82,47 @@ def lab(rows: Sequence[Row]) -> dict[str, Any] | None:
         for row in told
         if row.metadata["right_action"] != "abstain"
     ]
-    return {
-        "n": len(told),
-        "right": mean(right),
-        "right_interval": mean_interval(right),
-        "right_retrieval": mean(gated),
-        "right_retrieval_interval": mean_interval(gated),
-        "by_right_action": [
-            {"right_action": wanted, **_lab_cell([row for row in told if row.metadata["right_action"] == wanted])}
-            for wanted in dict.fromkeys(row.metadata["right_action"] for row in told)
-        ],
-        "cells": [
-            {"familiarity": familiarity, "coverage": coverage, **_lab_cell(cell)}
-            for familiarity in _ordered(FAMILIARITIES, (row.metadata.get("familiarity") for row in told))
-            for coverage in _ordered(COVERAGES, (row.metadata.get("coverage") for row in told))
-            if (
-                cell := [
-                    row
-                    for row in told
-                    if (row.metadata.get("familiarity"), row.metadata.get("coverage")) == (familiarity, coverage)
-                ]
-            )
-        ],
-    }
+    by_action: dict[str, list[Row]] = {}
+    by_situation: dict[tuple[Any, Any], list[Row]] = {}
+    for row in told:
+        by_action.setdefault(row.metadata["right_action"], []).append(row)
+        by_situation.setdefault((row.metadata.get("familiarity"), row.metadata.get("coverage")), []).append(row)
+    levels = _ordered(FAMILIARITIES, (familiarity for familiarity, _ in by_situation))
+    held = _ordered(COVERAGES, (coverage for _, coverage in by_situation))
+    return Decisions(
+        n=len(told),
+        right=mean(right),
+        right_interval=mean_interval(right),
+        right_retrieval=mean(gated),
+        right_retrieval_interval=mean_interval(gated),
+        by_right_action=tuple(_lab_cell(own, right_action=wanted) for wanted, own in by_action.items()),
+        cells=tuple(
+            _lab_cell(by_situation[level, coverage], familiarity=level, coverage=coverage)
+            for level in levels
+            for coverage in held
+            if (level, coverage) in by_situation
+        ),
+    )
 
 
-def _cell(rows: Sequence[Row]) -> dict[str, Any]:
+def _cell(rows: Sequence[Row], **of: str | None) -> Cell:
     answered = [row for row in rows if not row.failed]
-    metrics = {name: mean(row.metrics[name] for row in answered if name in row.metrics) for name in METRICS}
-    return {
-        "n": len(rows),
-        "failures": len(rows) - len(answered),
-        **metrics,
-        "retrieval_rate": mean(row.retrieved for row in answered),
-        "retrievals": mean(row.cost["retrievals"] for row in answered),
-    }
+    return Cell(
+        of=of,
+        n=len(rows),
+        failures=len(rows) - len(answered),
+        **{name: mean(row.metrics[name] for row in answered if name in row.metrics) for name in METRICS},
+        retrieval_rate=mean(row.retrieved for row in answered),
+        retrievals=mean(row.cost["retrievals"] for row in answered),
+    )
 
 
-def _lab_cell(rows: Sequence[Row]) -> dict[str, Any]:
-    return {
-        **_cell(rows),
-        "abstained": mean(abstained(row) for row in rows),
-        "right": mean(action(row) == row.metadata["right_action"] for row in rows),
-    }
+def _lab_cell(rows: Sequence[Row], **of: str | None) -> LabCell:
+    return LabCell(
+        _cell(rows, **of),
+        abstained=mean(abstained(row) for row in rows),
+        right=mean(action(row) == row.metadata["right_action"] for row in rows),
+    )
 
 
 def _ordered(usual: Sequence[str], found: Iterable[Any]) -> list[Any]:

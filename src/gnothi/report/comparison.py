@@ -3,25 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 from gnothi.calibration.ends import ByMethod, always_of, never_of
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored
-from gnothi.stats.intervals import mean
+from gnothi.stats.intervals import Interval, mean
 from gnothi.stats.paired import holm, paired_test
 
 _ALL_PAIRS = 6
 """With more methods than this, each is tested against never and always only."""
 
 
-def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> dict[str, Any] | None:
-    """The method between never retrieving and always retrieving, over the questions that all of them answered.
+Roles = Mapping[str, float | None]
+"""Of never, always, the method and the oracle, as far as the run holds them."""
 
-    ``oracle`` takes the better of never and always for each question, with the cheaper one's retrieval where both are equal.
-    None for never and always themselves, and where the run holds neither.
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A method between ``never`` retrieving and ``always`` retrieving, over the ``n`` questions that all of them answered.
+
+    The oracle takes the better of never and always for each question, with the cheaper one's retrieval where both are equal.
     """
+
+    n: int
+    never: str | None
+    always: str | None
+    em: Roles
+    f1: Roles
+    accuracy: Roles
+    retrieval_rate: Roles
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Searches too many or too few: their number, their share of all questions, and their rate where they could happen."""
+
+    count: int
+    share: float | None
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchErrors:
+    """``over_search``: retrieved although the closed-book answer was right; ``under_search``: did not although it was wrong."""
+
+    n: int
+    closed_book: str
+    metric: str
+    over_search: Missed
+    under_search: Missed
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """First less second on the ``n`` questions that both answered. ``p`` is two-sided, ``p_holm`` is corrected for the number
+    of tests in that metric."""
+
+    first: str
+    second: str
+    metric: str
+    n: int
+    difference: float
+    interval: Interval | None
+    p: float
+    test: str
+    p_holm: float = 1.0
+
+
+def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> Beside | None:
+    """None for never and always themselves, and where the run holds neither."""
     never, always = never_of(by_method, trusting), always_of(by_method)
     if name in (never, always) or not (never or always):
         return None
@@ -29,26 +81,22 @@ def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> di
         role: scored(by_method[given]) for role, given in (("never", never), ("always", always), ("method", name)) if given
     }
     common = [question for question in tables["method"] if all(question in table for table in tables.values())]
-    result: dict[str, Any] = {"n": len(common), "never": never, "always": always}
+    means: dict[str, Roles] = {}
     for metric in METRICS:
         values = {role: [table[question].metrics[metric] for question in common] for role, table in tables.items()}
         if never and always:
             values["oracle"] = [max(pair) for pair in zip(values["never"], values["always"], strict=True)]
-        result[metric] = {role: mean(column) for role, column in values.items()}
+        means[metric] = {role: mean(column) for role, column in values.items()}
     retrieved = {role: [table[question].retrieved for question in common] for role, table in tables.items()}
     if never and always:
         em = [[tables[role][question].metrics["em"] for question in common] for role in ("never", "always")]
         retrieved["oracle"] = [always_em > never_em for never_em, always_em in zip(*em, strict=True)]
-    result["retrieval_rate"] = {role: mean(column) for role, column in retrieved.items()}
-    return result
+    rates = {role: mean(column) for role, column in retrieved.items()}
+    return Beside(len(common), never, always, **means, retrieval_rate=rates)
 
 
-def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> dict[str, Any] | None:
-    """``over_search``: retrieved although the closed-book answer was right; ``under_search``: did not although it was wrong.
-
-    Right is by exact match. Each with its number, its share of all questions, and its rate among the questions where it could
-    happen. None without closed-book rows and for those themselves.
-    """
+def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> SearchErrors | None:
+    """Right is by exact match. None without closed-book rows and for those themselves."""
     never = never_of(by_method, trusting)
     if never is None or name == never:
         return None
@@ -56,20 +104,12 @@ def search_errors(name: str, by_method: ByMethod, trusting: Collection[str] = ()
     known = [(row.retrieved, closed[row.question_id].metrics["em"] >= 1) for row in own if row.question_id in closed]
     over = [retrieved for retrieved, right in known if right]
     under = [not retrieved for retrieved, right in known if not right]
-    return {
-        "n": len(known),
-        "closed_book": never,
-        "metric": "em",
-        **{
-            label: {"count": sum(cases), "share": sum(cases) / len(known) if known else None, "rate": mean(cases)}
-            for label, cases in (("over_search", over), ("under_search", under))
-        },
-    }
+    missed = (Missed(sum(cases), sum(cases) / len(known) if known else None, mean(cases)) for cases in (over, under))
+    return SearchErrors(len(known), never, "em", *missed)
 
 
-def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Every two methods, on the questions both answered, in every metric. ``p`` is two-sided; ``p_holm`` is it corrected for
-    the number of tests in that metric."""
+def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[Comparison]:
+    """Every two methods in every metric; with many methods, each against never and always."""
     pairs = list(combinations(by_method, 2))
     if len(by_method) > _ALL_PAIRS:
         references = {never_of(by_method, trusting), always_of(by_method)} & set(by_method) or {next(iter(by_method))}
@@ -77,19 +117,15 @@ def paired_tests(by_method: ByMethod, trusting: Collection[str] = ()) -> list[di
     return paired({name: scored(rows) for name, rows in by_method.items()}, pairs)
 
 
-def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """First less second of each of the ``pairs`` of names, in every metric, of rows by name and question id.
+def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, str]]) -> list[Comparison]:
+    """Each of the ``pairs`` of names, in every metric, of rows by name and question id.
 
     Pairs that share no question are left out, and ``p_holm`` is corrected for the number of those that do."""
-    found: list[dict[str, Any]] = []
+    found: list[Comparison] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]
         for metric in METRICS if common else ():
             one, other = ([tables[name][question].metrics[metric] for question in common] for name in (first, second))
-            test = paired_test(one, other)
-            found.append({"first": first, "second": second, "metric": metric, **test._asdict()})
-    for metric in METRICS:
-        family = [entry for entry in found if entry["metric"] == metric]
-        for entry, corrected in zip(family, holm([entry["p"] for entry in family]).tolist(), strict=True):
-            entry["p_holm"] = corrected
-    return found
+            found.append(Comparison(first, second, metric, *paired_test(one, other)))
+    corrected = {metric: iter(holm([test.p for test in found if test.metric == metric]).tolist()) for metric in METRICS}
+    return [replace(test, p_holm=next(corrected[test.metric])) for test in found]

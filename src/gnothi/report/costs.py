@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gnothi.config import Given, build
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.config import Given, build, load_toml
+from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import Row
-from gnothi.stats.intervals import mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 MILLION = 1_000_000
+PAID = ("prompt", "generated", "call", "retrieval")
 COUNTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
 
 
@@ -29,9 +29,9 @@ class Prices:
     currency: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("prompt", "generated", "call", "retrieval"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name}: got {getattr(self, name)}, expected a number that is not negative")
+        for name in PAID:
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise ValueError(f"got {name} = {value:g}, expected a number that is not negative.")
 
     def parts(self, cost: Mapping[str, float]) -> dict[str, float]:
         """What a row's cost comes to, by what it is paid for."""
@@ -42,60 +42,70 @@ class Prices:
             "retrieval": cost["retrievals"] * self.retrieval,
         }
 
-    @property
-    def free(self) -> bool:
-        return not (self.prompt or self.generated or self.call or self.retrieval)
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """``total``: over all questions; ``per_right``: for each exact match. ``per_thousand`` questions with its interval.
+    ``parts``: the total by what it is paid for."""
+
+    total: float
+    per_thousand: float | None
+    interval: Interval | None
+    per_right: float | None
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """``total``: sums over all questions, failed ones included. ``per_question``, ``tokens`` (of prompts and replies) and money
+    per thousand: means over those that did not fail. Calls that the cache answered count as if they had been made."""
+
+    method: str
+    total: Mapping[str, float]
+    per_question: Mapping[str, float | None]
+    tokens: float | None
+    money: Money | None
 
 
 def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices | None:
     """Prices of a TOML file, and over them those ``given`` as ``KEY=VALUE[,KEY=VALUE...]``; None where neither names any.
 
     Raises InvalidInput, UnknownName or InvalidSetting."""
-    named = {key: Given(value, str(file)) for key, value in _load(file).items()} if file else {}
+    values: dict[str, object] = {}
+    if file is not None:
+        values |= {key: Given(value, str(file)) for key, value in load_toml(file).items()}
     for text in given:
-        for item in text.split(","):
-            key, equals, value = item.partition("=")
-            if not equals:
-                raise InvalidSetting(
-                    f"--price: got {text!r}, expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., "
-                    "retrieval=... (each), currency=EUR."
-                )
-            named[key.strip()] = Given(value.strip(), f"--price {text}")
-    return build(Prices, named, "prices") if named else None
+        pairs = [item.partition("=") for item in text.split(",")]
+        if not all(equals for _, equals, _ in pairs):
+            raise InvalidSetting(
+                f"prices: got {text!r}, expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., "
+                "retrieval=... (each), currency=EUR."
+            )
+        values |= {key.strip(): Given(value.strip(), text) for key, _, value in pairs}
+    return build(Prices, values, "prices") if values else None
 
 
-def _load(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read the prices {file}: {error.strerror}. Check --prices.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
-
-
-def costs(rows: Sequence[Row], prices: Prices | None) -> dict[str, Any]:
-    """Of one method. ``total``: sums over all questions, failed ones included. ``per_question`` and ``per_thousand`` (money):
-    means over those that did not fail. ``per_right`` is the money spent for each exact match; money is None without prices.
-
-    Calls that the cache answered count as if they had been made."""
+def costs(method: str, rows: Sequence[Row], prices: Prices | None) -> Costs:
+    """What a method's rows cost; money is None without prices."""
     answered = [row for row in rows if not row.failed]
-    right = sum(row.metrics.get("em", 0.0) >= 1 for row in answered)
-    found: dict[str, Any] = {
-        "total": {name: sum(row.cost.get(name, 0) for row in rows) for name in COUNTS},
-        "per_question": {name: mean(row.cost[name] for row in answered) for name in COUNTS},
-        "tokens": mean(row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in answered),
-        "money": None,
-    }
-    if prices is None:
-        return found
+    return Costs(
+        method=method,
+        total={name: sum(row.cost.get(name, 0) for row in rows) for name in COUNTS},
+        per_question={name: mean(row.cost[name] for row in answered) for name in COUNTS},
+        tokens=mean(row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in answered),
+        money=None if prices is None else _money(rows, answered, prices),
+    )
+
+
+def _money(rows: Sequence[Row], answered: Sequence[Row], prices: Prices) -> Money:
     paid = [prices.parts(row.cost) for row in rows if row.cost]
     each = [1000 * sum(prices.parts(row.cost).values()) for row in answered]
     total = sum(sum(parts.values()) for parts in paid)
-    found["money"] = {
-        "total": total,
-        "per_thousand": mean(each),
-        "interval": mean_interval(each),
-        "per_right": total / right if right else None,
-        "parts": {name: sum(parts[name] for parts in paid) for name in ("prompt", "generated", "call", "retrieval")},
-    }
-    return found
+    right = sum(row.metrics.get("em", 0.0) >= 1 for row in answered)
+    return Money(
+        total=total,
+        per_thousand=mean(each),
+        interval=mean_interval(each),
+        per_right=total / right if right else None,
+        parts={name: sum(parts[name] for parts in paid) for name in PAID},
+    )

@@ -1,125 +1,150 @@
-"""Everything that a report shows, as one JSON-ready document per data set: page, JSON and CSV are written from it alone."""
+"""Everything that a report shows, one document per data set: page, JSON and CSV are written from it alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 
-from gnothi.calibration import compare as gates
+import numpy as np
+
+from gnothi.calibration import compare
+from gnothi.calibration.compare import Gates
 from gnothi.calibration.ends import ByMethod
 from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.verdicts import paired_scores, truth
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput
-from gnothi.report.costs import Prices, costs
+from gnothi.report.costs import Costs, Prices, costs
 from gnothi.report.sections import Section
-from gnothi.report.selective import selective
-from gnothi.report.summary import summarise
+from gnothi.report.selective import Selective, selective
+from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import EXECUTION
-from gnothi.runs.rows import group, jsonable, rounded
+from gnothi.runs.rows import MERGED, group, rounded
 from gnothi.stats.crossfit import crossfit_probabilities
-from gnothi.stats.intervals import mean, mean_interval
-from gnothi.stats.reliability import ece, ece_interval, reliability
+from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 
-def document(
-    section: Section, prices: Prices | None = None, never: str | None = None, always: str | None = None
-) -> dict[str, Any]:
-    """The summary of ``gnothi eval --json`` and beside it:
+@dataclass(frozen=True, slots=True)
+class MethodPoint:
+    """A method on all questions of a replay: how good, and for how many questions it searched."""
 
-    ``gates``: what ``gnothi gates`` says of the rows, with ``points``, the methods on the same questions; None where never or
-    always is missing, with the reason in ``no_gates``. ``selective`` and ``reliability`` per method, ``costs`` per method,
-    ``prices``, ``runs``, the settings in which they differ (``differences``: setting and its values, run by run) and how many
-    answers are ``missing``. ``never`` and ``always`` name the methods that gates are replayed
-    between. Raises UnknownName for one that is not there, InvalidSetting where both are the same."""
+    method: str
+    accuracy: float
+    interval: Interval | None
+    retrieval_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class GatesAndMethods:
+    gates: Gates = field(metadata=MERGED)
+    points: tuple[MethodPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Scores as probabilities of a wrong answer of ``truth`` (isotonic, fitted on the other folds), and what happened."""
+
+    method: str
+    truth: str
+    n: int
+    ece: float | None
+    interval: Interval | None
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that is not the same in all runs, and its values, run by run."""
+
+    setting: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Summary):
+    """``gates``: what ``gnothi gates`` says of the rows, with the methods as points; None where never or always is missing,
+    with the reason in ``no_gates``. ``missing``: answers that unfinished runs lack."""
+
+    runs: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    questions: int
+    missing: int
+    gates: GatesAndMethods | None
+    no_gates: str | None
+    selective: tuple[Selective, ...]
+    reliability: tuple[Reliability, ...]
+    prices: Prices | None
+    costs: tuple[Costs, ...]
+
+
+def document(section: Section, prices: Prices | None = None, never: str | None = None, always: str | None = None) -> Document:
+    """``never`` and ``always`` name the methods that gates are replayed between. Raises UnknownName for one that is not there,
+    InvalidSetting where both are the same."""
     by_method = group(section.rows)
     summary = summarise(section.rows, section.dataset, section.trusting)
-    replayed, reason = _gates(section, by_method, never, always)
-    found = {
-        **summary,
-        "runs": [path.name for path in section.runs],
-        "differences": _differences(section),
-        "questions": len({row.question_id for row in section.rows}),
-        "missing": section.missing,
-        "gates": replayed,
-        "no_gates": reason,
-        "selective": _present({name: selective(rows) for name, rows in by_method.items()}),
-        "reliability": _present(_reliability(by_method, section.trusting)),
-        "prices": None if prices is None else asdict(prices),
-        "costs": [{"method": name, **costs(rows, prices)} for name, rows in by_method.items()],
-    }
-    return dict(jsonable(rounded(found)))
+    gates, reason = _gates(section, by_method, never, always)
+    found = Document(
+        **{item.name: getattr(summary, item.name) for item in fields(summary)},
+        runs=tuple(path.name for path in section.runs),
+        differences=tuple(_differences(section)),
+        questions=len({row.question_id for row in section.rows}),
+        missing=section.missing,
+        gates=gates,
+        no_gates=reason,
+        selective=tuple(one for name, rows in by_method.items() if (one := selective(name, rows))),
+        reliability=tuple(_reliability(section, by_method)),
+        prices=prices,
+        costs=tuple(costs(name, rows, prices) for name, rows in by_method.items()),
+    )
+    return rounded(found)
 
 
-def _differences(section: Section) -> list[dict[str, Any]]:
+def reliability_of(method: str, source: str, scores: Sequence[float], wrong: Sequence[bool]) -> Reliability | None:
+    """None where it cannot be learnt."""
+    predicted = crossfit_probabilities(scores, wrong)
+    if predicted is None:
+        return None
+    measured = ece(predicted, wrong), ece_interval(predicted, wrong), reliability(predicted, wrong)
+    return Reliability(method, source, len(scores), *measured)
+
+
+def _differences(section: Section) -> Iterable[Difference]:
     """Of several runs; settings that results do not depend on are left aside, and those of methods that a run does not have."""
     keys = dict.fromkeys(key for config in section.configs for key in config if not key.startswith(EXECUTION))
-    found = []
     for key in keys:
         values = [as_text(config[key]) if key in config else None for config in section.configs]
         comparable = [value for value in values if value is not None or not key.startswith("method.")]
         if len(set(comparable)) > 1:
-            found.append({"setting": key, "values": [value or "" for value in values]})
-    return found
+            yield Difference(key, tuple(value or "" for value in values))
 
 
 def _gates(
     section: Section, by_method: ByMethod, never: str | None, always: str | None
-) -> tuple[dict[str, Any] | None, str | None]:
+) -> tuple[GatesAndMethods | None, str | None]:
     what = "the report" if len(section.runs) > 1 else "the run"
     try:
         replay = replay_methods(by_method, section.trusting, what, "", section.dataset, never=never, always=always)
     except InvalidInput as error:
         return None, str(error)
-    found = gates.document(replay)
-    kept = {key: value for key, value in found.items() if key not in ("file", "dataset", "warnings")}
-    return kept | {"points": _points(replay, by_method)}, None
+    return GatesAndMethods(compare.document(replay).gates, tuple(_points(replay, by_method))), None
 
 
-def _points(replay: Replay, by_method: ByMethod) -> list[dict[str, Any]]:
-    """Each method that answered all questions of the replay: how good, and for how many questions it searched."""
-    found = []
+def _points(replay: Replay, by_method: ByMethod) -> Iterable[MethodPoint]:
     for name, rows in by_method.items():
         table = {row.question_id: row for row in rows if row.metrics}
-        if not all(question in table for question in replay.questions):
-            continue
-        quality = [table[question].metrics[replay.metric] for question in replay.questions]
-        found.append(
-            {
-                "method": name,
-                "accuracy": mean(quality),
-                "interval": mean_interval(quality),
-                "retrieval_rate": mean(table[question].retrieved for question in replay.questions),
-            }
-        )
-    return found
+        if all(question in table for question in replay.questions):
+            own = [table[question] for question in replay.questions]
+            quality = [row.metrics[replay.metric] for row in own]
+            searched = [row.retrieved for row in own]
+            yield MethodPoint(name, float(np.mean(quality)), mean_interval(quality), float(np.mean(searched)))
 
 
-def _reliability(by_method: ByMethod, trusting: Collection[str]) -> dict[str, dict[str, Any] | None]:
-    """Gate scores as probabilities of a wrong closed-book answer (isotonic, fitted on the other folds), and what happened."""
-    known = truth(by_method, trusting=trusting)
-    found: dict[str, dict[str, Any] | None] = {}
-    for name, rows in by_method.items():
-        one = reliability_of(*paired_scores(rows, known))
-        if one is not None and known is not None:
-            found[name] = {"truth": known.source, **one}
-    return found
-
-
-def reliability_of(scores: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any] | None:
-    """Scores as probabilities of a wrong answer (isotonic, fitted on the other folds); None where that cannot be learnt."""
-    predicted = crossfit_probabilities(scores, wrong)
-    if predicted is None:
-        return None
-    return {
-        "n": len(scores),
-        "ece": ece(predicted, wrong),
-        "interval": ece_interval(predicted, wrong),
-        "bins": [bin._asdict() for bin in reliability(predicted, wrong)],
-    }
-
-
-def _present(found: Mapping[str, dict[str, Any] | None]) -> list[dict[str, Any]]:
-    return [{"method": name, **one} for name, one in found.items() if one is not None]
+def _reliability(section: Section, by_method: ByMethod) -> Iterable[Reliability]:
+    """Gate scores against closed-book answers."""
+    known = truth(by_method, trusting=section.trusting)
+    for name, rows in by_method.items() if known else ():
+        scores, wrong = paired_scores(rows, known)
+        if known and (one := reliability_of(name, known.source, scores, wrong)):
+            yield one

@@ -4,35 +4,78 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
-from gnothi.calibration.verdicts import Truth, degenerate, gate_summary, paired_scores, truth
+from gnothi.calibration.verdicts import GateSummary, Truth, degenerate, gate_summary, paired_scores, truth
 from gnothi.metrics import METRICS, chosen
-from gnothi.report.breakdown import by_kind, lab
-from gnothi.report.comparison import beside, paired_tests, search_errors
+from gnothi.report.breakdown import Cell, Decisions, by_kind, lab
+from gnothi.report.comparison import Beside, Comparison, SearchErrors, beside, paired_tests, search_errors
 from gnothi.report.costs import COUNTS
-from gnothi.report.refusal import refusal
-from gnothi.report.side_by_side import side_by_side
-from gnothi.report.truthfulness import truthfulness
+from gnothi.report.numbers import counted
+from gnothi.report.refusal import Refusal, refusal
+from gnothi.report.side_by_side import SideBySide, side_by_side
+from gnothi.report.truthfulness import Truthfulness, truthfulness
 from gnothi.runs.rows import Row, group, rounded
 from gnothi.stats.auroc import auroc
-from gnothi.stats.intervals import mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 
-def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> dict[str, Any]:
-    """``dataset``, ``methods`` (what ``gnothi eval --json`` prints), ``signals`` side by side, ``comparisons`` and
-    ``warnings``; JSON-ready. ``trusting`` are methods whose gate was told never to fire."""
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Means over questions that did not fail. ``retrieval_rate``: share of questions with a search. ``gate_auroc`` is None
+    where there is no gate or no truth. ``intervals``: of every mean and of ``gate_auroc``, by name."""
+
+    method: str
+    dataset: str
+    n: int
+    failures: int
+    em: float | None
+    f1: float | None
+    accuracy: float | None
+    retrieval_rate: float | None
+    retrievals: float | None
+    model_calls: float | None
+    prompt_tokens: float | None
+    generated_tokens: float | None
+    seconds: float | None
+    gate_auroc: float | None
+    intervals: Mapping[str, Interval | None]
+    cached_calls: float | None
+    gate: GateSummary | None
+    beside: Beside | None
+    search: SearchErrors | None
+    lab: Decisions | None
+    refusal: Refusal | None
+    truthfulness: Truthfulness | None
+    kinds: tuple[Cell, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run comes to. JSON (``runs.rows.jsonable``), tables, pictures, pages and CSV are written from it alone."""
+
+    dataset: str
+    methods: tuple[Method, ...]
+    signals: tuple[SideBySide, ...]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...]
+
+
+def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> Summary:
+    """Numbers have six significant digits. ``trusting`` are methods whose gate was told never to fire."""
     by_method = group(rows)
     known, contained = (truth(by_method, metric, trusting) for metric in ("em", "accuracy"))
-    methods = [_method(name, by_method, dataset, known, contained, trusting) for name in by_method]
-    summary = {
-        "dataset": dataset,
-        "methods": methods,
-        "signals": side_by_side(by_method),
-        "comparisons": paired_tests(by_method, trusting),
-        "warnings": [f"{method['method']}: {warning}" for method in methods for warning in method["warnings"]],
-    }
-    return dict(rounded(summary))
+    methods = tuple(_method(name, by_method, dataset, known, contained, trusting) for name in by_method)
+    return rounded(
+        Summary(
+            dataset=dataset,
+            methods=methods,
+            signals=tuple(side_by_side(by_method)),
+            comparisons=tuple(paired_tests(by_method, trusting)),
+            warnings=tuple(f"{method.method}: {warning}" for method in methods for warning in method.warnings),
+        )
+    )
 
 
 def _method(
@@ -42,7 +85,7 @@ def _method(
     known: Truth | None,
     contained: Truth | None,
     trusting: Collection[str],
-) -> dict[str, Any]:
+) -> Method:
     rows = by_method[name]
     answered = [row for row in rows if not row.failed]
     failures = len(rows) - len(answered)
@@ -54,30 +97,31 @@ def _method(
     gate = gate_summary(rows, known)
     warning = degenerate(gate, name)
     unscored = len(answered) - len(columns["em"])
-    intervals = {column: mean_interval(values) for column, values in columns.items()}
-    return {
-        "method": name,
-        "dataset": dataset,
-        "n": len(rows),
-        "failures": failures,
+    warnings = (
+        warning,
+        _failed(rows) if failures else None,
+        _beside_the_choices(answered),
+        f"{counted(unscored, 'question has', 'questions have')} no gold answer and no score" if unscored else None,
+    )
+    return Method(
+        method=name,
+        dataset=dataset,
+        n=len(rows),
+        failures=failures,
         **{column: mean(values) for column, values in columns.items()},
-        "gate_auroc": gate["auroc"] if gate else None,
-        "intervals": {**intervals, "gate_auroc": gate["interval"] if gate else None},
-        "cached_calls": mean([row.cost.get("cached_calls", 0) for row in answered]),
-        "gate": gate and {**gate, "auroc_by_accuracy": _by_accuracy(rows, contained)},
-        "beside": beside(name, by_method, trusting),
-        "search": search_errors(name, by_method, trusting),
-        "lab": lab(rows),
-        "refusal": refusal(rows),
-        "truthfulness": truthfulness(rows),
-        "kinds": by_kind(rows),
-        "warnings": [
-            *([warning] if warning else []),
-            *([_failed(rows)] if failures else []),
-            *([aside] if (aside := _beside_the_choices(answered)) else []),
-            *([f"{unscored} questions have no gold answer and no score"] if unscored else []),
-        ],
-    }
+        gate_auroc=gate.auroc if gate else None,
+        intervals={column: mean_interval(values) for column, values in columns.items()}
+        | {"gate_auroc": gate.interval if gate else None},
+        cached_calls=mean([row.cost.get("cached_calls", 0) for row in answered]),
+        gate=gate and replace(gate, auroc_by_accuracy=_by_accuracy(rows, contained)),
+        beside=beside(name, by_method, trusting),
+        search=search_errors(name, by_method, trusting),
+        lab=lab(rows),
+        refusal=refusal(rows),
+        truthfulness=truthfulness(rows),
+        kinds=by_kind(rows),
+        warnings=tuple(filter(None, warnings)),
+    )
 
 
 def _failed(rows: Sequence[Row]) -> str:
@@ -86,7 +130,8 @@ def _failed(rows: Sequence[Row]) -> str:
     (reason, count), *_ = Counter(error["type"] for error in errors).most_common(1)
     example = next(error["message"] for error in errors if error["type"] == reason)
     most = f"{count} with " if count < len(errors) else ""
-    return f"{len(errors)} of {len(rows)} questions failed, {most}{reason}: {example} (The same command tries them again.)"
+    of = counted(len(rows), "question")
+    return f"{len(errors)} of {of} failed, {most}{reason}: {example} (The same command tries them again.)"
 
 
 def _beside_the_choices(answered: Sequence[Row]) -> str | None:
@@ -96,9 +141,10 @@ def _beside_the_choices(answered: Sequence[Row]) -> str | None:
     if 2 * beside <= len(offered):
         return None
     guessing = mean(1 / len(row.choices) for row in offered)
+    names = "names" if beside == 1 else "name"
     return (
-        f"{beside} of {len(offered)} answers name none of the choices, or several, and count as wrong; guessing one would be "
-        f"right in {guessing:.0%}"
+        f"{beside} of {counted(len(offered), 'answer')} {names} none of the choices, or several, and count as wrong; guessing "
+        f"would be right in {guessing:.0%}"
     )
 
 

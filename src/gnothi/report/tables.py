@@ -8,83 +8,126 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gnothi.calibration.compare import Gates
 from gnothi.calibration.verdicts import question_scores
 from gnothi.report.breakdown import action
-from gnothi.report.costs import COUNTS
+from gnothi.report.costs import COUNTS, Costs
+from gnothi.report.document import Document
 from gnothi.report.sections import Section, name_all
+from gnothi.report.selective import Selective
+from gnothi.report.summary import Method
 from gnothi.report.titles import Name
 from gnothi.runs.folder import replace_file
-from gnothi.runs.rows import Row, group
+from gnothi.runs.rows import Row, group, jsonable
 
 Line = dict[str, Any]
-_WORTH = ("accuracy", "retrieval_rate", "gain", "gap_closed")
 QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
 
 
-def write_tables(documents: Sequence[Mapping[str, Any]], sections: Sequence[Section], folder: Path) -> list[Path]:
+def write_tables(documents: Sequence[Document], sections: Sequence[Section], folder: Path) -> list[Path]:
     """Every table that has a row, with data set and runs in its first columns. The files written; those of tables without a
     row, left from an earlier report, are removed."""
     tables: dict[str, list[Line]] = {}
     for document, section, name in zip(documents, sections, name_all(sections), strict=True):
-        for table, lines in (*numbers(document).items(), ("questions", _questions(section.rows))):
-            tables.setdefault(table, []).extend(of(name, lines))
+        add(tables, name, {**_numbers(document), "questions": _questions(section.rows)})
     return write(tables, folder)
 
 
-def of(name: Name, lines: Iterable[Line]) -> list[Line]:
-    """The lines, with what tells them from those of other sections in the first columns."""
-    return [{"dataset": name.dataset, "run": name.run, **line} for line in lines]
+def add(tables: dict[str, list[Line]], name: Name, found: Mapping[str, Iterable[Line]]) -> None:
+    """Put a section's lines into the ``tables``; the first columns tell them from those of other sections."""
+    for table, lines in found.items():
+        tables.setdefault(table, []).extend({"dataset": name.dataset, "run": name.run, **line} for line in lines)
 
 
 def write(tables: Mapping[str, Sequence[Line]], folder: Path) -> list[Path]:
     """A file for every table that has a row; those of tables without a row, left from an earlier time, are removed."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"{name}.csv" for name, lines in tables.items() if lines]
-    for file in written:
-        replace_file(file, _csv(tables[file.stem]))
-    for name in tables.keys() - {file.stem for file in written}:
-        (folder / f"{name}.csv").unlink(missing_ok=True)
-    return written
+    for name, lines in tables.items():
+        if lines:
+            write_csv(lines, folder / f"{name}.csv")
+        else:
+            (folder / f"{name}.csv").unlink(missing_ok=True)
+    return [folder / f"{name}.csv" for name, lines in tables.items() if lines]
 
 
-def numbers(document: Mapping[str, Any]) -> dict[str, list[Line]]:
-    """A document's numbers as flat rows, by table."""
+def write_csv(lines: Sequence[Line], file: Path) -> None:
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, text.getvalue())
+
+
+def flat(record: object, of: Mapping[str, str] | None = None, **first: Any) -> Line:
+    """A record as a line: what it holds inside gets a prefix, intervals become ``_low`` and ``_high``, lists are left out.
+
+    ``of`` says by prefix of what a plain ``interval`` is. Columns named in ``first`` come first."""
+    return first | _flat(jsonable(record), of or {}, "")
+
+
+def _flat(record: Mapping[str, Any], of: Mapping[str, str], prefix: str) -> Line:
+    line: Line = {}
+    for key, value in record.items():
+        if key == "interval" or key.endswith("_interval"):
+            stem = of.get(prefix, "") if key == "interval" else key.removesuffix("interval")
+            line |= bounds(f"{prefix}{stem}", value)
+        elif isinstance(value, Mapping):
+            line |= _flat(value, of, f"{prefix}{key}_")
+        elif not isinstance(value, list) and not (value is None and f"{prefix}{key}_" in of):
+            line[f"{prefix}{key}"] = value
+    return line
+
+
+def bounds(name: str, interval: Sequence[float] | None) -> Line:
+    low, high = interval or (None, None)
+    return {f"{name}low": low, f"{name}high": high}
+
+
+def gate_tables(gates: Gates | None) -> dict[str, list[Line]]:
+    """What gates come to: signals, their combinations, every threshold, rank correlations."""
+    if gates is None:
+        return {"signals": [], "combinations": [], "frontier": [], "correlations": []}
+    stems = {"": "auroc_", "chosen_": "accuracy_", "replayed_": "accuracy_"}
+    of = gates.correlations.of
     return {
-        "methods": [_method(method) for method in document["methods"]],
-        "settings": [
-            {"setting": one["setting"], **dict(zip(_columns(document["runs"]), one["values"], strict=True))}
-            for one in document["differences"]
+        "signals": [flat(one, stems, signal=name, **gates.names) for name, one in gates.signals.items()],
+        "combinations": [
+            {"combination": name, "predicts": one.predicts, "of": ", ".join(one.of), **gates.names}
+            | flat({"chosen": one.worth}, stems)
+            for name, one in gates.combinations.items()
         ],
-        "search": list(_search(document["methods"])),
-        "side_by_side": [
-            {"method": found["method"], "n": found["n"], "wrong": found["wrong"], **_spread(one, "interval")}
-            for found in document["signals"]
-            for one in found["signals"]
-        ],
-        **gate_tables(document["gates"]),
-        "points": [_spread(point, "interval") for point in (document["gates"] or {"points": ()})["points"]],
-        "selective": [_selective(one) for one in document["selective"]],
-        "risk_coverage": [{"method": one["method"], **point} for one in document["selective"] for point in one["curve"]],
-        "calibration": [_spread(_without(one, "bins"), "interval") for one in document["reliability"]],
-        "reliability": [{"method": one["method"], **bin} for one in document["reliability"] for bin in one["bins"]],
-        "costs": [_cost(one) for one in document["costs"]],
-        "comparisons": [_spread(test, "interval") for test in document["comparisons"]],
-        "kinds": [{"method": method["method"], **kind} for method in document["methods"] for kind in method["kinds"]],
-        "lab": [
-            {"method": method["method"], **cell}
-            for method in document["methods"]
-            for cell in (method["lab"] or {"cells": ()})["cells"]
+        "frontier": [flat(point, signal=name) for name, one in gates.signals.items() for point in one.frontier],
+        "correlations": [
+            {"signal": name, **dict(zip(of, row, strict=True))}
+            for name, row in zip(of, gates.correlations.spearman, strict=True)
+            if len(of) > 1
         ],
     }
 
 
-def gate_tables(gates: Mapping[str, Any] | None) -> dict[str, list[Line]]:
-    """What gates come to: signals, their combinations, every threshold, rank correlations."""
+def _numbers(document: Document) -> dict[str, list[Line]]:
+    """A document's numbers as flat rows, by table."""
+    methods = document.methods
+    columns = _columns(document.runs)
     return {
-        "signals": list(_signals(gates)),
-        "combinations": list(_combinations(gates)),
-        "frontier": list(_frontier(gates)),
-        "correlations": list(_correlations(gates)),
+        "methods": [_method(method) for method in methods],
+        "settings": [{"setting": one.setting, **dict(zip(columns, one.values, strict=True))} for one in document.differences],
+        "search": [_search(method) for method in methods if method.beside or method.search],
+        "side_by_side": [
+            flat(one, method=found.method, n=found.n, wrong=found.wrong) for found in document.signals for one in found.signals
+        ],
+        **gate_tables(document.gates.gates if document.gates else None),
+        "points": [flat(point) for point in (document.gates.points if document.gates else ())],
+        "selective": [_selective(one) for one in document.selective],
+        "risk_coverage": [flat(point, method=one.method) for one in document.selective for point in one.curve],
+        "calibration": [flat(one) for one in document.reliability],
+        "reliability": [flat(bin, method=one.method) for one in document.reliability for bin in one.bins],
+        "costs": [_cost(one) for one in document.costs],
+        "comparisons": [flat(test) for test in document.comparisons],
+        "kinds": [flat(kind, method=method.method) for method in methods for kind in method.kinds],
+        "lab": [flat(cell, method=method.method) for method in methods if method.lab for cell in method.lab.cells],
     }
 
 
@@ -94,79 +137,38 @@ def _columns(runs: Sequence[str]) -> list[str]:
     return [f"run {number}: {name}" if taken.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
 
 
-def _method(method: Mapping[str, Any]) -> Line:
-    line: Line = {"method": method["method"], "n": method["n"], "failures": method["failures"]}
+def _method(method: Method) -> Line:
+    line: Line = {"method": method.method, "n": method.n, "failures": method.failures}
     for name in (*QUALITY, *COUNTS, "gate_auroc"):
-        line |= {name: method[name], **_bounds(name, method["intervals"][name])}
-    gate = method["gate"] or {}
-    return line | {"cached_calls": method["cached_calls"]} | {key: gate.get(key) for key in ("signal", "truth", "firing_rate")}
+        line |= {name: getattr(method, name), **bounds(f"{name}_", method.intervals[name])}
+    gate = {key: getattr(method.gate, key, None) for key in ("signal", "truth", "firing_rate")}
+    return line | {"cached_calls": method.cached_calls} | gate
 
 
-def _search(methods: Iterable[Mapping[str, Any]]) -> Iterable[Line]:
-    for method in methods:
-        beside, search = method["beside"], method["search"]
-        if not beside and not search:
-            continue
-        line: Line = {"method": method["method"]}
-        for role in ("never", "always", "method", "oracle"):
-            line |= {
-                f"{role}_em": (beside or {"em": {}})["em"].get(role),
-                f"{role}_retrieval_rate": (beside or {"retrieval_rate": {}})["retrieval_rate"].get(role),
-            }
-        for label in ("over_search", "under_search"):
-            line |= {f"{label}_{key}": search[label][key] if search else None for key in ("count", "share", "rate")}
-        yield line
+def _search(method: Method) -> Line:
+    line: Line = {"method": method.method}
+    for role in ("never", "always", "method", "oracle"):
+        for name in ("em", "retrieval_rate"):
+            line[f"{role}_{name}"] = getattr(method.beside, name).get(role) if method.beside else None
+    for label in ("over_search", "under_search"):
+        for key in ("count", "share", "rate"):
+            line[f"{label}_{key}"] = getattr(getattr(method.search, label), key) if method.search else None
+    return line
 
 
-def _signals(gates: Mapping[str, Any] | None) -> Iterable[Line]:
-    for name, signal in (gates or {"signals": {}})["signals"].items():
-        chosen = signal["chosen"] or {}
-        line: Line = {"signal": name} | {key: signal[key] for key in ("method", "truth", "n", "wrong", "not_measured", "auroc")}
-        line |= _bounds("auroc", signal["interval"]) | _ends(gates)
-        line |= {f"chosen_{key}": chosen.get(key) for key in ("threshold", *_WORTH)} | _worth(chosen)
-        yield line | {f"hindsight_{key}": value for key, value in signal["hindsight"].items()}
+def _selective(one: Selective) -> Line:
+    return flat(one) | {f"risk_at_{at.wanted:g}": at.risk for at in one.at}
 
 
-def _combinations(gates: Mapping[str, Any] | None) -> Iterable[Line]:
-    for name, one in (gates or {"combinations": {}})["combinations"].items():
-        line: Line = {"combination": name, "predicts": one["predicts"], "of": ", ".join(one["of"])} | _ends(gates)
-        yield line | {f"chosen_{key}": one[key] for key in _WORTH} | _worth(one)
-
-
-def _ends(gates: Mapping[str, Any] | None) -> Line:
-    return {role: (gates or {"names": {}})["names"].get(role) for role in ("never", "always")}
-
-
-def _worth(chosen: Mapping[str, Any]) -> Line:
-    return _bounds("chosen_accuracy", chosen.get("interval")) | _bounds("chosen_gap_closed", chosen.get("gap_closed_interval"))
-
-
-def _correlations(gates: Mapping[str, Any] | None) -> Iterable[Line]:
-    found = (gates or {"correlations": {"of": [], "spearman": []}})["correlations"]
-    for name, row in zip(found["of"], found["spearman"], strict=True) if len(found["of"]) > 1 else ():
-        yield {"signal": name, **dict(zip(found["of"], row, strict=True))}
-
-
-def _frontier(gates: Mapping[str, Any] | None) -> Iterable[Line]:
-    for name, signal in (gates or {"signals": {}})["signals"].items():
-        for point in signal["frontier"]:
-            yield {"signal": name, **point}
-
-
-def _selective(one: Mapping[str, Any]) -> Line:
-    line: Line = {key: one[key] for key in ("method", "n", "metric", "risk", "aurc")} | _bounds("aurc", one["aurc_interval"])
-    line |= {"best_aurc": one["best_aurc"], "auroc": one["auroc"]} | _bounds("auroc", one["auroc_interval"])
-    return line | {f"risk_at_{at['wanted']:g}": at["risk"] for at in one["at"]}
-
-
-def _cost(one: Mapping[str, Any]) -> Line:
-    money = one["money"] or {"parts": {}}
-    line: Line = {"method": one["method"], "tokens": one["tokens"]}
-    line |= {f"{name}_per_question": value for name, value in one["per_question"].items()}
-    line |= {f"{name}_total": value for name, value in one["total"].items()}
-    line |= {f"money_{key}": money.get(key) for key in ("total", "per_thousand", "per_right")}
-    line |= _bounds("money_per_thousand", money.get("interval"))
-    return line | {f"money_for_{key}": value for key, value in money["parts"].items()}
+def _cost(one: Costs) -> Line:
+    line: Line = {"method": one.method, "tokens": one.tokens}
+    line |= {f"{name}_per_question": value for name, value in one.per_question.items()}
+    line |= {f"{name}_total": value for name, value in one.total.items()}
+    if one.money is None:
+        return line
+    paid = {f"money_for_{key}": value for key, value in one.money.parts.items()}
+    money = {key: value for key, value in jsonable(one.money).items() if key != "parts"}
+    return line | flat({"money": money}, {"money_": "per_thousand_"}) | paid
 
 
 def _questions(rows: Sequence[Row]) -> list[Line]:
@@ -188,30 +190,3 @@ def _questions(rows: Sequence[Row]) -> list[Line]:
         }
         for row in rows
     ]
-
-
-# --- cells -----------------------------------------------------------------------------------------------------------
-
-
-def _bounds(name: str, interval: Sequence[float] | None) -> Line:
-    low, high = interval or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
-def _spread(line: Mapping[str, Any], key: str) -> Line:
-    """``line`` with the interval under ``key`` as ``low`` and ``high``."""
-    low, high = line[key] or (None, None)
-    return {**_without(line, key), "low": low, "high": high}
-
-
-def _without(line: Mapping[str, Any], key: str) -> Line:
-    return {name: value for name, value in line.items() if name != key}
-
-
-def _csv(lines: Sequence[Line]) -> str:
-    columns = list(dict.fromkeys(column for line in lines for column in line))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from gnothi.calibration.compare import Compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ def names(sections: Sequence[tuple[str, Sequence[Path]]]) -> list[Name]:
     return [Name(*one) for one in zip(titles, datasets, runs, strict=True)]
 
 
-def name_all(documents: Sequence[Mapping[str, Any]]) -> list[Name]:
+def name_all(documents: Sequence[Compared]) -> list[Name]:
     """What tells several documents apart."""
-    return names([(found["dataset"], (Path(found["file"]),)) for found in documents])
+    return names([(found.dataset, (Path(found.file),)) for found in documents])
 
 
 def _shortest(sources: Sequence[Sequence[Path]]) -> list[str]:

@@ -58,7 +58,8 @@ class RunFolder:
         self._rows.rewrite(row.as_dict() for row in rows)
         return rows
 
-    def write_summary(self, summary: Mapping[str, Any]) -> None:
+    def write_summary(self, summary: object) -> None:
+        """Of ``report.summary``, or any other record."""
         replace_file(
             self.path / "summary.json", json.dumps(jsonable(summary), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
 
 from gnothi.events import Decided, Event, Gauge, Gauged, Usage
 from gnothi.metrics import score
@@ -15,6 +15,11 @@ from gnothi.types import Answer, Question
 Key = tuple[str, str]
 """(method, question id)"""
 TOLERANCE = 1e-3
+T = TypeVar("T")
+MERGED = {"merged": True}
+"""Metadata of a field of a record whose own fields stand in JSON beside those of the record that holds it."""
+OPTIONAL = {"optional": True}
+"""Metadata of a field of a record that JSON leaves out where it is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,12 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: jsonable(getattr(value, item.name)) for item in fields(value)}
+        found: dict[str, Any] = {}
+        for item in fields(value):
+            inner = jsonable(getattr(value, item.name))
+            if inner is not None or "optional" not in item.metadata:
+                found |= inner if "merged" in item.metadata else {item.name: inner}
+        return found
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
     if hasattr(value, "tolist"):  # numpy
@@ -155,13 +165,19 @@ def jsonable(value: Any) -> Any:
     return str(value)
 
 
-def rounded(value: Any) -> Any:
-    """Six significant digits everywhere; mappings are kept, sequences become lists."""
+def rounded(value: T) -> T:
+    """Six significant digits everywhere, in records, mappings and sequences of the same kind."""
+    found: Any = value
     if isinstance(value, float):
-        return significant(value)
-    if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+        found = significant(value)
+    elif isinstance(value, Mapping):
+        found = {key: rounded(item) for key, item in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = replace(value, **{item.name: rounded(getattr(value, item.name)) for item in fields(value)})
+    elif isinstance(value, list | tuple):
+        items = [rounded(item) for item in value]
+        found = items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return cast(T, found)
 
 
 def group(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -136,7 +136,7 @@ class _Worker:
         code = self.process.exitcode
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         return WorkerDied(
-            f"stopped: the worker process {self.process.name} {how}. Where memory ran out, use fewer with --workers. What is "
+            f"stopped: the worker process {self.process.name} {how}. Where memory ran out, use fewer with <--workers>. What is "
             "finished is kept: the same command goes on from there."
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 from gnothi.errors import RunStopped
 from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget, spending
-from gnothi.report.summary import summarise
+from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Outcome
 from gnothi.runs.rows import Row
@@ -53,7 +53,7 @@ class Run:
         rows = self.folder.rows
         return sum(key not in rows or rows[key].failed for key in self.plan.keys)
 
-    def summarise(self, rows: Sequence[Row]) -> Any:
+    def summarise(self, rows: Sequence[Row]) -> Summary:
         """What the rows come to, also written into the folder."""
         summary = summarise(rows, self.plan.questions.dataset, self.plan.trusting)
         self.folder.write_summary(summary)

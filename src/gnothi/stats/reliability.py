@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,8 @@ from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval
 BINS = 10
 
 
-class Bin(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bin:
     """Predictions that lie close together: their number, mean prediction and the observed share."""
 
     n: int

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from gnothi.methods.planned import name_of
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Run, claimed
 from gnothi.session.plan import Execution, with_questions
-from gnothi.studies.ablation import document
+from gnothi.studies.ablation import Table, document
 from gnothi.studies.variants import PlannedStudy
 
 
@@ -33,11 +32,11 @@ def claimed_runs(
         yield runs
 
 
-def table(planned: PlannedStudy, runs: Sequence[Run], rows: Sequence[list[Row]]) -> dict[str, Any]:
-    """The study's table, JSON-ready, from the rows of each run."""
+def table(planned: PlannedStudy, runs: Sequence[Run], rows: Sequence[list[Row]]) -> Table:
+    """The study's table, from the rows of each run."""
     by_label: Mapping[str, list[Row]] = {run.label: own for run, own in zip(runs, rows, strict=True)}
     summaries = {run.label: run.summarise(by_label[run.label]) for run in runs}
     folders = {run.label: run.folder.path for run in runs}
     first = runs[0].plan
-    found = document(planned.study, first.questions.dataset, by_label, summaries, folders, planned.left_out)
-    return {"model": name_of(first.sources.model)} | found
+    model = name_of(first.sources.model)
+    return document(planned.study, model, first.questions.dataset, by_label, summaries, folders, planned.left_out)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.config import as_text
+from gnothi.report.numbers import between, chance, counted, number, share, signed, thousands
 from gnothi.report.terminal import console as terminal
-from gnothi.report.terminal.summary_table import between, number, paragraph, share, thousands
+from gnothi.report.terminal.layout import Row, paragraph, show_table
+from gnothi.studies.ablation import Line, Table
+from gnothi.studies.export import NAMES, paper_figures
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from gnothi.studies.study import Study, Variant
 
@@ -72,79 +74,42 @@ def _described(variant: Variant) -> str:
     return "; ".join(part for part in (f"{variant.method} {settings} {resources}".strip(), needs, variant.note) if part)
 
 
-_LEAST, _MOST = 16, 44  # columns of the labels
-
-
-def show(console: Console, found: Mapping[str, Any]) -> None:
+def show(console: Console, found: Table) -> None:
     """A row a variant, intervals below, then what was left out, the study's note, and warnings."""
-    from gnothi.studies.tables import NAMES, paper_columns
-
-    variants, metric = found["variants"], found["metric"]
-    papers = paper_columns(variants, metric)
-    source = f" ({found['source']})" if found["source"] else ""
-    paragraph(console, f"{found['title']}{source}", style="bold")
+    name = NAMES[found.metric]
+    paragraph(console, f"{found.title} ({found.source})" if found.source else found.title, style="bold")
     paragraph(
         console,
-        f"{found['dataset']}, {found['questions']} questions: means per question, 95 % intervals below; retr.: share of "
-        f"questions with a search; tok.: tokens; diff.: {NAMES[metric]} less that of {found['full']}; p: paired test, "
-        "corrected for all rows (Holm)",
+        f"{found.dataset}, {counted(found.questions, 'question')}: means per question, 95 % intervals below; retr.: share of "
+        f"questions with a search; tok.: tokens; diff.: {name} less that of {found.full}; p: paired test, corrected for all "
+        "rows (Holm)",
     )
-    if papers:
-        what = ", ".join(f"{dataset} {NAMES[name]}" for dataset, name in papers)
+    if found.papers:
+        what = ", ".join(f"{dataset} {NAMES[metric]}" for dataset, metric in found.papers)
         paragraph(console, f"in brackets: the paper's {what}, with another model, for orientation only")
-    for number_of, group in enumerate(dict.fromkeys(variant["group"] for variant in variants)):
-        if group:
-            paragraph(console, group, style="italic")
-        console.print(_table(console, found, [one for one in variants if one["group"] == group], papers, header=number_of == 0))
-    for one in found["left_out"]:
-        paragraph(console, f"left out: {one['label']} {one['reason']}")
-    if found["note"]:
-        paragraph(console, f"note: {found['note']}")
-    for warning in found["warnings"]:
+    headings = ("", *NAMES.values(), "retr.", "srch", "calls", "tok.", "AUROC", "diff.", "p")
+    rows: list[Row] = []
+    for group in dict.fromkeys(variant.group for variant in found.variants):
+        rows += [([group], "italic")] if group else []
+        rows += [row for variant in found.variants if variant.group == group for row in _rows(found, variant)]
+    others = [heading for metric, heading in NAMES.items() if metric != found.metric]
+    show_table(console, headings, rows, spare=(*others, "calls", "srch", "tok.", "p"))
+    for one in found.left_out:
+        paragraph(console, f"left out: {one.label} {one.reason}")
+    if found.note:
+        paragraph(console, f"note: {found.note}")
+    for warning in found.warnings:
         paragraph(console, f"warning: {warning}", style="yellow")
 
 
-def _table(
-    console: Console,
-    found: Mapping[str, Any],
-    variants: Sequence[Mapping[str, Any]],
-    papers: Sequence[tuple[str, str]],
-    header: bool,
-) -> Table:
-    """Variants of one group; tables of all groups have the same columns."""
-    from rich.table import Table
-
-    from gnothi.studies.tables import NAMES, chance, paper_figures, signed
-
-    metric = found["metric"]
-    gates = any(variant["gate_auroc"] is not None for variant in found["variants"])
-    widths = {"EM": 4, "F1": 4, "acc.": 4, "retr.": 5, "srch": 4, "calls": 5, "tok.": 5, "AUROC": 5, "diff.": 9, "p": 6}
-    widths[NAMES[metric]] = 7
-    if not gates:
-        del widths["AUROC"]
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=header)
-    room = console.width - sum(widths.values()) - len(widths)
-    table.add_column("", overflow="fold", width=max(_LEAST, min(room, _MOST)))
-    for heading, width in widths.items():
-        table.add_column(heading, justify="right", no_wrap=True, width=width)
-    for variant in variants:
-        test = (variant["difference"] or {}).get(metric)
-        cells = [variant["label"], *(_share(variant[name]) for name in (*NAMES, "retrieval_rate"))]
-        tokens = "-" if variant["tokens"] is None else thousands(variant["tokens"])
-        cells += [number(variant["retrievals"]), number(variant["model_calls"]), tokens]
-        cells += [_share(variant["gate_auroc"])] if gates else []
-        cells += [signed(test["difference"]), chance(test["p_holm"])] if test else ["", ""]
-        table.add_row(*cells, style="bold" if variant["label"] == found["full"] else None)
-        bounds = test["interval"] if test else None
-        figures = " ".join(figure or "/" for figure in paper_figures(variant, papers)) if variant["paper"] else ""
-        spreads = [f"({figures})" if figures else ""]
-        spreads += [between(variant["intervals"][name]) if name == metric else "" for name in NAMES]
-        spreads += ["", "", "", "", *([""] if gates else [])]
-        spreads += [" ".join(signed(bound, digits=2) for bound in bounds) if bounds else ""]
-        table.add_row(*spreads, style="dim")
-    return table
-
-
-def _share(value: float | None) -> str:
-    """In four columns."""
-    return share(value)[:4] if value is not None and value >= 0.9995 else share(value)
+def _rows(found: Table, variant: Line) -> Iterator[Row]:
+    means, test = variant.means, (variant.difference or {}).get(found.metric)
+    shares = [share(value) for value in (means["em"], means["f1"], means["accuracy"], means["retrieval_rate"])]
+    costs = [number(means["retrievals"]), number(means["model_calls"]), thousands(means["tokens"])]
+    difference = [signed(test.difference), chance(test.p_holm)] if test else ["", ""]
+    style = "bold" if variant.label == found.full else ""
+    yield [variant.label, *shares, *costs, share(means["gate_auroc"]), *difference], style
+    papers = " ".join(figure or "/" for figure in paper_figures(variant, found.papers)) if variant.paper else ""
+    spreads = [between(variant.intervals[name]) if name == found.metric else "" for name in NAMES]
+    bounds = " ".join(signed(bound, digits=2) for bound in test.interval) if test and test.interval else ""
+    yield [f"({papers})" if papers else "", *spreads, "", "", "", "", "", bounds, ""], "dim"

@@ -111,8 +111,8 @@ def test_a_run_of_keqa_reads_like_this() -> None:
 
 def test_a_question_that_is_not_split_up() -> None:
     lines = shown(Decomposed("Who?", ("Who?",), used=False), QuizAnswered(1, "Who?", "unknown", "nothing")).splitlines()
-    assert lines[0].startswith("    split    no list of quizzes")
-    assert lines[-2:] == ["  1 quiz     Who?", "    solved   1 unknown (nobody knows)"]
+    assert lines[0].startswith("    split    the model gave no usable list")
+    assert lines[-2:] == ["  1 quiz     Who?", "    solved   1 unknown (no answer found)"]
 
 
 def test_colours_change_nothing_but_colours() -> None:
@@ -124,7 +124,7 @@ def test_colours_change_nothing_but_colours() -> None:
 def test_trace_adds_every_model_call() -> None:
     lines = shown(*EVENTS, trace=True).splitlines()
     assert lines[0] == "    model    sample reason (21 + 1240 tokens, 31 ms)"
-    assert lines[1:3] == ["             'one'", "             'two'"]
+    assert lines[1:3] == ["             2 × 'one'", "             'two'"]
 
 
 @given(st.text(max_size=300), st.text(max_size=60), st.integers(40, 120))
@@ -204,8 +204,8 @@ def test_a_graph_says_what_it_linked_and_where_it_stopped() -> None:
     )
     assert text == (
         "    link     dog, bone (1 ms)\n"
-        "    link     no name of the graph (1 ms)\n"
-        "    facts    1234 facts within 2 steps (3 ms); of dog only 100 each\n"
+        "    link     nothing that the graph knows (1 ms)\n"
+        "    facts    1,234 facts within 2 steps (3 ms); of dog only 100 each\n"
         "    facts    1 fact within 1 step (3 ms)\n"
         "    facts    20 facts within 1 step (3 ms); of dog, bone, cat and 1 more only 5\n"
         "             each\n"

@@ -57,6 +57,15 @@ class GenerationSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        self.check_settings()
+
+    def check_settings(self) -> None:
+        """Raise InvalidSetting or MissingCapability for settings that do not fit together, or the models given."""
+
+    @property
+    def needs(self) -> Capabilities:
+        """What the model must offer. Nothing but text, unless a method says more."""
+        return Capabilities()
 
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
         """Greedy, up to ``stop``."""

@@ -1,66 +1,122 @@
-"""Accuracy against retrieval rate: every threshold of every signal, as a picture."""
+"""Accuracy against retrieval rate: every threshold of every signal, each method as a point, the oracle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.calibration.compare import Compared, Gates, Point, Signal
+from gnothi.report.document import MethodPoint
+from gnothi.report.figures.drawing import (
+    COLOURS,
+    INK,
+    Picture,
+    Styles,
+    draw,
+    new_figure,
+    save_figure,
+    shortened,
+    style,
+    thinned,
+)
+from gnothi.report.numbers import metric_name, share
 from gnothi.report.titles import name_all
 
-COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-LINES = ("-", "--", "-.")
 CROWDED = 6
 """With more signals, their names stand beside the lines and not among them."""
+_RATES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def save(documents: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """One panel per document of ``gates.document``. Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency("matplotlib", "report", "the picture of the frontiers") from error
-    wide = [5.2 if len(found["signals"]) <= CROWDED else 7.2 for found in documents]
-    figure = Figure(figsize=(sum(wide), 4), layout="constrained", dpi=120)
-    panels = figure.subplots(1, len(documents), squeeze=False)[0]
-    for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
-        _panel(axes, found, name.title)
-    save_figure(figure, path)
+def save(documents: Sequence[Compared], path: Path) -> None:
+    """One panel per document. Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
+    wide = [5.2 if len(found.gates.signals) <= CROWDED else 7.2 for found in documents]
+    with style("the picture of the frontiers"):
+        figure = new_figure(sum(wide), 4)
+        panels = figure.subplots(1, len(documents), squeeze=False)[0]
+        for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
+            gates = found.gates
+            looks = Styles(gates.signals, COLOURS)
+            for signal, one in gates.signals.items():
+                label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
+                _line(axes, one, looks.colour(signal), looks.dashes(signal), label)
+            _ends(axes, gates, "#444444")
+            axes.set_title(name.title)
+            beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(looks) > CROWDED else {}
+            axes.legend(fontsize=7, **beside)
+        save_figure(figure, path)
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure, the same bytes for the same figure. Raises InvalidSetting for an ending it cannot write."""
-    kind = path.suffix.lstrip(".").lower()
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise InvalidSetting(f"got the picture {path}, expected a name that ends in .png, .svg or .pdf.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
-    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    figure.savefig(temporary, format=kind, metadata=metadata)
-    temporary.replace(path)
+def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: Styles) -> Picture:
+    looks = Styles(gates.signals)
+    # A method's line has its point's colour, unless it measured several.
+    shared = len({signal.method for signal in gates.signals.values()}) < len(gates.signals)
+
+    def paint(axes: Axes) -> None:
+        _ends(axes, gates, INK)
+        for name, signal in gates.signals.items():
+            if shared:
+                _line(axes, signal, looks.colour(name), looks.dashes(name), shortened(name))
+            else:
+                _line(axes, signal, styles.colour(signal.method), "-", f"any threshold of {shortened(name, 22)}")
+        for point in points:
+            colour, x, y = styles.colour(point.method), point.retrieval_rate, point.accuracy
+            if point.interval:
+                axes.plot((x, x), point.interval, color=colour, lw=0.8, alpha=0.5)
+            axes.plot([x], [y], styles.marker(point.method), color=colour, ms=7, label=shortened(point.method))
+
+    rows = [
+        [name, share(signal.auroc), *(share(_reached(signal.frontier, rate)) for rate in _RATES)]
+        for name, signal in gates.signals.items()
+    ]
+    rows += [[f"{point.method} (method)", "", *_at_its_place(point)] for point in points]
+    said = "; ".join(f"{point.method}: {share(point.accuracy)} at {share(point.retrieval_rate)}" for point in points)
+    svg = draw(
+        f"{section}-frontier",
+        f"{metric_name(gates.metric).capitalize()} against the share of questions with a search. {said}; "
+        f"oracle: {share(gates.oracle)}",
+        paint,
+        2 + len(gates.signals) + len(points),
+    )
+    return Picture(
+        "Accuracy against retrieval rate",
+        f"Further up is better, further left is cheaper. Lines: {gates.names['never']} below a threshold of the signal and "
+        f"{gates.names['always']} above it, for every threshold. Crosses: a threshold chosen on other questions than it "
+        "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
+        svg,
+        ("signal or method", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
+        rows,
+    )
 
 
-def _panel(axes: Any, found: Mapping[str, Any], title: str) -> None:
-    for number, (name, signal) in enumerate(found["signals"].items()):
-        colour = COLOURS[number % len(COLOURS)]
-        line = signal["frontier"]
-        label = f"{name} (AUROC {signal['auroc']:.2f})" if signal["auroc"] is not None else name
-        axes.plot(
-            [point["retrieval_rate"] for point in line],
-            [point["accuracy"] for point in line],
-            LINES[number // len(COLOURS) % len(LINES)],
-            color=colour,
-            label=label,
-            lw=1.4,
-        )
-        if chosen := signal["chosen"]:
-            axes.plot([chosen["retrieval_rate"]], [chosen["accuracy"]], "o", color=colour)
-    axes.plot([0, 1], [found["never"], found["always"]], "--", color="#888888", lw=1, label="retrieving at random")
-    axes.plot([0, 1], [found["never"], found["always"]], "s", color="#444444", ms=5)
-    axes.plot([found["oracle_retrieval_rate"]], [found["oracle"]], "*", color="#444444", ms=11, label="oracle")
-    axes.set(xlabel="share of questions that retrieve", ylabel=f"accuracy ({found['metric']})", title=title)
-    axes.grid(alpha=0.3)
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(found["signals"]) > CROWDED else {}
-    axes.legend(fontsize=7, frameon=False, **beside)
+def _line(axes: Axes, signal: Signal, colour: str, dashes: str, label: str) -> None:
+    """A cross for the chosen threshold."""
+    line = thinned(signal.frontier)
+    x, y = [point.retrieval_rate for point in line], [point.accuracy for point in line]
+    axes.plot(x, y, dashes, color=colour, lw=1.5, label=label)
+    if chosen := signal.chosen:
+        axes.plot([chosen.worth.retrieval_rate], [chosen.worth.accuracy], "+", color=colour, ms=10, mew=2)
+
+
+def _ends(axes: Axes, gates: Gates, ink: str) -> None:
+    axes.plot([0, 1], [gates.never, gates.always], ":", color=ink, alpha=0.6, lw=1.2, label="retrieving at random")
+    best = [gates.oracle_retrieval_rate], [gates.oracle]
+    axes.plot(*best, "*", color=ink, ms=11, label="oracle of never and always")
+    axes.set(xlabel="share of questions with a search", ylabel=metric_name(gates.metric), xlim=(-0.03, 1.03))
+    axes.grid(color=ink, alpha=0.12)
+
+
+def _reached(line: Sequence[Point], rate: float) -> float | None:
+    """The accuracy of the threshold that retrieves most, up to a rate."""
+    within = [point for point in line if point.retrieval_rate <= rate]
+    return max(within, key=lambda point: point.retrieval_rate).accuracy if within else None
+
+
+def _at_its_place(point: MethodPoint) -> list[str]:
+    """A method's accuracy in the column nearest to its retrieval rate."""
+    rate = point.retrieval_rate
+    nearest = min(_RATES, key=lambda column: abs(column - rate))
+    return [f"{share(point.accuracy)} at {rate:.0%}" if column == nearest else "" for column in _RATES]

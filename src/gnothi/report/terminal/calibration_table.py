@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnothi.report.terminal.summary_table import between, paragraph, share
+from gnothi.report.numbers import between, counted, share
+from gnothi.report.terminal.layout import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 def show(console: Console, made: Calibration, chosen: Chosen) -> None:
     where = "retrieve always" if abs(made.threshold) == float("inf") else f"retrieve {made.fires} {made.threshold:.6g}"
     paragraph(
-        console, f"{made.signal}: {where} ({chosen.trusted / chosen.n:.1%} of {chosen.n} questions of {made.dataset} trusted)"
+        console,
+        f"{made.signal}: {where} (of {counted(chosen.n, 'question')} of {made.dataset}, "
+        f"{chosen.trusted / chosen.n:.1%} are trusted)",
     )
     paragraph(
         console,
@@ -38,10 +41,10 @@ def show(console: Console, made: Calibration, chosen: Chosen) -> None:
         paragraph(
             console,
             f"all of this is about the answers of {made.answers_of}, and of {made.method} only as far as it answers alike "
-            "where it retrieves nothing; to have it exact, calibrate on a data set in place of a run",
+            "where it retrieves nothing; for exact numbers, calibrate on a data set instead of a run",
         )
     if not made.model.name:
-        paragraph(console, "the file does not say of which model it is: add --model NAME to use it without --anyway")
+        paragraph(console, "the file does not say which model it is for: add --model NAME to use it without --anyway")
 
 
 def _promise(promise: Guarantee | None) -> list[str]:
@@ -50,8 +53,8 @@ def _promise(promise: Guarantee | None) -> list[str]:
     return [
         f"guarantee: with probability {1 - promise.epsilon:g} over the draw of these questions, at most "
         f"{promise.target_error:.1%} of the answers given without retrieval are wrong, on questions like these",
-        f"grounds: of {promise.tested} questions tested, the gate trusts {promise.trusted} up to the highest threshold that "
-        f"passed, {promise.wrong} of them wrong ({promise.wrong / promise.trusted:.1%}); p = {promise.p:.2g}",
+        f"grounds: of {counted(promise.tested, 'question')} tested, the gate trusts {promise.trusted} up to the highest "
+        f"threshold that passed, {promise.wrong} of them wrong ({promise.wrong / promise.trusted:.1%}); p = {promise.p:.2g}",
     ]
 
 

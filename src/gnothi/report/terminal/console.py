@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -58,13 +59,15 @@ class Waiting:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout."""
+    """One JSON document on stdout; records as ``runs.rows.jsonable`` writes them."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False, default=_plain))
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "item"):  # a numpy number
-        return value.item()
+    from gnothi.runs.rows import jsonable
+
+    if is_dataclass(value) or hasattr(value, "item"):  # a record, or a numpy number
+        return jsonable(value.item() if hasattr(value, "item") else value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 

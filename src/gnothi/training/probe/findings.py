@@ -11,7 +11,6 @@ import base64
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -32,7 +31,7 @@ from gnothi.signals.wording import WordClassifier
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.crossfit import FOLDS
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.training.collecting import Collecting, Line, require_answers
+from gnothi.training.collecting import Collecting, Line
 from gnothi.training.probe.fit import (
     Floats,
     Mask,
@@ -49,7 +48,6 @@ from gnothi.types import Prompt, Question, Site, StateSpec, Task
 from gnothi.version import __version__
 
 FINDINGS = "findings.jsonl"
-WHY = "a probe learns which answers are wrong"
 MOST_LAYERS = 6
 AGAIN = "Remove the cause; the same command tries those again."
 
@@ -92,7 +90,7 @@ class ProbeSettings(ReaderSettings):
     def check(self, model: LanguageModel) -> None:
         """Raise MissingCapability or InvalidSetting where the model cannot give what is to be collected, as far as it says."""
         if self.measured and (lacking := model.capabilities.lacking(needs_of(self.measured))):
-            raise MissingCapability("train probe", model.name, lacking, "Leave it out, or use --set signal=consistency.")
+            raise MissingCapability("train probe", model.name, lacking, "Leave it out, or use <--set signal=consistency>.")
 
         count = layers_of(model)
         if count and model.capabilities.hidden_states and self.layers and max(self.layers) >= count:
@@ -198,25 +196,8 @@ class Findings(Collecting):
     """What was found out about a list of questions, in a folder of its own that survives any interruption, and the probe made
     of it. A line of ``findings.jsonl`` is as ``examine`` tells; the states of d numbers take 5.3 d bytes each."""
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidInput for a question without gold answers, InvalidSetting where ``out`` was made otherwise."""
-        require_answers(questions, WHY)
-        super().__init__(out, questions, config, FINDINGS, "probe")
-
-    async def run(
-        self,
-        model: LanguageModel,
-        settings: ProbeSettings,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Find out what is missing. Raises as ``Collecting.collect``."""
-
-        async def find(question: Question) -> Line:
-            return await examine(question, model, settings)
-
-        await self.collect(find, concurrency, max_failures, on_line)
+    file, what = FINDINGS, "probe"
+    why = "a probe learns which answers are wrong"
 
     def finish(self, settings: ProbeSettings, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Fit, write the probe and return what ``probe.json`` says; ``origin`` says of what it is: ``model`` and ``data``.

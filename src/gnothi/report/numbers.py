@@ -1,0 +1,67 @@
+"""Numbers as people read them, on terminals and on pages alike. What was not measured is a dash."""
+
+from __future__ import annotations
+
+from gnothi.stats.intervals import Interval
+
+MISSING = "-"
+
+
+def share(value: float | None) -> str:
+    """Three digits, no zero before the point."""
+    return MISSING if value is None else f"{value:.3f}".removeprefix("0")
+
+
+def interval(found: Interval | None, sign: bool = False) -> str:
+    """In brackets; with ``sign`` for a difference. Empty without an interval."""
+    if found is None:
+        return ""
+    low, high = (signed(bound) if sign else f"{bound:.3f}" for bound in found)
+    return f"[{low}, {high}]"
+
+
+def between(found: Interval | None) -> str:
+    """An interval in few columns."""
+    return "" if found is None else f"{found[0]:.2f}-{found[1]:.2f}".replace("0.", ".").replace("1.00", "1.0")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """With its sign, a true minus, and no zero before the point; nothing has no sign."""
+    text = f"{value:+.{digits}f}".replace("0.", ".", 1)
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    return MISSING if value is None else f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
+
+
+def number(value: float | None) -> str:
+    """Counts and means of any size; whole from 100 on."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def thousands(value: float | None) -> str:
+    """In few columns."""
+    return MISSING if value is None else f"{value / 1000:.1f}k" if value >= 10_000 else f"{value:.0f}"
+
+
+def money(value: float | None) -> str:
+    """Small sums with three significant digits."""
+    return MISSING if value is None else f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
+
+
+def chance(p: float) -> str:
+    """A p-value."""
+    return f"{p:.0e}".replace("e-0", "e-") if p < 0.001 else f"{p:.2g}"
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """``1 search``, ``2 searches``: the plural ends in s, unless it is given."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def metric_name(metric: str) -> str:
+    """A metric in words."""
+    return {"em": "exact match", "f1": "F1", "contained": "answers that contain a right one"}.get(metric, metric)

@@ -1,0 +1,53 @@
+"""The page's frame: one HTML file that loads nothing from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gnothi.errors import MissingDependency
+from gnothi.report import numbers
+from gnothi.report.figures.drawing import Picture
+from gnothi.report.page.questions import MARKS, Question
+from gnothi.version import __version__
+
+FILTERS = ("share", "number", "interval", "percent", "money", "chance", "signed", "counted", "metric_name")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the template shows of a section: ``name`` is unique within the page, ``numbers`` a document (of a run, or of what
+    gates come to: ``replay``)."""
+
+    name: str
+    title: str
+    numbers: Any
+    pictures: dict[str, list[Picture]]
+    replay: bool = False
+    runs: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
+    known: Any = None
+    questions: Sequence[Question] = ()
+    methods: Sequence[str] = field(default_factory=list)
+
+
+def page(views: Sequence[View]) -> str:
+    """Raises MissingDependency where jinja2 is not installed."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingDependency("jinja2", "report", "the HTML report") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {name: getattr(numbers, name) for name in FILTERS}
+    return environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__)
+
+
+def drawn(*pictures: Picture | None) -> list[Picture]:
+    return [picture for picture in pictures if picture is not None]

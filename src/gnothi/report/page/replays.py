@@ -1,0 +1,121 @@
+"""What gates come to, as one HTML file like a report, and as CSV: for recorded outcomes, and for runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gnothi.calibration.compare import Compared, Gates
+from gnothi.calibration.replay import Replay, Scores
+from gnothi.report.document import MethodPoint, Reliability, reliability_of
+from gnothi.report.figures import frontier, reliability, scores
+from gnothi.report.figures.drawing import Picture, Styles
+from gnothi.report.page.html import View, drawn, page
+from gnothi.report.tables import Line, add, flat, gate_tables, write
+from gnothi.report.titles import name_all
+from gnothi.runs.folder import replace_file
+from gnothi.stats.intervals import Interval
+
+CURVES = 6
+"""Reliability curves that are drawn, of the signals that tell wrong answers best."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Never, always or oracle (``role``), or another way to answer; the ``oracle`` of never and it."""
+
+    role: str
+    name: str
+    accuracy: float
+    interval: Interval | None
+    oracle: float | None = None
+    searches: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the page's template shows of a replay."""
+
+    source: str
+    gates: Gates
+    ends: Sequence[End]
+    warnings: Sequence[str]
+    reliability: Sequence[Reliability]
+
+
+def write_page(replays: Sequence[Replay], documents: Sequence[Compared], file: Path) -> None:
+    """``documents`` are those of the replays. Raises MissingDependency where jinja2 or matplotlib is not installed."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    sections = zip(replays, documents, name_all(documents), strict=True)
+    views = [_view(f"s{number}", replay, found, name.title) for number, (replay, found, name) in enumerate(sections)]
+    replace_file(file, page(views))
+
+
+def write_csv(replays: Sequence[Replay], documents: Sequence[Compared], folder: Path) -> list[Path]:
+    """The files written, data set and file or run in the first columns of each."""
+    tables: dict[str, list[Line]] = {}
+    for replay, found, name in zip(replays, documents, name_all(documents), strict=True):
+        add(tables, name, gate_tables(found.gates))
+        add(tables, name, {"ends": map(flat, _ends(found.gates)), "questions": _questions(replay)})
+    return write(tables, folder)
+
+
+def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
+    gates = found.gates
+    # Colours go by place: the ends and other ways to answer first.
+    styles = Styles(dict.fromkeys([*replay.names, *replay.others, *gates.signals]))
+    points = [
+        MethodPoint(gates.names[role], accuracy, gates.intervals[role], rate)
+        for role, accuracy, rate in (("never", gates.never, 0.0), ("always", gates.always, 1.0))
+    ]
+    curves = [one for signal in replay.signals if (one := reliability_of(signal.name, signal.truth, *_known(signal)))]
+    best = sorted(curves, key=lambda one: -(gates.signals[one.method].auroc or 0.0))[:CURVES]
+    measured = [_scores(name, signal, gates) for signal in replay.signals]
+    return View(
+        name=name,
+        title=title,
+        replay=True,
+        numbers=Numbers(found.file, gates, _ends(gates), found.warnings, curves),
+        pictures={
+            "gates": drawn(frontier.picture(name, gates, points, styles)),
+            "signals": drawn(*measured, reliability.picture(name, best, styles)),
+        },
+    )
+
+
+def _ends(gates: Gates) -> list[End]:
+    """Never, always and oracle, and the other ways to answer."""
+    return [
+        End("never", gates.names["never"], gates.never, gates.intervals["never"]),
+        End("always", gates.names["always"], gates.always, gates.intervals["always"], gates.oracle),
+        End("oracle", "the better of both", gates.oracle, gates.intervals["oracle"]),
+        *(End("", name, one.accuracy, one.interval, one.oracle, one.searches) for name, one in gates.others.items()),
+    ]
+
+
+def _known(signal: Scores) -> tuple[list[float], list[bool]]:
+    """Scores, and whether the answers were wrong, where that is known."""
+    return signal.values[signal.known].tolist(), signal.wrong[signal.known].tolist()
+
+
+def _scores(name: str, signal: Scores, gates: Gates) -> Picture | None:
+    found = gates.signals[signal.name]
+    thresholds = [found.replayed.threshold * signal.sign] if found.replayed else []
+    label = signal.name if signal.sign > 0 else f"minus {signal.name}"
+    measured = found.auroc, found.interval
+    return scores.picture(name, signal.name, label, *_known(signal), f"{signal.truth} was", measured, thresholds)
+
+
+def _questions(replay: Replay) -> Iterable[Line]:
+    """One line per question: quality without and with retrieval, and the scores as they were recorded."""
+    for place in range(replay.n):
+        recorded = {signal.name: signal.sign * float(signal.values[place]) for signal in replay.signals}
+        yield {
+            "question": replay.questions[place] if replay.questions else str(place + 1),
+            "never": float(replay.never[place]),
+            "always": float(replay.always[place]),
+            **{name: value if np.isfinite(value) else None for name, value in recorded.items()},
+        }

@@ -1,0 +1,78 @@
+"""Runs as one HTML file: numbers, pictures, and each question with what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gnothi.calibration.verdicts import Truth, paired_scores, truth
+from gnothi.config import as_text
+from gnothi.report.document import Document, document
+from gnothi.report.figures import frontier, methods, reliability, scores
+from gnothi.report.figures.drawing import Picture, Styles
+from gnothi.report.page.html import View, drawn, page
+from gnothi.report.page.questions import questions
+from gnothi.report.sections import Section, name_all
+from gnothi.report.summary import Method
+from gnothi.runs.folder import replace_file
+from gnothi.runs.rows import Row, group
+
+QUESTIONS = 300
+"""Questions shown one by one, over all data sets of a report."""
+TRACE_BYTES = 4_000_000
+"""Room for traces: a page of a few megabytes still opens on a phone."""
+
+
+def write_report(sections: Sequence[Section], file: Path, documents: Sequence[Document] | None = None) -> None:
+    """Raises MissingDependency where jinja2 or matplotlib is not installed."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, render(sections, documents))
+
+
+def render(sections: Sequence[Section], documents: Sequence[Document] | None = None) -> str:
+    """The page; ``documents`` are those of the sections, made here where they are not given."""
+    many = max(1, len(sections))
+    found_in = documents or [document(section) for section in sections]
+    return page(
+        [
+            _view(f"s{number}", section, found, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
+            for number, (section, found, name) in enumerate(zip(sections, found_in, name_all(sections), strict=True))
+        ]
+    )
+
+
+def _view(name: str, section: Section, found: Document, title: str, limit: int, room: int) -> View:
+    by_method = group(section.rows)
+    known = truth(by_method, trusting=section.trusting)
+    styles = Styles(by_method)
+    gated = [_scores(name, one, by_method[one.method], known) for one in found.methods] if known else []
+    gates = found.gates
+    line = frontier.picture(name, gates.gates, gates.points, styles) if gates else None
+    return View(
+        name=name,
+        title=title,
+        numbers=found,
+        known=known,
+        runs=[
+            (path.name, [(key, as_text(value)) for key, value in config.items()])
+            for path, config in zip(section.runs, section.configs, strict=True)
+        ],
+        pictures={
+            "gates": drawn(line, methods.search_errors(name, found.methods)),
+            "signals": drawn(*gated, reliability.picture(name, found.reliability, styles)),
+            "selective": drawn(methods.risk(name, found.selective, styles)),
+            "costs": drawn(methods.spending(name, found, styles), methods.quality(name, found, styles)),
+        },
+        questions=questions(section, limit, room),
+        methods=list(by_method),
+    )
+
+
+def _scores(name: str, method: Method, rows: Sequence[Row], known: Truth) -> Picture | None:
+    """The gate's highest score of each question, with the thresholds."""
+    gate = method.gate
+    if gate is None:
+        return None
+    asked = "familiarity says" if known.source == "familiarity" else f"{known.source} was"
+    measured = gate.auroc, gate.interval
+    return scores.picture(name, method.method, gate.signal, *paired_scores(rows, known), asked, measured, gate.thresholds)

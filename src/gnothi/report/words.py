@@ -1,0 +1,267 @@
+"""Every event in words: one table for the terminal (``terminal.steps``) and for the HTML page (``page.questions``).
+
+An event becomes lines. The first has a label (search, gate, draft ...); what was found, ranked or kept stands in lines below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gnothi.events import (
+    Decided,
+    Decomposed,
+    Drafted,
+    Event,
+    Expanded,
+    Filtered,
+    Gauged,
+    Grouped,
+    Linked,
+    ModelCall,
+    Picked,
+    QuizAnswered,
+    Ranked,
+    Reflected,
+    Reranked,
+    Revised,
+    Searched,
+    Summarised,
+)
+from gnothi.report.numbers import counted
+from gnothi.types import Passage
+
+FOUND = 3
+"""What was found is shown up to here; the rest are details."""
+SOURCES = {
+    "memory": "from memory",
+    "passages": "from passages",
+    "guess": "a guess: tries disagree, nothing useful was found",
+    "nothing": "no answer found",
+}
+VERDICTS = {"retrieve": "unsure, retrieve", "trust": "sure, trust memory"}
+_TONES = {"retrieve": "doubt", "trust": "good"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``lead`` is a score or a mark before the text; ``step`` counts drafts and quizzes. ``tone``: strong (the model's own
+    words), look (a search), good, doubt, soft, or none. ``whole`` lines are wrapped, others cut where there is no more room.
+    A ``detail`` is left out where space is short."""
+
+    label: str
+    text: str
+    lead: str = ""
+    tone: str = "soft"
+    step: int | None = None
+    whole: bool = False
+    detail: bool = False
+
+
+class Narrator:
+    """Tells the events of one question, in the order they happened: a step needs to know what came before."""
+
+    def __init__(self) -> None:
+        self._step = 0
+        self._titles: dict[str, str] = {}
+        self._reading = False  # the next draft is the one written with the passage that won
+
+    def tell(self, event: Event) -> list[Line]:
+        """At least one line. An event of a kind that is not in the table (a plug-in's) is told by its fields."""
+        return list(_TABLE.get(type(event), Narrator._other)(self, event))
+
+    def _drafted(self, event: Drafted) -> Iterator[Line]:
+        if self._reading:
+            self._reading = False
+            yield Line("write", _said(event.text), tone="strong", whole=True)
+        else:
+            yield self._draft(event.text)
+
+    def _draft(self, text: str) -> Line:
+        self._step += 1
+        return Line("draft", _said(text), tone="strong", step=self._step, whole=True)
+
+    def _gauged(self, event: Gauged) -> Iterator[Line]:
+        yield self._draft(event.text)
+        width = max((len(gauge.signal) for gauge in event.gauges), default=0)
+        for label, gauge in _labelled("signals", event.gauges):
+            tokens = gauge.prompt_tokens + gauge.generated_tokens
+            price = f"{counted(gauge.model_calls, 'call')}, {tokens:,} tokens more" if gauge.model_calls else "at no extra cost"
+            score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
+            yield Line(label, price, f"{gauge.signal:<{width}}  {score:>12}  ")
+
+    def _decided(self, event: Decided) -> Iterator[Line]:
+        outcome = VERDICTS.get(event.verdict, event.verdict)
+        label = "gate" if event.kind == "retrieve" else event.kind
+        if not event.signal:  # chosen, not measured
+            yield Line(label, f"{outcome} {event.subject}".rstrip(), tone="", whole=True)
+        else:
+            yield Line(label, f"{_comparison(event)}: {outcome}", tone=_TONES.get(event.verdict, ""), whole=True)
+
+    def _searched(self, event: Searched) -> Iterator[Line]:
+        self._titles |= {found.passage.id: found.passage.title for found in event.passages}
+        what = counted(len(event.passages), "passage") if event.passages else "nothing found"
+        yield Line("search", f"{event.query} ({what}, {took(event.seconds)})", tone="look", whole=True)
+        for place, (label, found) in enumerate(_labelled("found", event.passages)):
+            yield Line(label, entry(found.passage), f"  {found.score:6.2f}  ", detail=place >= FOUND)
+
+    def _linked(self, event: Linked) -> Iterator[Line]:
+        names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
+        yield Line("link", f"{names or 'nothing that the graph knows'} ({took(event.seconds)})", tone="look", whole=True)
+
+    def _expanded(self, event: Expanded) -> Iterator[Line]:
+        facts = f"{counted(event.facts, 'fact')} within {counted(event.hops, 'step')} ({took(event.seconds)})"
+        named, others = event.capped[:FOUND], event.capped[FOUND:]
+        more = f" and {len(others)} more" if others else ""
+        hubs = f"; of {', '.join(named)}{more} only {event.cap} each" if named else ""
+        yield Line("facts", facts + hubs, tone="look", whole=True)
+        if others:
+            yield Line("", f"the {len(others)} more: {', '.join(others)}", whole=True, detail=True)
+
+    def _reflected(self, event: Reflected) -> Iterator[Line]:
+        for label, (name, text) in _labelled("recall", event.told):
+            yield Line(label, _titled(name, text or "(nothing)"), tone="good" if name in event.known else "soft")
+        if not event.told:
+            yield Line("recall", "nothing", whole=True)
+
+    def _reranked(self, event: Reranked) -> Iterator[Line]:
+        what = f"{counted(event.considered, 'text')} by {event.reranker} ({took(event.seconds)})"
+        yield Line("rank", what, tone="look", whole=True)
+        for place, (text, score) in enumerate(event.best):
+            yield Line("", text, f"  {score:6.2f}  ", detail=place >= FOUND)
+
+    def _revised(self, event: Revised) -> Iterator[Line]:
+        yield Line("revise", "nothing to change" if event.after == event.before else event.after, tone="", whole=True)
+
+    def _ranked(self, event: Ranked) -> Iterator[Line]:
+        answers = event.kind == "answer"
+        label = {"answer": "answers", "passage": "read"}.get(event.kind, event.kind)
+        self._reading = self._reading if answers else event.kind == "passage"
+        for place, (name, text, score) in enumerate(event.candidates):
+            said = _titled(f"from {name}", text or "(none)") if answers else _titled(self._titles.get(name, name), text)
+            yield _contender("" if place else label, said, score, place == 0)
+        first, second = [score for _, _, score in event.candidates[:2]] if len(event.candidates) > 1 else (None, None)
+        if first is not None and second is not None and round(second - first, 2) > 0:
+            yield Line("", f"won by {second - first:.2f}", whole=True)
+        if not event.candidates:
+            yield Line(label, "nothing to choose from", whole=True)
+
+    def _decomposed(self, event: Decomposed) -> Iterator[Line]:
+        if not event.used:
+            yield Line("split", "the model gave no usable list of quizzes: the question is asked as it is", whole=True)
+        for number, quiz in enumerate(event.quizzes, start=1):
+            yield Line("quiz", quiz, tone="strong", step=number, whole=True)
+
+    def _grouped(self, event: Grouped) -> Iterator[Line]:
+        said = [f"{answer} ×{count}" for answer, count in event.groups]
+        said += [f"unknown ×{event.unknown}"] if event.unknown else []
+        given = sum(count for _, count in event.groups) + event.unknown
+        tries = counted(event.tries, "try", "tries")
+        yield Line("tries", f"{event.question} {', '.join(said)} ({given} of {tries})", tone="", whole=True)
+
+    def _picked(self, event: Picked) -> Iterator[Line]:
+        found = counted(len(event.kept) + len(event.dropped), "passage")
+        yield Line("pick", f"{event.question} {len(event.kept)} of {found} {event.kind}", tone="", whole=True)
+        yield from (Line("", entry(passage), "  * ", "good") for passage in event.kept)
+        yield from (Line("", entry(passage), "    ", detail=True) for passage in event.dropped)
+
+    def _filtered(self, event: Filtered) -> Iterator[Line]:
+        kept, of = sum(stays for *_, stays in event.sentences), counted(len(event.sentences), "sentence")
+        outcome = f"{kept} of {of} kept ({event.kind}, above {decimal(event.threshold)})"
+        yield Line("filter", outcome if kept else f"{outcome}: nothing to read, answer from memory", tone="", whole=True)
+        for source, text, score, stays in event.sentences:
+            yield _contender("", _titled(self._titles.get(source, source), text), score, stays, detail=not stays)
+
+    def _quiz_answered(self, event: QuizAnswered) -> Iterator[Line]:
+        source = SOURCES.get(event.source, event.source)
+        yield Line("solved", f"{event.number} {event.answer} ({source})", tone="strong", whole=True)
+
+    def _summarised(self, event: Summarised) -> Iterator[Line]:
+        for label, premise in _labelled("notes", event.premises or ("none",)):
+            yield Line(label, premise, tone="", whole=True)
+
+    def _called(self, event: ModelCall) -> Iterator[Line]:
+        tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
+        how = "from the cache" if event.cached else took(event.seconds)
+        yield Line("model", f"{event.operation} {event.task} ({tokens}, {how})", whole=True)
+        yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
+
+    def _other(self, event: Event) -> Iterator[Line]:
+        told = {key: value for key, value in event.as_dict().items() if key != "event"}
+        yield Line(event.tag, ", ".join(f"{key} {value}" for key, value in told.items()), tone="", whole=True)
+
+
+_TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
+    Decided: Narrator._decided,
+    Decomposed: Narrator._decomposed,
+    Drafted: Narrator._drafted,
+    Expanded: Narrator._expanded,
+    Filtered: Narrator._filtered,
+    Gauged: Narrator._gauged,
+    Grouped: Narrator._grouped,
+    Linked: Narrator._linked,
+    ModelCall: Narrator._called,
+    Picked: Narrator._picked,
+    QuizAnswered: Narrator._quiz_answered,
+    Ranked: Narrator._ranked,
+    Reflected: Narrator._reflected,
+    Reranked: Narrator._reranked,
+    Revised: Narrator._revised,
+    Searched: Narrator._searched,
+    Summarised: Narrator._summarised,
+}
+TOLD = frozenset(_TABLE)
+"""The kinds of event that have words of their own."""
+
+
+def entry(passage: Passage) -> str:
+    return _titled(passage.title, passage.text)
+
+
+def took(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def decimal(score: float | None, digits: int = 2) -> str:
+    """A score; one that was not measured is a dash."""
+    if score is None or math.isnan(score):
+        return "-"
+    return f"{round(score, digits) + 0.0:.{digits}f}"  # adding 0 turns -0.0 into 0.0
+
+
+def _said(text: str) -> str:
+    return text or "(nothing said)"
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}: {text}" if title else text
+
+
+def _labelled(label: str, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """The label goes with the first item alone."""
+    yield from ((label if place == 0 else "", item) for place, item in enumerate(items))
+
+
+def _contender(label: str, text: str, score: float | None, wins: bool, detail: bool = False) -> Line:
+    return Line(label, text, f"{'*' if wins else ' '} {decimal(score):>6}  ", "good" if wins else "soft", detail=detail)
+
+
+def _comparison(event: Decided) -> str:
+    score, threshold = event.score, event.threshold
+    if threshold is None:
+        return f"{event.signal} {decimal(score)}, no threshold"
+    if score is None:
+        return f"{event.signal} not measured, threshold {decimal(threshold)}"
+    digits = _digits(score, threshold)
+    sign = ">" if score > threshold else "<" if score < threshold else "="
+    return f"{event.signal} {decimal(score, digits)} {sign} {decimal(threshold, digits)}"
+
+
+def _digits(score: float, threshold: float) -> int:
+    """As many as are needed to see which one is larger, from 2 to 6; 2 where neither is, to the sixth digit."""
+    if round(score, 6) == round(threshold, 6):
+        return 2
+    return next((digits for digits in range(2, 6) if round(score, digits) != round(threshold, digits)), 6)

@@ -1,0 +1,97 @@
+"""Attentions of a tiny model, against what the library gives when asked directly, and without harm to the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
+from gnothi.models import ModelSettings, transformers  # noqa: E402
+from gnothi.models.batched import Attend, Batched, Request, Score  # noqa: E402
+from gnothi.models.engine.passes import attend  # noqa: E402
+from gnothi.models.rendering import Tagged  # noqa: E402
+from gnothi.models.transformers import TransformersBackend  # noqa: E402
+from gnothi.models.wrappers import Traced  # noqa: E402
+from gnothi.types import Attended, Decoding, Prompt, Task  # noqa: E402
+from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
+
+PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
+DRAFT = "the w3 of w4 is w5 ."
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+async def test_against_the_library(architecture: str) -> None:
+    tokenizer = build_tokenizer()
+    backend = TransformersBackend(build_model(architecture), tokenizer, Tagged(), name="tiny", settings=ModelSettings())
+    model = Traced(Batched(backend))
+    try:
+        decoding = Decoding(max_tokens=6)
+        before = await model.generate(PROMPT, decoding)
+        attended = await model.attend(PROMPT, DRAFT)
+        after = await model.generate(PROMPT, decoding)
+        assert before == after
+        scored = (await model.score(PROMPT, [DRAFT]))[0]
+    finally:
+        await model.aclose()
+    text = f"<question> {PROMPT.question} <reason> {DRAFT}"
+    ids = tokenizer(text)["input_ids"]
+    plain = build_model(architecture)
+    plain.set_attn_implementation("eager")
+    with torch.no_grad():
+        read = plain(input_ids=torch.tensor([ids]), output_attentions=True)
+    count = len(DRAFT.split())
+    assert len(attended.entropies) == count == len(scored.logprobs)
+    assert attended.prompt_tokens == len(ids) - count
+    wanted = read.attentions[-1][0].mean(dim=0)[-count:].numpy()
+    assert attended.attention == pytest.approx(wanted, abs=1e-5)
+    assert attended.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    chances = torch.distributions.Categorical(logits=read.logits[0, -count - 1 : -1].float())
+    assert attended.entropies == pytest.approx(chances.entropy().numpy(), abs=1e-4)
+    assert "".join(attended.tokens).split() == [*PROMPT.question.split(), *DRAFT.split()]
+
+
+async def test_what_is_refused() -> None:
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    model = Batched(backend)
+    with pytest.raises(PromptTooLong):
+        await model.attend(PROMPT, "w1 " * 300)
+    await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+)
+def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says what to do where that does not help; requests beside it are answered."""
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    asked: list[Request] = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
+    (expected, scored) = backend.run(asked)
+    assert isinstance(expected, Attended)
+    forgotten: list[int] = []
+    monkeypatch.setattr(backend._engine.path, "forget", lambda: forgotten.append(1))
+    passes = 0
+
+    def attend_if_emptied(*arguments: Any) -> Attended:
+        nonlocal passes
+        passes += 1
+        if len(forgotten) < enough:
+            raise error
+        return attend(*arguments)
+
+    monkeypatch.setattr(transformers, "attend", attend_if_emptied)
+    enough = 1
+    (attended, beside) = backend.run(asked)
+    assert isinstance(attended, Attended)
+    assert (attended.tokens, passes, beside) == (expected.tokens, 2, scored)
+    forgotten.clear()
+    enough = 99
+    (refused, beside) = backend.run(asked)
+    assert isinstance(refused, ModelUnavailable)
+    assert "out of memory: the attention of a prompt of" in str(refused)
+    assert (passes, beside) == (4, scored)
+    # Any other mistake is passed on as it is.
+    error = RuntimeError("size mismatch")
+    assert backend.run(asked) == [error, scored]

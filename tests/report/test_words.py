@@ -1,0 +1,158 @@
+"""Every kind of event has words, and what was recorded is read back as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from gnothi import events
+from gnothi.errors import InvalidInput
+from gnothi.events import (
+    Decided,
+    Decomposed,
+    Drafted,
+    Event,
+    Expanded,
+    Filtered,
+    Gauge,
+    Gauged,
+    Grouped,
+    Linked,
+    ModelCall,
+    Picked,
+    QuizAnswered,
+    Ranked,
+    Reflected,
+    Reranked,
+    Revised,
+    Searched,
+    Summarised,
+)
+from gnothi.report.words import TOLD, Line, Narrator
+from gnothi.runs.rows import jsonable
+from gnothi.types import Mention, Passage, ScoredPassage
+
+PASSAGE = Passage("p", "Text.", "Title")
+SAMPLES: tuple[Event, ...] = (
+    ModelCall("m", "sample", "reason", 5, 6, 0.1, ("a", "b")),
+    Searched("query", (ScoredPassage(PASSAGE, 1.5),), 0.1),
+    Linked("text", (Mention("node", 0, 4),), 0.1),
+    Expanded(("node",), 1, 10, 3, ("node",), 0.1),
+    Drafted("draft", 0.5),
+    Gauged("draft", (Gauge("gram", None, 1, 2, 3),)),
+    Decided("retrieve", "gram", None, 0.5, "retrieve"),
+    Ranked("passage", (("p", "Text.", None), ("q", "Other.", 1.0))),
+    Reranked("lab", "query", (("Text.", 1.0),), 5, 0.1),
+    Decomposed("question", ("one", "two")),
+    Grouped("question", (("answer", 3),), 1, 5),
+    Picked("useful", "question", (PASSAGE,), (PASSAGE,)),
+    Filtered("pmi", "question", (("p", "Text.", None, False),), 0.0),
+    QuizAnswered(1, "question", "answer", "memory"),
+    Summarised("question", ("premise",), "explanation", "answer"),
+    Reflected((("subject", "text"),), ("subject",)),
+    Revised("before", "after"),
+)
+EMPTY: tuple[Event, ...] = (
+    ModelCall("m", "score", "reason", 5, 0, 0.1),
+    Searched("query", (), 0.1),
+    Linked("text", (), 0.1),
+    Expanded((), 1, 10, 0, (), 0.1),
+    Drafted("", None),
+    Gauged("", ()),
+    Decided("source", "", None, None, "memory", "Who?"),
+    Ranked("answer", ()),
+    Reranked("lab", "query", (), 0, 0.1),
+    Decomposed("question", ("question",), used=False),
+    Grouped("question", (), 0, 5),
+    Picked("useful", "question", (), ()),
+    Filtered("pmi", "question", (), 0.0),
+    QuizAnswered(1, "question", "", "nothing"),
+    Summarised("question", (), "", ""),
+    Reflected((), ()),
+    Revised("same", "same"),
+)
+
+
+def ours() -> set[type[Event]]:
+    """Every kind of event of the package, however deep it stands below Event."""
+    found, waiting = set(), [Event]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            found.add(events.kinds()[kind.tag])
+    return {kind for kind in found if kind.__module__ == events.__name__}
+
+
+def test_no_kind_of_event_is_without_words() -> None:
+    """A new kind of event has to be put into the table of ``report.words`` (and an example of it here)."""
+    assert ours() == set(TOLD)
+    assert {type(event) for event in SAMPLES} == {type(event) for event in EMPTY} == set(TOLD)
+
+
+@pytest.mark.parametrize("event", SAMPLES + EMPTY, ids=lambda event: event.tag)
+def test_words_are_words(event: Event) -> None:
+    lines = Narrator().tell(event)
+    assert lines
+    assert lines[0].label
+    for line in lines:
+        assert not {"{", "None", "nan"} & set(line.text.replace("{", " { ").split())
+
+
+@pytest.mark.parametrize("event", SAMPLES + EMPTY, ids=lambda event: event.tag)
+def test_what_was_recorded_is_read_back(event: Event) -> None:
+    assert events.read(json.loads(json.dumps(jsonable(event.as_dict())))) == event
+    assert events.read(event.as_dict()) == event
+
+
+def test_what_json_cannot_say_is_not_a_number() -> None:
+    record = jsonable(Filtered("pmi", "question", (), -math.inf).as_dict())
+    read = events.read(record)
+    assert isinstance(read, Filtered)
+    assert math.isnan(read.threshold)
+    assert "above -" in Narrator().tell(read)[0].text
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({}, "got an event None, expected one of decided, "),
+        ({"event": "later"}, "got an event 'later', expected one of"),
+        ({"event": "drafted", "text": "x"}, "an event 'drafted' that cannot be read"),
+        ({"event": "drafted", "text": 1, "uncertainty": None}, "1 is not of type str"),
+        ({"event": "reflected", "told": [["a"]], "known": []}, "an event 'reflected' that cannot be read"),
+        ({"event": "searched", "query": "q", "passages": [{"passage": None, "score": 1}], "seconds": 0}, "'searched'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(record: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        events.read(record)
+
+
+def test_what_a_later_version_adds_is_left_aside() -> None:
+    assert events.read({**Drafted("x", 0.5).as_dict(), "colour": "red"}) == Drafted("x", 0.5)
+
+
+def test_an_event_of_a_plugin_is_told_by_its_fields() -> None:
+    @dataclass(frozen=True)
+    class Weighed(Event):
+        tag: ClassVar[str] = "weighed"
+        grams: int
+
+    assert Narrator().tell(Weighed(5)) == [Line("weighed", "grams 5", tone="", whole=True)]
+
+
+def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
+    narrator = Narrator()
+    happened = (SAMPLES[4], SAMPLES[7], SAMPLES[4], Ranked("answer", (("x", "y", 1.0),)), SAMPLES[4])
+    heads = [narrator.tell(event)[0] for event in happened]
+    assert [(line.label, line.step) for line in heads] == [
+        ("draft", 1),
+        ("read", None),
+        ("write", None),
+        ("answers", None),
+        ("draft", 2),
+    ]
