@@ -3,6 +3,11 @@
 ``multi_perplexity`` averages the samples' perplexities; it is also what the code of SeaKR's authors computes under the name
 ln_entropy. ``ln_entropy`` is the length-normalised predictive entropy of Malinin and Gales (2020): the average, not of the
 perplexities, but of their logarithms.
+
+Theirs is an expectation under the model, so samples have to be drawn from the model as it is: ``top_k=0``, ``top_p=1`` and
+``temperature=1``. SeaKR's defaults cut samples at top-k 50 and top-p 0.9 while probabilities are those without cuts, as in the
+code of its authors: unlikely continuations are then missing, and the number is too low, by about a fifth on the laboratory's
+questions. There it tells wrong answers from right ones equally well with cuts and without. A threshold holds for one of the two.
 """
 
 from __future__ import annotations
@@ -25,7 +30,8 @@ def mean_perplexity(samples: Sequence[Sequence[float]]) -> float:
 
 def length_normalized_entropy(samples: Sequence[Sequence[float]]) -> float:
     """Monte Carlo estimate, in nats per token, of -Σ p(y) ln p(y) / length(y) from samples y ~ p given as token
-    log-probabilities. Empty samples are dropped; infinity when none is left. At least 0."""
+    log-probabilities. Empty samples are dropped; infinity when none is left. At least 0. For samples of a distribution other
+    than p (cut, or of another temperature) it is a cross-entropy: an estimate of nothing that Malinin and Gales define."""
     values = [-fmean(logprobs) for logprobs in samples if logprobs]
     return fmean(values) if values else float("inf")
 
