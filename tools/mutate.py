@@ -300,6 +300,13 @@ def copy(root: Path, to: Path) -> None:
             shutil.copymode(root / name, to / name)
 
 
+def forget(out: Path, wanted: Sequence[str]) -> None:
+    """Drop these results, so that the places are tried again."""
+    if wanted and out.is_file():
+        kept = {key: value for key, value in json.loads(out.read_text("utf-8")).items() if key not in wanted}
+        out.write_text(json.dumps(kept, indent=1), "utf-8")
+
+
 def try_all(mutations: Sequence[Mutation], out: Path, rest: bool) -> None:
     """Results go to ``out`` one by one; those there are kept. With ``rest``, only survivors are tried again."""
     results: dict[str, Any] = json.loads(out.read_text("utf-8")) if out.is_file() else {}
@@ -347,6 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=15, help="of the draw (default: 15)")
     parser.add_argument("--places", type=Path, default=PLACES, help="the file of places (default: tools/mutations.toml)")
     parser.add_argument("--out", type=Path, help="try the places; results as JSON")
+    parser.add_argument("--only", metavar="ID,ID", help="with --out: these places alone, again")
     parser.add_argument("--rest", action="store_true", help="with --out: run every other test on the survivors")
     parser.add_argument("--report", type=Path, metavar="RESULTS", help="say what was found")
     given = parser.parse_args(arguments)
@@ -355,7 +363,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         opening = f"{given.draw} of {len(candidates(ROOT))} places, drawn by: {drawn}"
         write(given.places, draw(ROOT, given.draw, given.seed), opening)
     if given.out:
-        try_all(read(given.places), given.out, given.rest)
+        wanted = given.only.split(",") if given.only else []
+        forget(given.out, wanted)
+        try_all([place for place in read(given.places) if not wanted or place.id in wanted], given.out, given.rest)
     if given.report:
         report(read(given.places), given.report)
 

@@ -64,6 +64,17 @@ async def test_agreement_over_wordings_is_trusted() -> None:
     assert (answer.text, doubt, queries) == ("Vesk", 0.0, [])
 
 
+async def test_the_draft_that_is_shown_is_the_whole_reply() -> None:
+    with events.record() as recorded:
+        await run(towns(["Vesk", "Vesk"]))
+        await run(towns(["Vesk", "Vesk"]), reason=False)
+    drafts = [event for event in recorded if isinstance(event, events.Drafted)]
+    assert [(draft.text, draft.uncertainty) for draft in drafts] == [
+        ("So the answer is Vesk.", 0.0),
+        ("So the answer is Vesk", 0.0),
+    ]
+
+
 async def test_disagreement_is_looked_up() -> None:
     answer, doubt, queries = await run(towns(["Ulm", "Ulm"]))
     assert (answer.text, doubt, queries) == ("Kestrel", 1.0, [QUESTION.text])

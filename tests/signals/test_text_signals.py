@@ -217,7 +217,7 @@ def test_sampling_refuses_what_makes_no_sense(settings: dict[str, float]) -> Non
 
 
 def test_ln_entropy_is_that_of_the_model_only_where_samples_are_not_cut() -> None:
-    """Malinin and Gales (2020): an expectation under p itself. Cut samples leave out what is unlikely, and it comes out lower."""
+    """Malinin and Gales (2020): an expectation under p itself. Cut samples leave out what is unlikely: it is lower."""
     logits = np.array([[3.0, 2.0, 1.0, 0.5, 0.0, -1.0]])
     p = np.exp(logits[0]) / np.exp(logits[0]).sum()
     entropy = -float(p @ np.log(p))

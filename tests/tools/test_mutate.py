@@ -130,6 +130,15 @@ def test_the_report_counts_what_became_of_each(tmp_path: Path, capsys: pytest.Ca
     assert "a0" not in shown
 
 
+def test_a_place_can_be_tried_again(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    mutate.forget(out, ["1"])
+    out.write_text(json.dumps({"1": {"status": "survived"}, "2": {"status": "killed"}}))
+    mutate.forget(out, [])
+    mutate.forget(out, ["1", "3"])
+    assert json.loads(out.read_text()) == {"2": {"status": "killed"}}
+
+
 def test_the_places_that_ship_can_be_read() -> None:
     places = mutate.read(mutate.PLACES)
     assert len(places) >= 40

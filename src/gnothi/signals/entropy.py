@@ -7,7 +7,7 @@ perplexities, but of their logarithms.
 Theirs is an expectation under the model, so samples have to be drawn from the model as it is: ``top_k=0``, ``top_p=1`` and
 ``temperature=1``. SeaKR's defaults cut samples at top-k 50 and top-p 0.9 while probabilities are those without cuts, as in the
 code of its authors: unlikely continuations are then missing, and the number is too low, by about a fifth on the laboratory's
-questions. There it tells wrong answers from right ones equally well with cuts and without. A threshold holds for one of the two.
+questions. There it tells wrong answers from right ones equally well either way. A threshold holds for one of the two.
 """
 
 from __future__ import annotations
