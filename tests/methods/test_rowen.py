@@ -110,6 +110,12 @@ async def test_across_models() -> None:
     assert [prompt.question for prompt in other.prompts] == WAYS
 
 
+async def test_the_models_own_answer_is_judged_beside_the_others_in_this_order() -> None:
+    model = towns(["Vesk", "Vesk"])
+    await run(model, verifier=towns(["the town of Vesk", "the town of Vesk"], name="other"))
+    assert [prompt.choices for prompt in model.prompts if prompt.task.name == "equivalent"] == [("Vesk", "the town of Vesk")]
+
+
 async def test_across_both_the_shares_are_added_up() -> None:
     """Agreement 1/2 across languages and 0 across models: 0.5 + alpha x 0."""
     model, other = towns(["Vesk", "Vesk"], abroad=["Vesk", "Ulm"]), towns(["Ulm", "Ulm"], name="other")
