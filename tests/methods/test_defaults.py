@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import tomli_w
 from gnothi import config, methods
 from gnothi.methods.steps.parts import CERTAINTY, LIMITS
 from gnothi.signals import registry as signals
+from gnothi.signals.assessment import Assessment
 
 KEPT = Path(__file__).with_name("defaults.toml")
 
@@ -45,6 +47,11 @@ def test_the_parts_of_compose_have_the_numbers_of_the_methods_they_come_from() -
     assert LIMITS["pmi"] == (default("skill_rag", "threshold"), None)
     for measure in ("strinc", "lexical", "cxmi"):
         assert LIMITS[measure][1] == default("filco", "spans")
+
+
+def test_an_assessment_has_keqas_numbers() -> None:
+    ours = {item.name: item.default for item in fields(Assessment) if item.name in ("tries", "alpha", "schedule")}
+    assert ours == {key: default("keqa", key) for key in ours}
 
 
 if __name__ == "__main__":
