@@ -33,7 +33,8 @@ from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.stats.statistics import mean_interval, paired_test
+from gnothi.stats.intervals import mean_interval
+from gnothi.stats.paired import paired_test
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.reader.material import Example, Material
 from gnothi.training.reader.settings import ReaderTraining

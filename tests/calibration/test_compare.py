@@ -9,7 +9,7 @@ import pytest
 
 from gnothi.calibration.compare import document, read
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.stats.statistics import auroc
+from gnothi.stats.auroc import auroc
 
 NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
     "nq": (0.448, 0.490, 0.604),

@@ -23,7 +23,7 @@ def test_a_file_and_options_over_it(tmp_path: Path) -> None:
     ("given", "error", "said"),
     [
         ("prompts=1", UnknownName, "Did you mean 'prompt'"),
-        ("prompt=cheap", InvalidSetting, "got prompt = 'cheap', expected a number"),
+        ("prompt=cheap", InvalidSetting, r"setting 'prompt': got 'cheap' \(from --price prompt=cheap\), expected a number"),
         ("prompt=-1", InvalidSetting, "not negative"),
         ("prompt=inf", InvalidSetting, "not negative"),
         ("0.15", InvalidSetting, "expected prices as prompt=0.15"),
@@ -41,10 +41,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not valid TOML"):
         read_prices(tmp_path / "bad.toml")
     (tmp_path / "huge.toml").write_text(f"prompt = {10**400}", encoding="utf-8")
-    with pytest.raises(InvalidSetting, match="got prompt = 1000"):
+    with pytest.raises(InvalidSetting, match="setting 'prompt': got 1000"):
         read_prices(tmp_path / "huge.toml")
     (tmp_path / "true.toml").write_text("prompt = true", encoding="utf-8")
-    with pytest.raises(InvalidSetting, match="got prompt = True"):
+    with pytest.raises(InvalidSetting, match="setting 'prompt': got True"):
         read_prices(tmp_path / "true.toml")
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput, TooManyFailures
-from gnothi.runs.rows import Row
-from gnothi.runs.folder import RunFolder, read_events, read_rows
-from gnothi.runs.runner import fingerprint, here, run
 from gnothi.events import Decided, emit
+from gnothi.runs.folder import RunFolder, read_events, read_rows
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import fingerprint, here, run
 from gnothi.types import Answer, Question
 from tests.runs.scripted import ScriptedMethod, questions, slow_run
 

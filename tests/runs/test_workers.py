@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import BudgetSpent, GnothiError, TooManyFailures, UsageError, WorkerDied
-from gnothi.runs.rows import Row
 from gnothi.runs.folder import RunFolder, read_events
+from gnothi.runs.rows import Row
 from gnothi.runs.runner import Answer, here, run
 from gnothi.runs.workers import Open, workers
 from gnothi.types import Question

@@ -172,7 +172,8 @@ async def _collect(job: Job) -> tuple[list[dict[str, Any]], list[Example]]:
     from contextlib import AsyncExitStack
 
     from gnothi.cli.progress import RunProgress
-    from gnothi.session.resources import model_settings, open_graph, open_model
+    from gnothi.graph.registry import open_graph
+    from gnothi.session.resources import model_settings, open_model
     from gnothi.training.reranker.pairs import CollectingPairs, examples
 
     with CollectingPairs(job.pairs, job.questions, job.about_pairs) as collecting:

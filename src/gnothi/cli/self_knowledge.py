@@ -231,7 +231,7 @@ async def _collect(job: Job) -> tuple[list[Familiar], int]:
 
 async def _sentences(job: Job) -> dict[str, tuple[Passage, ...]]:
     """What each question is shown, by its id."""
-    from gnothi.session.resources import open_index
+    from gnothi.retrieval.registry import open_index
     from gnothi.training.self_knowledge.contexts import find
 
     if job.index is None:

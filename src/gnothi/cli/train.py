@@ -195,7 +195,8 @@ async def _build(job: Job, encoder: str) -> dict[str, Any]:
 
     from gnothi.cli.progress import RunProgress
     from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
-    from gnothi.session.resources import model_settings, open_index, open_model
+    from gnothi.retrieval.registry import open_index
+    from gnothi.session.resources import model_settings, open_model
     from gnothi.training.utility_reference.labelling import Labelling
 
     searched = None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi import __version__
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import LanguageModel
 from gnothi.types import Question
+from gnothi.version import __version__
 
 if TYPE_CHECKING:
     from gnothi.models import ModelSettings

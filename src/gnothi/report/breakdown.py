@@ -7,7 +7,7 @@ from typing import Any
 
 from gnothi.metrics import METRICS, refuses
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")

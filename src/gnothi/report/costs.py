@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.config import Given, build
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 
 MILLION = 1_000_000
 COUNTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
@@ -27,6 +28,11 @@ class Prices:
     retrieval: float = 0.0
     currency: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("prompt", "generated", "call", "retrieval"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name}: got {getattr(self, name)}, expected a number that is not negative")
+
     def parts(self, cost: Mapping[str, float]) -> dict[str, float]:
         """What a row's cost comes to, by what it is paid for."""
         return {
@@ -41,24 +47,21 @@ class Prices:
         return not (self.prompt or self.generated or self.call or self.retrieval)
 
 
-KEYS = tuple(item.name for item in fields(Prices))
-_EXPECTED = "expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., retrieval=... (each), currency=EUR"
-
-
 def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices | None:
     """Prices of a TOML file, and over them those ``given`` as ``KEY=VALUE[,KEY=VALUE...]``; None where neither names any.
 
     Raises InvalidInput, UnknownName or InvalidSetting."""
-    values = _checked(_load(file), str(file)) if file else {}
+    named = {key: Given(value, str(file)) for key, value in _load(file).items()} if file else {}
     for text in given:
-        pairs = {}
         for item in text.split(","):
             key, equals, value = item.partition("=")
             if not equals:
-                raise InvalidSetting(f"--price: got {text!r}, {_EXPECTED}.")
-            pairs[key.strip()] = value.strip()
-        values |= _checked(pairs, f"--price {text}")
-    return Prices(**values) if values else None
+                raise InvalidSetting(
+                    f"--price: got {text!r}, expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., "
+                    "retrieval=... (each), currency=EUR."
+                )
+            named[key.strip()] = Given(value.strip(), f"--price {text}")
+    return build(Prices, named, "prices") if named else None
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -68,24 +71,6 @@ def _load(file: Path) -> dict[str, Any]:
         raise InvalidInput(f"cannot read the prices {file}: {error.strerror}. Check --prices.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
-
-
-def _checked(pairs: Mapping[str, Any], place: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs.items():
-        if key not in KEYS:
-            raise UnknownName(f"price ({place})", key, KEYS)
-        if key == "currency":
-            values[key] = str(value)
-            continue
-        try:
-            number = float(value) if not isinstance(value, bool) else -1.0
-        except (TypeError, ValueError, OverflowError):
-            number = -1.0
-        if not 0 <= number < float("inf"):
-            raise InvalidSetting(f"{place}: got {key} = {value!r:.60}, expected a number that is not negative.")
-        values[key] = number
-    return values
 
 
 def costs(rows: Sequence[Row], prices: Prices | None) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from gnothi.report.selective import selective
 from gnothi.report.summary import summarise
 from gnothi.runs.folder import EXECUTION
 from gnothi.runs.rows import group, jsonable, rounded
-from gnothi.stats.statistics import crossfit_probabilities, ece, ece_interval, mean, mean_interval, reliability
+from gnothi.stats.crossfit import crossfit_probabilities
+from gnothi.stats.intervals import mean, mean_interval
+from gnothi.stats.reliability import ece, ece_interval, reliability
 
 
 def document(

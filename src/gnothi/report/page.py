@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gnothi import __version__
 from gnothi.calibration.verdicts import truth
 from gnothi.config import as_text
 from gnothi.errors import MissingDependency
@@ -17,6 +16,7 @@ from gnothi.report.figures.drawing import drawn
 from gnothi.report.sections import Section, name_all
 from gnothi.runs.folder import replace_file
 from gnothi.runs.rows import group
+from gnothi.version import __version__
 
 QUESTIONS = 300
 """Questions shown one by one, over all data sets of a report."""

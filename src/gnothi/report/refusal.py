@@ -7,7 +7,7 @@ from typing import Any
 
 from gnothi.report.breakdown import abstained
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 
 
 def refusal(rows: Sequence[Row]) -> dict[str, Any] | None:

@@ -11,7 +11,9 @@ from gnothi.calibration.ends import ByMethod, gauged
 from gnothi.calibration.verdicts import gauged_scores
 from gnothi.runs.rows import Row
 from gnothi.signals import registry
-from gnothi.stats.statistics import auroc, auroc_interval, mean, spearman
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.correlation import spearman
+from gnothi.stats.intervals import mean
 
 PRICES = ("model_calls", "prompt_tokens", "generated_tokens")
 

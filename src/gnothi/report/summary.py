@@ -15,7 +15,8 @@ from gnothi.report.refusal import refusal
 from gnothi.report.side_by_side import side_by_side
 from gnothi.report.truthfulness import truthfulness
 from gnothi.runs.rows import Row, group, rounded
-from gnothi.stats.statistics import auroc, mean, mean_interval
+from gnothi.stats.auroc import auroc
+from gnothi.stats.intervals import mean, mean_interval
 
 
 def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> dict[str, Any]:

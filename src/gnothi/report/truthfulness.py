@@ -8,7 +8,7 @@ from typing import Any
 from gnothi.metrics import f1
 from gnothi.report.breakdown import abstained
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 
 
 def truthfulness(rows: Sequence[Row]) -> dict[str, Any] | None:

@@ -10,12 +10,13 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.locks import hold
 from gnothi.runs.rows import jsonable
 
 CONFIG = "config.toml"
@@ -29,14 +30,17 @@ has none."""
 _QUESTIONS = "dataset.fingerprint"
 
 
-def claim(path: Path, config: Mapping[str, Any], what: str) -> BinaryIO:
+def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
 
     ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
     holds work of other settings, or something else, or where another process writes to it.
     """
     _make(path, what)
-    lock = _lock(path, what)
+    lock = hold(
+        path / ".lock",
+        InvalidSetting(f"--out: another process is writing to the {what} {path}. Wait for it, or choose another folder."),
+    )
     try:
         _agree(path, config, what)
     except BaseException:
@@ -92,7 +96,7 @@ def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 return
             try:
                 data = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 data = None
             place = f"{file}, line {number}"
             if not isinstance(data, dict):
@@ -136,23 +140,6 @@ def _make(path: Path, what: str) -> None:
         raise InvalidSetting(
             f"--out: the folder {path} holds other files ({others[0]}, ...); expected an empty one, a new one or a {what}."
         )
-
-
-def _lock(path: Path, what: str) -> BinaryIO:
-    """Only one process writes to a folder; the lock goes with the process, however it ends."""
-    file = (path / ".lock").open("ab")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # no such locks on this system
-        pass
-    except OSError:
-        file.close()
-        raise InvalidSetting(
-            f"--out: another process is writing to the {what} {path}. Wait for it, or choose another folder."
-        ) from None
-    return file
 
 
 def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:

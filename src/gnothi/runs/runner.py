@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gnothi.concurrency import gather
 from gnothi.errors import TooManyFailures
+from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Answering, Outcome, outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.folder import RunFolder
 from gnothi.types import Question
 
 CONCURRENCY = 256

@@ -228,5 +228,5 @@ def _portable(error: Exception) -> Exception:
         return RuntimeError("".join(traceback.format_exception(error)))
     kinds: tuple[Any, ...] = type(error).__mro__
     kind = next(one for one in kinds if one.__init__ is Exception.__init__)
-    copy: Exception = kind(str(error))
+    copy: Exception = kind(error.message)
     return copy

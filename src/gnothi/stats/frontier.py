@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gnothi.stats.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
+from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

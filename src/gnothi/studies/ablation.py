@@ -10,7 +10,7 @@ from gnothi.config import as_text
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import paired
 from gnothi.runs.rows import Row, rounded, scored
-from gnothi.stats.statistics import mean, mean_interval
+from gnothi.stats.intervals import mean, mean_interval
 from gnothi.studies.study import Study, Variant
 
 MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")

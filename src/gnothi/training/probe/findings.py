@@ -17,7 +17,6 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi import __version__
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
@@ -30,8 +29,9 @@ from gnothi.runs.rows import significant
 from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.crossfit import FOLDS
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.stats.statistics import FOLDS, auroc, auroc_interval
 from gnothi.training.collecting import Collecting, Line, require_answers
 from gnothi.training.probe.fit import (
     Floats,
@@ -46,6 +46,7 @@ from gnothi.training.probe.fit import (
     require_both,
 )
 from gnothi.types import Prompt, Question, Site, StateSpec, Task
+from gnothi.version import __version__
 
 FINDINGS = "findings.jsonl"
 WHY = "a probe learns which answers are wrong"

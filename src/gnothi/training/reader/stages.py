@@ -21,7 +21,7 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Renderer, make_renderer
-from gnothi.stats.statistics import mean_interval
+from gnothi.stats.intervals import mean_interval
 from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,

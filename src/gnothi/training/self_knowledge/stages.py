@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
 from gnothi.models.rendering import make_renderer
-from gnothi.signals.self_report import SelfReport
+from gnothi.signals.kinds.self_report import SelfReport
+from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.stats.statistics import auroc
 from gnothi.training.curve import Curve
 from gnothi.training.finetuning import (
     CHECKPOINTS,
