@@ -89,7 +89,7 @@ class SignalSettings(GenerationSettings):
     temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
     top_k: int = setting(50, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
     top_p: float = setting(
-        0.9, "Samples draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+        0.9, "Samples draw from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
     )
     layer: int | None = setting(
         None, "l: decoder layer of the hidden states, counted from 0 (none: the middle one).", at_least=0

@@ -88,8 +88,8 @@ class Budget:
         """Raises InvalidSetting where cost is limited and the prices are not known."""
         if self.max_cost is not None and not prices.known:
             raise InvalidSetting(
-                "<--max-cost> needs the model's prices: give <--set model.price_in=...> and <--set model.price_out=...>, each for "
-                "a million tokens, or limit tokens with <--max-tokens>."
+                "<--max-cost> needs the model's prices: give <--set model.price_in=...> and <--set model.price_out=...>, each "
+                "for a million tokens, or limit tokens with <--max-tokens>."
             )
 
     async def reserve(self, prompt_tokens: int, generated_tokens: int, prices: Prices) -> Charge:
