@@ -152,7 +152,7 @@ class Ours(Contender):
 
     async def _measure(self, number: int, variant: int) -> list[int]:
         from gnothi.concurrency import both
-        from gnothi.signals.gram import gram_uncertainty
+        from gnothi.signals.kinds.gram import gram_uncertainty
         from gnothi.types import Decoding, Prompt, StateSpec, Task
 
         instruction, question = prompt_parts(self.total, self.static, number, variant)

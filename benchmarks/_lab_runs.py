@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from gnothi.runs.outcomes import Outcome
+from gnothi.session.plan import Plan
 from gnothi.types import Question
 
 OnAnswer = Callable[[int], None]
@@ -48,9 +51,16 @@ class LabRun:
 
 
 def lab_questions(count: int) -> list[Question]:
-    from gnothi.session.resources import load_questions
+    from gnothi.session.data import load_questions
 
     return load_questions("lab", limit=count)
+
+
+def lab_plan(method: str, overrides: Sequence[str] = (), model: str = "lab") -> Plan:
+    from gnothi.config import read_settings
+    from gnothi.session.plan import Request, resolve
+
+    return resolve(Request([method], model, "lab", settings=read_settings(environ=os.environ, overrides=overrides)))
 
 
 def every(questions: Sequence[Question], count: int) -> list[Question]:
@@ -69,14 +79,14 @@ def seakr(
 async def _seakr(
     questions: Sequence[Question], concurrency: int, overrides: Sequence[str], on_answer: OnAnswer | None
 ) -> LabRun:
-    from gnothi.cli import options
     from gnothi.models.wrappers import Wrapper
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.rows import Row
     from gnothi.runs.runner import here, run
-    from gnothi.session.resources import open_resources
+    from gnothi.session.opened import opened
 
-    async with open_resources("lab", None, options.read(None, overrides), ["seakr"]) as resources:
+    plan = lab_plan("seakr", overrides)
+    async with opened([plan]) as resources:
         model = resources.model
         assert isinstance(model, Wrapper)
         counted = LabRun(len(questions), 0.0, 0.0, model.statistics["slots"])
@@ -90,15 +100,15 @@ async def _seakr(
             if on_answer is not None:
                 on_answer(len(counted.steps))
 
-        with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as opened:
+        with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as kept:
             if on_answer is not None:
                 on_answer(0)
             began, cpu = time.perf_counter(), time.process_time()
             await run(
-                here({"seakr": resources.method("seakr")}, 0),
+                here({"seakr": resources.method(plan.methods[0])}, 0),
                 ["seakr"],
                 questions,
-                opened,
+                kept,
                 concurrency=concurrency,
                 on_row=note,
             )
@@ -112,14 +122,17 @@ def seakr_in_processes(questions: Sequence[Question], concurrency: int, override
 
 
 async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
-    from gnothi.cli import options
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.runner import run
     from gnothi.runs.workers import workers
-    from gnothi.session.resources import open_methods
+    from gnothi.session.opened import label, opened_methods
 
-    opened = partial(open_methods, "lab", None, options.read(None, overrides), ("seakr",))
-    async with workers(count, opened, 0) as answer:
+    opening = partial(opened_methods, [lab_plan("seakr", overrides)])
+    async with workers(count, opening, 0) as several:
+
+        async def answer(name: str, question: Question) -> Outcome:
+            return await several(label(0, name), question)
+
         with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as kept:
             began = time.perf_counter()
             rows = await run(answer, ["seakr"], questions, kept, concurrency=concurrency)

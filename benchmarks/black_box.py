@@ -19,7 +19,7 @@ from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
-from gnothi.stats.statistics import paired_test
+from gnothi.stats.paired import paired_test
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec
 
 FIRST = "seakr, gram"

@@ -26,7 +26,8 @@ from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
-from gnothi.stats.statistics import auroc, auroc_interval, mean_interval
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.intervals import mean_interval
 from gnothi.types import Decoding, Generation, Prompt, Question, Samples, StateSpec
 
 PARTS = ("known", "speed")

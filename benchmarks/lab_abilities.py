@@ -25,8 +25,8 @@ from gnothi.metrics import score
 from gnothi.models import load_model
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
-from gnothi.signals.self_report import KNOW
-from gnothi.stats.statistics import wilson_interval
+from gnothi.signals.kinds.self_report import KNOW
+from gnothi.stats.intervals import wilson_interval
 from gnothi.types import Decoding, Passage, Prompt, Question, Task
 
 SEED = 7

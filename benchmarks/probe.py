@@ -73,7 +73,7 @@ async def outcomes(model: Any, questions: Sequence[Any], probes: Mapping[str, An
 
 def compare(scores: Mapping[str, Floats], wrong: Mask, kinds: Sequence[str]) -> dict[str, Any]:
     """AUROC of each with its interval, against U's, and by kind of question."""
-    from gnothi.stats.statistics import auroc, auroc_difference, auroc_interval
+    from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval
 
     of_kind = {kind: np.array([one == kind for one in kinds]) for kind in sorted(set(kinds))}
     result = {}

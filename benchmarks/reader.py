@@ -17,8 +17,9 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,13 @@ from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.stats.statistics import mean_interval, paired_test
+from gnothi.stats.intervals import mean_interval
+from gnothi.stats.paired import paired_test
 from gnothi.training.finetuning import METRICS, Origin
-from gnothi.training.reader.material import Example, Material
+from gnothi.training.reader.material import Example, Material, prompt_of
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import train
+from gnothi.training.watch import Watch
 from gnothi.types import Decoding, Passage, Prompt, Question
 
 SETTINGS = ReaderTraining(steps=50, batch=4, learning_rate=3e-3, evaluate_every=50)
@@ -91,7 +94,7 @@ def examples(work: Path, kind: Kind, count: int, passages: int) -> list[Example]
     """The prompts for training, kept in the folder."""
     asked = lab.training_questions(lab.world(), kind, count)
     with Material(work / "prompts", asked, {"kind": kind, "count": count, "passages": passages}) as material:
-        asyncio.run(material.run(Crowded(passages)))
+        asyncio.run(material.collect(partial(prompt_of, method=Crowded(passages))))
         return material.finish()
 
 
@@ -100,13 +103,14 @@ def trained(out: Path, material: Sequence[Example], settings: ReaderTraining) ->
     out.mkdir(parents=True, exist_ok=True)
     started, cpu = time.perf_counter(), time.process_time()
 
-    def listen(line: dict[str, Any]) -> None:
-        if "validation_loss" in line:
-            seconds = time.perf_counter() - started
-            figures = f"right {line['validation_accuracy']:.3f}, loss {line['validation_loss']:.3f}"
-            say(f"{out.name}: step {line['step']}, {seconds:.0f} s, {time.process_time() - cpu:.0f} s of a core: {figures}")
+    class Said(Watch):
+        def line(self, figures: Mapping[str, Any]) -> None:
+            if "validation_loss" in figures:
+                seconds = time.perf_counter() - started
+                said = f"right {figures['validation_accuracy']:.3f}, loss {figures['validation_loss']:.3f}"
+                say(f"{out.name}: step {figures['step']}, {seconds:.0f} s, {time.process_time() - cpu:.0f} s of a core: {said}")
 
-    header = train(out, Origin("lab", str(LAB_FOLDER), ModelSettings()), material, settings, on_line=listen)
+    header = train(out, Origin("lab", str(LAB_FOLDER), ModelSettings()), material, settings, watch=Said())
     seconds = out / "seconds.json"
     if not seconds.exists():
         took = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}

@@ -26,7 +26,8 @@ from gnothi.methods.steps.reflection import query, reflect, subjects
 from gnothi.models import load_model
 from gnothi.protocols import Reranker
 from gnothi.retrieval.rerank import LAB_FOLDER, CrossEncoderReranker
-from gnothi.stats.statistics import paired_test, wilson_interval
+from gnothi.stats.intervals import wilson_interval
+from gnothi.stats.paired import paired_test
 from gnothi.testing.retriever import FakeReranker
 from gnothi.types import Question
 

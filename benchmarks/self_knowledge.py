@@ -31,8 +31,8 @@ from gnothi.models import LAB_FOLDER, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import ModelSettings
-from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
-from gnothi.stats.statistics import auroc, auroc_interval
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Answers, Familiar
@@ -100,7 +100,7 @@ def sampled(out: Path, folder: Path, asked: Sequence[Question]) -> list[Familiar
 
             async def run() -> None:
                 try:
-                    await collecting.run(model, ANSWERS)
+                    await collecting.collect(collecting.sampling(model, ANSWERS))
                 finally:
                     await model.aclose()
 

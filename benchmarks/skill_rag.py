@@ -91,7 +91,7 @@ def greatest(scores: Floats, answers: NDArray[np.bool_], keep: float = KEEP) -> 
 
 async def within(model: Any, retriever: Any, questions: Sequence[Any], task: str, k: int) -> float | None:
     """AUROC of the scores over the sentences found for these questions."""
-    from gnothi.stats.statistics import auroc
+    from gnothi.stats.auroc import auroc
 
     return auroc(*await scored(model, retriever, questions, task, k))
 
@@ -99,7 +99,7 @@ async def within(model: Any, retriever: Any, questions: Sequence[Any], task: str
 async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab
     from gnothi.lab import training_questions
-    from gnothi.stats.statistics import auroc, auroc_interval
+    from gnothi.stats.auroc import auroc, auroc_interval
 
     held = [q for q in lab.questions(lab.world(), "one_hop", given.n) if q.metadata["coverage"] != "absent"]
     train = [q for q in training_questions(lab.world(), "one_hop", TRAINING) if q.metadata["coverage"] != "absent"]
@@ -206,7 +206,8 @@ async def answered(method: Any, questions: Sequence[Any]) -> list[tuple[float, i
 
 
 def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple[float, int, int, int]]) -> dict[str, Any]:
-    from gnothi.stats.statistics import mean_interval, paired_test
+    from gnothi.stats.intervals import mean_interval
+    from gnothi.stats.paired import paired_test
 
     matches, tokens, passages, everything = (np.array(column, float) for column in zip(*outcome, strict=True))
     base = np.array([one[0] for one in rag])
@@ -228,13 +229,12 @@ def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple
 
 async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
     """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
-    from gnothi.cli import options
-    from gnothi.session.resources import open_resources
+    from benchmarks._lab_runs import lab_plan
+    from gnothi.session.opened import opened
 
     found = {}
     for renderer in ("auto", "plain"):
-        settings = options.read(None, [f"model.renderer={renderer}"])
-        async with open_resources(given.model, "lab", settings, ["rag"]) as resources:
+        async with opened([lab_plan("rag", [f"model.renderer={renderer}"], given.model)]) as resources:
             found[renderer] = await timed(resources.model, given, renderer)
             say(f"speed, {renderer}: {found[renderer]}")
     return found
@@ -244,7 +244,7 @@ async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[st
     from gnothi import lab
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
-    from gnothi.signals.self_report import KNOW
+    from gnothi.signals.kinds.self_report import KNOW
     from gnothi.types import Prompt
 
     judge = Informative(model)
@@ -304,8 +304,9 @@ async def report_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
     from gnothi.concurrency import gather
     from gnothi.lab import training_questions
     from gnothi.metrics import score
+    from gnothi.stats.auroc import auroc
     from gnothi.stats.probabilities import fit_isotonic, fit_platt
-    from gnothi.stats.statistics import auroc, ece
+    from gnothi.stats.reliability import ece
 
     method = methods.create("direct", {"model": model}, {"signal": "self_report"})
 
@@ -398,11 +399,11 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
-    from gnothi.cli import options
-    from gnothi.session.resources import open_resources
+    from benchmarks._lab_runs import lab_plan
+    from gnothi.session.opened import opened
 
     document: dict[str, Any] = {"model": given.model, "machine": machine()}
-    async with open_resources(given.model, "lab", options.read(None, []), ["rag"]) as resources:
+    async with opened([lab_plan("rag", model=given.model)]) as resources:
         model, retriever = resources.model, resources.retriever
         for part in given.part or PARTS:
             if part == "filter":

@@ -52,7 +52,7 @@ PLACES = (
     (ENGINE, "gnothi.models.transformers", "TransformersBackend.serve", "the engine's loop"),
     (ENGINE, "gnothi.concurrency", "Inbox.wait", "waiting for requests"),
     (METHODS, "selectors", "DefaultSelector.select", "waiting for model and search"),
-    (METHODS, "gnothi.signals.gram", "gram_uncertainty", "U of the states"),
+    (METHODS, "gnothi.signals.kinds.gram", "gram_uncertainty", "U of the states"),
     (METHODS, "gnothi.models.wrappers", "derive", "seeds"),
     (METHODS, "gnothi.methods.seakr", "query_from_draft", "queries"),
     (METHODS, "gnothi.runs.folder", "RunFolder.append", "rows and events to disk"),

@@ -12,7 +12,7 @@ from gnothi import lab
 from gnothi.cli import main
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 
@@ -46,7 +46,7 @@ def _concluding(prompt: Prompt, reasons: str, answer: str, doubt: float) -> Repl
 
 
 def stand_in(model: Scripted) -> Callable[..., LanguageModel]:
-    """What takes the place of ``resources.open_model``."""
+    """What takes the place of ``sources.open_model``."""
 
     def open_model(spec: str, settings: object = None) -> LanguageModel:  # noqa: ARG001
         return Traced(Seeded(model))
@@ -57,7 +57,7 @@ def stand_in(model: Scripted) -> Callable[..., LanguageModel]:
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     model = Scripted(script, name="lab")
-    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
     return model
 
 

@@ -90,6 +90,8 @@ def test_any_text_converts_or_is_an_invalid_setting(text: str, annotation: Any) 
         (True, float),
         ("nan", float),
         (float("nan"), float),
+        (10**400, float),
+        pytest.param(10**5000, float, id="5001 digits"),
         ("maybe", bool),
         (3, str),
         ([1], str),
@@ -148,5 +150,5 @@ def test_malformed_layers_are_errors(tmp_path: Path) -> None:
         config.read_settings(broken)
     with pytest.raises(InvalidInput, match="cannot read"):
         config.read_settings(tmp_path / "absent.toml")
-    with pytest.raises(InvalidSetting, match="expected --set key=value"):
+    with pytest.raises(InvalidSetting, match="expected key=value"):
         config.read_settings(overrides=["k"])

@@ -35,6 +35,6 @@ def test_import_gnothi_loads_no_other_package() -> None:
 PACKAGES = [module.name for module in pkgutil.iter_modules(gnothi.__path__, "gnothi.") if module.ispkg]
 
 
-@pytest.mark.parametrize("name", [*PACKAGES, "gnothi.types", "gnothi.config", "gnothi.protocols", "gnothi.session.resources"])
+@pytest.mark.parametrize("name", [*PACKAGES, "gnothi.types", "gnothi.config", "gnothi.protocols", "gnothi.session.plan"])
 def test_packages_and_contracts_load_nothing_heavy(name: str) -> None:
     assert not {loaded for loaded in loaded_after(f"import {name}") if loaded.partition(".")[0] in HEAVY}

@@ -1,3 +1,84 @@
-"""Gnothi: retrieval-augmented generation that knows what it knows."""
+"""Gnothi: retrieval-augmented generation that knows what it knows.
 
-__version__ = "0.1.0"
+    import gnothi
+
+    with gnothi.open("seakr", model="lab") as rag:
+        answer = rag.ask("Who directed The Amber Harbour?")
+        print(answer.text, answer.uncertainty, answer.evidence)
+
+``open``, ``evaluate``, ``calibrate``, ``load_model``, ``open_index`` and ``build_index`` are what there is to do; each that
+waits has a twin to await (``aopen``, ``aevaluate``, ``acalibrate``; ``rag.aask``). The types that go in and come out are here,
+too, and the errors are in ``gnothi.errors``. Importing this loads no heavy library: names are found when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gnothi.version import __version__
+
+if TYPE_CHECKING:
+    from gnothi import errors as errors
+    from gnothi import events as events
+    from gnothi.calibration.file import Calibration as Calibration
+    from gnothi.errors import GnothiError as GnothiError
+    from gnothi.face.calibrate import acalibrate as acalibrate
+    from gnothi.face.calibrate import calibrate as calibrate
+    from gnothi.face.evaluate import Evaluation as Evaluation
+    from gnothi.face.evaluate import aevaluate as aevaluate
+    from gnothi.face.evaluate import evaluate as evaluate
+    from gnothi.face.opening import build_graph as build_graph
+    from gnothi.face.opening import build_index as build_index
+    from gnothi.face.opening import load_model as load_model
+    from gnothi.face.opening import open_graph as open_graph
+    from gnothi.face.opening import open_index as open_index
+    from gnothi.face.rag import Rag as Rag
+    from gnothi.face.rag import aopen as aopen
+    from gnothi.face.rag import open as open
+    from gnothi.models.remote.budget import Budget as Budget
+    from gnothi.session.asking import Result as Result
+    from gnothi.types import Answer as Answer
+    from gnothi.types import Fact as Fact
+    from gnothi.types import Passage as Passage
+    from gnothi.types import Question as Question
+    from gnothi.types import ScoredPassage as ScoredPassage
+
+_PLACES = {
+    "open": "face.rag",
+    "aopen": "face.rag",
+    "Rag": "face.rag",
+    "Result": "session.asking",
+    "evaluate": "face.evaluate",
+    "aevaluate": "face.evaluate",
+    "Evaluation": "face.evaluate",
+    "calibrate": "face.calibrate",
+    "acalibrate": "face.calibrate",
+    "Calibration": "calibration.file",
+    "load_model": "face.opening",
+    "open_index": "face.opening",
+    "open_graph": "face.opening",
+    "build_index": "face.opening",
+    "build_graph": "face.opening",
+    "Budget": "models.remote.budget",
+    "Answer": "types",
+    "Fact": "types",
+    "Passage": "types",
+    "Question": "types",
+    "ScoredPassage": "types",
+    "GnothiError": "errors",
+}
+
+__all__ = [*sorted(_PLACES), "__version__", "errors", "events"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(importlib.import_module(f"gnothi.{_PLACES[name]}"), name)
+    if name in ("errors", "events"):
+        return importlib.import_module(f"gnothi.{name}")
+    raise AttributeError(f"module 'gnothi' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

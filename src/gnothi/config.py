@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 
 import tomli_w
 
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
 
 T = TypeVar("T")
 
@@ -31,6 +31,8 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
+"""What files and command lines give; anything else is an object of a Python caller."""
 
 
 class Given(NamedTuple):
@@ -40,6 +42,15 @@ class Given(NamedTuple):
     value: object
     source: str
     layer: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """In ``Annotated[str, Named(names)]``: a text that is one of ``names()``, which are looked up when a value is read, so that
+    those of other packages count. ``name_of`` gives the name of an object that may stand for it."""
+
+    names: Callable[[], Sequence[str]]
+    name_of: Callable[[Any], str] | None = None
 
 
 class Setting(NamedTuple):
@@ -65,29 +76,38 @@ def convert(value: object, annotation: Any, key: str, source: str = "") -> Any:
     """
     try:
         return _convert(value, annotation)
-    except ValueError:
+    except InvalidSetting as error:  # of an object that may not stand for a name
+        raise InvalidSetting(f"setting {key!r}: {error.message}") from None
+    except (ValueError, OverflowError):
         where = f" (from {source})" if source else ""
-        raise InvalidSetting(f"setting {key!r}: got {value!r}{where}, expected {describe_type(annotation)}.") from None
+        raise InvalidSetting(f"setting {key!r}: got {shown(value)}{where}, expected {describe_type(annotation)}.") from None
 
 
 def _convert(value: object, annotation: Any) -> Any:
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _convert(value, get_args(annotation)[0])
+        return _convert_annotated(value, *get_args(annotation))
     if origin in (Union, types.UnionType):
         return _convert_union(value, get_args(annotation))
     if origin is Literal:
         return _convert_literal(value, get_args(annotation))
     if origin is tuple:
         return _convert_tuple(value, get_args(annotation))
-    if annotation is types.NoneType:
-        return _convert_none(value)
-    if annotation is bool:
-        return _convert_bool(value)
-    if annotation is int:
-        return _convert_int(value)
-    if annotation is float:
-        return _convert_float(value)
+    return _convert_scalar(value, annotation)
+
+
+def _convert_scalar(value: object, annotation: Any) -> Any:
+    word = value.strip().lower() if isinstance(value, str) else None
+    if annotation is types.NoneType and (value is None or word == "none"):
+        return None
+    if annotation is bool and (isinstance(value, bool) or word in _TRUE | _FALSE):
+        return value is True or word in _TRUE
+    if annotation is int and (isinstance(value, str) or type(value) is int):
+        return int(value)
+    if annotation is float and (isinstance(value, str) or type(value) in (int, float)):
+        number = float(cast("Any", value))
+        if not math.isnan(number):
+            return number
     if annotation is str and isinstance(value, str):
         return value
     if annotation is Path and isinstance(value, str | Path):
@@ -95,40 +115,13 @@ def _convert(value: object, annotation: Any) -> Any:
     raise ValueError(value)
 
 
-def _convert_none(value: object) -> None:
-    if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
-        return
-    raise ValueError(value)
-
-
-def _convert_bool(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in _TRUE | _FALSE:
-            return word in _TRUE
-    raise ValueError(value)
-
-
-def _convert_int(value: object) -> int:
-    if isinstance(value, str):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError(value)
-
-
-def _convert_float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(value)
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        raise ValueError(value) from None
-    if math.isnan(number):
-        raise ValueError(value)
-    return number
+def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
+    for named in about:
+        if isinstance(named, Named):
+            if named.name_of is not None and not isinstance(value, _PLAIN):
+                return named.name_of(value)
+            return _convert_literal(value, named.names())
+    return _convert(value, inner)
 
 
 def _convert_literal(value: object, options: Sequence[object]) -> object:
@@ -178,12 +171,15 @@ def _split(text: str) -> list[Any]:
 def describe_type(annotation: Any) -> str:
     """A type in words a user knows: ``a whole number``, ``one of ffn, residual``."""
     origin = get_origin(annotation)
+    if options := _options(annotation):
+        return "one of " + ", ".join(options)
     if origin is Annotated:
         return describe_type(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(describe_type(member) for member in get_args(annotation))
-    if origin is Literal:
-        return "one of " + ", ".join(str(option) for option in get_args(annotation))
+        members = get_args(annotation)
+        options = [option for member in members for option in _options(member)]
+        others = [describe_type(member) for member in members if not _options(member)]
+        return " or ".join([*(["one of " + ", ".join(options)] if options else []), *others])
     if origin is tuple:
         members = get_args(annotation)
         if len(members) == 2 and members[1] is Ellipsis:
@@ -198,6 +194,15 @@ def describe_type(annotation: Any) -> str:
         types.NoneType: "none",
     }
     return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def _options(annotation: Any) -> list[str]:
+    """The values of a type that has only so many."""
+    if get_origin(annotation) is Literal:
+        return [str(option) for option in get_args(annotation)]
+    if get_origin(annotation) is Annotated:
+        return [name for about in get_args(annotation)[1:] if isinstance(about, Named) for name in about.names()]
+    return []
 
 
 def as_text(value: object) -> str:
@@ -225,8 +230,7 @@ def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
         if not item.init:
             continue
         if _is_plain(annotation):
-            default = item.default_factory() if item.default_factory is not MISSING else item.default
-            found[key] = Setting(key, annotation, default, str(item.metadata.get("help", "")))
+            found[key] = Setting(key, annotation, _default(item), str(item.metadata.get("help", "")))
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
             for inner, setting in settings_of(annotation, f"{key}.").items():
                 found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
@@ -243,7 +247,7 @@ def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: obj
     values = check(given, settings, kind)
     required = [key for key, setting in settings.items() if setting.default is MISSING and key not in values]
     if required:
-        raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with --set {required[0]}=...")
+        raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with <--set {required[0]}=...>")
     defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
     try:
         return cls(**resources, **_nest(values, defaults.__getitem__))
@@ -335,7 +339,7 @@ def read_settings(
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
+            raise InvalidSetting(f"got --set {override!r}, expected <--set key=value>, as in <--set k=10>.")
         given[key.strip()] = Given(text, f"--set {override}", 2)
     return Settings(given)
 
@@ -346,10 +350,10 @@ def load_toml(config: Path) -> dict[str, Any]:
         return flatten(tomllib.loads(config.read_text(encoding="utf-8")))
     except IsADirectoryError as error:
         inside = config / "config.toml"
-        hint = f"Is it {inside}?" if inside.exists() else "Check --config."
+        hint = f"Is it {inside}?" if inside.exists() else "Check <--config>."
         raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
-        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check --config.") from error
+        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check <--config>.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
 

@@ -12,7 +12,8 @@ GnothiError
 ├── ResourceUnavailable   exit code 3: a model, index or server that is not there or cannot be read
 │   ├── MissingDependency   an extra is not installed
 │   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
-│   └── ModelUnavailable    a model that cannot be loaded or reached
+│   ├── ModelUnavailable    a model that cannot be loaded or reached
+│   └── BrokenPlugin        what another package offers cannot be imported, or two packages offer the same name
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
@@ -25,11 +26,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from gnothi import naming
+
 
 class GnothiError(Exception):
-    """Base of everything a user may see. ``exit_code`` is the command line's contract."""
+    """Base of everything a user may see. ``exit_code`` is the command line's contract.
+
+    A message names parameters by ``gnothi.naming``: shown, they are those of Python's functions; the command line shows its
+    flags."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return naming.in_python(self.message)
+
+    @property
+    def message(self) -> str:
+        """The text with its marks."""
+        return str(self.args[0]) if self.args else ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters and settings that it speaks of."""
+        return naming.parameters(self.message)
 
 
 class UsageError(GnothiError):
@@ -59,7 +78,7 @@ class PromptTooLong(UsageError):
     def __init__(self, model: str, tokens: int, limit: int) -> None:
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
-            "Shorten the question, retrieve fewer passages (--set k=...) or use a model with a longer context."
+            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context."
         )
 
 
@@ -98,6 +117,14 @@ class ModelUnavailable(ResourceUnavailable):
     pass
 
 
+class BrokenPlugin(ResourceUnavailable):
+    pass
+
+
+class PluginWarning(UserWarning):
+    """Something that another package offers is left out of a listing."""
+
+
 class RunStopped(GnothiError):
     exit_code = 1
 
@@ -116,3 +143,12 @@ class WorkerDied(RunStopped):
 
 class TrainingCollapsed(RunStopped):
     pass
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: cut where it is long, and said in words where Python itself cannot write it out."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return f"a very large {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from gnothi.calibration.apply import chosen_on, scores_depend_on, with_calibration
+from gnothi.calibration.apply import calibrated, chosen_on
 from gnothi.calibration.file import Calibration, read, write
-from gnothi.config import Settings, read_settings
+from gnothi.calibration.gate import scores_depend_on
+from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import PlannedMethod, plan_methods
 from gnothi.models.identity import identify
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
 from tests.cli.test_calibrate import teach
@@ -32,9 +34,8 @@ def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any]
     return path
 
 
-def used(path: Path, method: str, *given: str) -> tuple[Settings, list[str]]:
-    said: list[str] = []
-    return with_calibration(path, False, "lab", [method], read_settings(overrides=given), said.append), said
+def used(path: Path, method: str, *given: str) -> tuple[tuple[PlannedMethod, ...], list[str]]:
+    return calibrated(plan_methods([method], read_settings(overrides=given)), read(path), "lab", False)
 
 
 def worded(path: Path) -> Path:
@@ -75,7 +76,7 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
     [
         ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
         ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
-        ({}, "seakr", [], r"Use --set form=simple, calibrate anew"),  # recorded outcomes are of whole replies
+        ({}, "seakr", [], r"Use form=simple, calibrate anew"),  # recorded outcomes are of whole replies
         ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"], "is for scores of single quizzes"),
         ({"form": "simple"}, "keqa", [], "got method keqa with scores of single quizzes"),
     ],
@@ -148,4 +149,4 @@ def test_questions_that_a_threshold_was_chosen_on(
 ) -> None:
     made = replace(read(calibration_of(tmp_path / "made.toml")), dataset=calibrated, data_fingerprint="4567")
     write(made, tmp_path / "made.toml")
-    assert ("was chosen on questions of" in chosen_on(tmp_path / "made.toml", asked, fingerprint)) is warned
+    assert ("was chosen on questions of" in chosen_on(read(tmp_path / "made.toml"), asked, fingerprint)) is warned

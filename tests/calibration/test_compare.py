@@ -12,7 +12,7 @@ from gnothi.calibration import compare
 from gnothi.calibration.compare import read
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.runs.rows import jsonable
-from gnothi.stats.statistics import auroc
+from gnothi.stats.auroc import auroc
 
 NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
     "nq": (0.448, 0.490, 0.604),

@@ -94,15 +94,15 @@ def test_files_from_before_failures_and_answers_were_kept(tmp_path: Path) -> Non
     assert (again.failures, again.answers_of) == (0, "")
 
 
-def test_another_model_is_an_error(tmp_path: Path) -> None:
+def test_another_model_is_an_error() -> None:
     made = calibration(chosen())
-    made.check_model(Identity("lab", "abc"), tmp_path)
-    made.check_model(Identity("a/copy", "abc"), tmp_path)
-    made.check_model(Identity("lab"), tmp_path)
-    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*--anyway"):
-        made.check_model(Identity("other"), tmp_path)
+    made.check_model(Identity("lab", "abc"))
+    made.check_model(Identity("a/copy", "abc"))
+    made.check_model(Identity("lab"))
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*anyway=True"):
+        made.check_model(Identity("other"))
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
-        made.check_model(Identity("lab", "xyz"), tmp_path)
+        made.check_model(Identity("lab", "xyz"))
 
 
 @pytest.mark.parametrize(

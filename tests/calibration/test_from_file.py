@@ -57,7 +57,7 @@ def test_a_file_may_name_its_answers_as_it_likes(tmp_path: Path) -> None:
     path = written(tmp_path, {"question": "?", "answers": ["Paris"], "closed": "Rome", "open": "Paris"})
     found = read_recorded(path, never="closed", always="open")
     assert (found.names, found.never.tolist(), found.always.tolist()) == (("closed", "open"), [0], [1])
-    with pytest.raises(InvalidInput, match=r"expected no_retrieval, a text: .* or what --never and --always name"):
+    with pytest.raises(InvalidInput, match=r"expected no_retrieval, a text: .* or what never and always name"):
         read_recorded(path)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from gnothi.calibration.probes import learnt_from
 from gnothi.config import read_settings
+from gnothi.methods.planned import plan_methods
 from gnothi.signals.probe_folder import FORMAT, HEADER
 
 Run = Callable[..., tuple[int, str, str]]
@@ -40,11 +41,11 @@ def test_the_same_data_set_under_any_name(
     for name in ("questions.jsonl", "other.jsonl"):
         Path(name).write_text("{}\n")
     spec = probe_of(tmp_path / "probe", learnt, "0123")
-    settings = read_settings(overrides=["gate=probe", f"probe={spec}"])
-    assert learnt_from(asked, ["compose"], settings) == [spec] * same
-    assert learnt_from(asked, ["compose"], settings, "4567") == [spec] * same
-    assert learnt_from(asked, ["compose"], settings, "0123") == [spec]
-    assert learnt_from(asked, ["compose"], read_settings()) == []
+    methods = plan_methods(["compose"], read_settings(overrides=["gate=probe", f"probe={spec}"]))
+    assert learnt_from(methods, asked) == [spec] * same
+    assert learnt_from(methods, asked, "4567") == [spec] * same
+    assert learnt_from(methods, asked, "0123") == [spec]
+    assert learnt_from(plan_methods(["compose"], read_settings()), asked) == []
 
 
 @pytest.mark.usefixtures("scripted")

@@ -44,7 +44,7 @@ def test_a_run_is_of_its_own_model(tmp_path: Path) -> None:
     assert from_replay(made, None, None, "").model == ours
     assert from_replay(made, None, None, ours).model == ours
     for wrong in (other, "some/model", "openai:gpt"):
-        with pytest.raises(InvalidSetting, match=f"--model: got '{wrong}', but the scores of runs/some are of '{ours}'"):
+        with pytest.raises(InvalidSetting, match=f"model: got '{wrong}', but the scores of runs/some are of '{ours}'"):
             from_replay(made, None, None, wrong)
     moved = str(tmp_path / "moved")
     shutil.move(ours, moved)
@@ -88,9 +88,9 @@ def test_a_signal_by_its_method_or_by_its_label(method: str | None, signal: str 
 @pytest.mark.parametrize(
     ("method", "signal", "said"),
     [
-        (None, None, "--method: expected one of those that runs/some holds: panel, seakr, compose."),
-        (None, "gram", "--method: expected one of those that runs/some holds: panel, seakr."),
-        ("panel", None, "--signal: expected one of those that runs/some holds: gram, gram.residual.last, energy."),
+        (None, None, "method: expected one of those that runs/some holds: panel, seakr, compose."),
+        (None, "gram", "method: expected one of those that runs/some holds: panel, seakr."),
+        ("panel", None, "signal: expected one of those that runs/some holds: gram, gram.residual.last, energy."),
         ("seakr", "energy", "unknown signal of seakr in runs/some: got 'energy'"),
         (None, "prompt", "unknown signal of runs/some: got 'prompt'"),
         ("iekr", "gram", "unknown method with a gate"),

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from gnothi.cli import main
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Generation, Prompt
 from tests.command_line import script, stand_in
@@ -19,5 +19,5 @@ class Slow(Scripted):
 
 
 if __name__ == "__main__":
-    resources.open_model = stand_in(Slow(script, name="lab"))
+    sources.open_model = stand_in(Slow(script, name="lab"))  # type: ignore[assignment]
     main.main(sys.argv[1:])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gnothi.runs.folder import read_config, read_rows
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.studies import study as studies
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
@@ -199,7 +199,7 @@ def test_a_model_is_opened_once_for_all_that_share_it(
         opened.append(spec)
         return stand_in(scripted)(spec, settings)
 
-    monkeypatch.setattr(resources, "open_model", opening)
+    monkeypatch.setattr(sources, "open_model", opening)
     edited(mine, "settings = { k = 2 }", 'settings = { k = 2 }\nmodel = "other"\nindex = "lab"')
     gnothi_json("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
     assert opened == ["lab", "other"]
@@ -307,7 +307,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
     gnothi: Run, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Scripted(script, name="text-only", capabilities=Capabilities(logprobs=True))
-    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
     edited(mine, "settings = { rerank = false }", 'settings = { signal = "gram" }')
     code, out, err = gnothi("ablate", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
     assert (code, out) == (2, "")

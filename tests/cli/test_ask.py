@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gnothi.cli import main
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.command_line import KNOWN, covered_fact, script, stand_in
@@ -79,7 +79,7 @@ def two_quizzes(prompt: Prompt) -> list[str]:
 
 def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
     model = Scripted(two_quizzes, name="lab", capabilities=Capabilities())
-    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
     asked = ("ask", "Where was the director of The Amber Gate born?", "--method", "keqa", "--set", "k=2")
     result = gnothi_json(*asked, "--trace")
     assert (result["answer"], result["retrievals"]) == ("Corda", 1)
@@ -101,7 +101,7 @@ def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, g
 
 def test_seakr_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
     model = Scripted(lambda prompt: script(prompt).text, name="lab", capabilities=Capabilities())
-    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
     code, out, err = gnothi("ask", KNOWN)
     assert (code, out) == (2, "")
     assert "hidden_states" in err
@@ -162,10 +162,10 @@ def test_settings_come_from_file_environment_and_command_line(
 WITH_SCRIPT = """
 import sys
 from gnothi.cli import main
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from tests.command_line import script, stand_in
-resources.open_model = stand_in(Scripted(script, name="lab"))
+sources.open_model = stand_in(Scripted(script, name="lab"))
 sys.exit(main.run(sys.argv[1:]))
 """
 
@@ -209,7 +209,7 @@ def _read(descriptor: int) -> bytes:
 SLOW_MODEL = """
 import asyncio, sys
 from gnothi.cli import main
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from tests.command_line import stand_in
 
@@ -218,7 +218,7 @@ class Slow(Scripted):
         print("asked", flush=True)
         await asyncio.sleep(600)
 
-resources.open_model = stand_in(Slow({}, default="So."))
+sources.open_model = stand_in(Slow({}, default="So."))
 sys.exit(main.run(sys.argv[1:]))
 """
 

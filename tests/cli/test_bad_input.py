@@ -96,7 +96,7 @@ def test_bad_names_and_files(
         (("train", "readr"), "unknown command of gnothi train: got 'readr'. Did you mean 'reader'?"),
         (("ask", "who", "wrote", "it"), 'Put it in quotes: gnothi ask "who wrote ..."'),
         (("ask", "x", "--set", "seaker.threshold=1"), "got 'seaker.threshold'. Did you mean 'seakr.threshold'?"),
-        (("ask", "x", "--set", "method=rag"), "It is a flag of commands: --method."),
+        (("ask", "x", "--set", "method=rag"), "It is a parameter of its own: --method."),
         (("ask", "x", "--config", "."), "it is a folder. Is it config.toml?"),
         (("eval", "lab", "--config", ".", "--out", "r"), "it is a folder. Is it config.toml?"),
         (("report", "absent"), "there is no folder absent. Expected one written by gnothi eval --out."),

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gnothi import lab
-from gnothi.calibration.apply import gate_of
-from gnothi.calibration.file import Calibration, read, write
-from gnothi.cli.ask import probability_wrong
+from gnothi.calibration.file import Calibration, read
+from gnothi.calibration.gate import gate_of
 from gnothi.config import read_settings
 from gnothi.events import Decided
+from gnothi.methods.planned import plan_methods
 from gnothi.models.identity import Identity
 from gnothi.runs.folder import read_config
+from gnothi.session.asking import probability_wrong
+from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
@@ -203,15 +206,15 @@ def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
         ([0.2, None], "at_once", False),
     ],
 )
-def test_where_the_curve_says_nothing(tmp_path: Path, seen: list[float | None], schedule: str, told: bool) -> None:
+def test_where_the_curve_says_nothing(seen: list[float | None], schedule: str, told: bool) -> None:
     curves = {"scores": "as recorded", "platt": {"slope": 2.0, "intercept": 0.5}}
     made = Calibration(
         "keqa", "consistency", 0.5, Identity("m"), "d", 100, "em", "2026-11-22", details={"probabilities": curves}
     )
-    write(made, tmp_path / "made.toml")
     decided = [Decided("retrieve", "consistency", score, 0.5, "trust") for score in seen]
     settings = read_settings(overrides=[f"schedule={schedule}"])
-    found = probability_wrong(tmp_path / "made.toml", "keqa", settings, decided)
+    planned = resolve(Request(["keqa"], settings=settings))
+    found = probability_wrong(replace(planned, calibration=made), decided)
     assert found == (made.probability_wrong(0.9) if told else None)
 
 
@@ -239,7 +242,9 @@ def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, g
 
 @pytest.mark.usefixtures("scripted")
 def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Path) -> None:
-    code, _, err = gnothi("calibrate", "lab", "--model", "openai:x", "--workers", "2", "--out", str(tmp_path / "made.toml"))
+    code, _, err = gnothi(
+        "calibrate", "lab", "--model", "openai:x", "--index", "lab", "--workers", "2", "--out", str(tmp_path / "m")
+    )
     assert (code, "--workers: got 2 with a model behind an API" in err) == (2, True)
 
 
@@ -345,7 +350,7 @@ def test_keqa_by_the_agreement_of_its_tries(
 
 @pytest.mark.parametrize(("threshold", "alpha"), [(0.2857, 5 / 7), (0.0, 1.0), (0.4, 5 / 7), (float("inf"), 1 / 7)])
 def test_the_share_of_a_threshold(threshold: float, alpha: float) -> None:
-    gate = gate_of("keqa", read_settings(overrides=["tries=7"]))
+    gate = gate_of(*plan_methods(["keqa"], read_settings(overrides=["tries=7"])))
     assert gate is not None
     assert gate.at(threshold) == {"alpha": pytest.approx(alpha)}
     assert gate.at(float("-inf")) == {"assess": False}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gnothi.cli.main import run
-from gnothi.session.resources import open_graph
+from gnothi.graph.registry import open_graph
 
 TRIPLES = [
     "relation\ttail\thead\tlabel",

@@ -13,10 +13,11 @@ from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.expansion import Expanded
 from gnothi.retrieval.reranked import Reranked
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import FakeReranker, ListedGraph
 from tests.command_line import covered_fact
+from tests.session.opening import open_resources
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -30,7 +31,7 @@ def reranker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(spec)
         return FakeReranker(name=spec)
 
-    monkeypatch.setattr(resources, "open_reranker", open_reranker)
+    monkeypatch.setattr(sources, "open_reranker", open_reranker)
     return opened
 
 
@@ -98,12 +99,12 @@ def test_errors_come_before_the_first_question(
 
 
 async def test_another_model_has_no_graph_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "open_model", lambda *_: Scripted({}, name="some/model"))
-    async with resources.open_resources("some/model", None, read_settings(), ["iekr"]) as opened:
+    monkeypatch.setattr(sources, "open_model", lambda *_: Scripted({}, name="some/model"))
+    async with open_resources("some/model", None, read_settings(), ["iekr"]) as opened:
         assert opened.graph is None
         with pytest.raises(InvalidSetting, match=r"--graph PATH, or leave"):
             opened.method("iekr")
-    async with resources.open_resources("some/model", None, read_settings(), ["iekr"], "lab") as opened:
+    async with open_resources("some/model", None, read_settings(), ["iekr"], "lab") as opened:
         method: Any = opened.method("iekr")
         assert method.graph is opened.graph
         assert opened.retriever is None
@@ -121,10 +122,10 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
         opened.append(spec)
         return Named([], spec)
 
-    monkeypatch.setattr(resources, "open_graph", open_graph)
-    monkeypatch.setattr(resources, "open_model", lambda *_: Scripted({}, name="m"))
+    monkeypatch.setattr(sources, "open_graph", open_graph)
+    monkeypatch.setattr(sources, "open_model", lambda *_: Scripted({}, name="m"))
     given = read_settings(overrides=["iekr.graph=g"])
-    async with resources.open_resources("m", "lab", given, ["iekr", "rag"], "g") as found:
+    async with open_resources("m", "lab", given, ["iekr", "rag"], "g") as found:
         method: Any = found.method("iekr")
         assert method.graph is found.graph
     assert (opened, closed) == (["g"], ["g"])
@@ -133,7 +134,7 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
 @pytest.mark.usefixtures("scripted")
 async def test_searches_are_expanded_and_reranked_for_every_method(reranker: list[str]) -> None:
     given = read_settings(overrides=["index.expand=reflection", "index.reranker=r", "index.depth=7"])
-    async with resources.open_resources("lab", None, given, ["rag", "seakr"]) as found:
+    async with open_resources("lab", None, given, ["rag", "seakr"]) as found:
         assert isinstance(found.retriever, Expanded)
         assert isinstance(found.retriever._retriever, Reranked)
         assert found.graph is not None
@@ -141,5 +142,5 @@ async def test_searches_are_expanded_and_reranked_for_every_method(reranker: lis
         assert rag.retriever is found.retriever
     assert reranker == ["r"]
     with pytest.raises(UnknownName):
-        async with resources.open_resources("lab", None, read_settings(overrides=["index.k=7"]), ["rag"]):
+        async with open_resources("lab", None, read_settings(overrides=["index.k=7"]), ["rag"]):
             pass

@@ -11,7 +11,7 @@ import pytest
 from gnothi import lab
 from gnothi.cli.lab import SETTINGS_FILE
 from gnothi.lab import training
-from gnothi.session import resources
+from gnothi.session.data import load_questions
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -34,7 +34,7 @@ def test_questions_written_to_a_file_are_those_of_the_data_set(gnothi: Run, tmp_
     out = tmp_path / "questions.jsonl"
     code, stdout, _ = gnothi("lab", "questions", "--kind", "two_hop", "--n", "500", "--out", str(out))
     assert (code, stdout) == (0, "")
-    assert resources.load_questions(str(out)) == resources.load_questions("lab:two_hop")
+    assert load_questions(str(out)) == load_questions("lab:two_hop")
 
 
 def test_questions_show_their_truths(gnothi: Run) -> None:

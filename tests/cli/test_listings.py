@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from gnothi import methods
-from gnothi.datasets import FORMATS
+from gnothi.datasets import file_formats
+from gnothi.methods.registry import METHODS
+from gnothi.registry import Entry
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
 
 
-@pytest.mark.parametrize("command", ["methods", "models", "datasets"])
+@pytest.mark.parametrize("command", ["methods", "models", "datasets", "plugins"])
 def test_a_listing_fits_80_columns(gnothi: Run, command: str) -> None:
     code, out, err = gnothi(command)
     assert (code, err) == (0, "")
@@ -43,10 +45,38 @@ def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
     assert "Did you mean 'rag'?" in err
 
 
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a package brought a method that works and another one that does not."""
+    working = Entry("mine", "gnothi.methods.rag:RetrieveAlways", "some-dist 2.0")
+    broken = Entry("bad", "no_such_module:Thing", "bad-dist 1.0")
+    monkeypatch.setitem(vars(METHODS), "_offered", {"mine": [working], "bad": [broken]})
+
+
+@pytest.mark.usefixtures("offered")
+def test_a_plug_in_is_listed_with_its_origin_and_a_broken_one_is_told(gnothi: Run) -> None:
+    warning = "warning: method 'bad' of bad-dist 1.0 (no_such_module:Thing) cannot be loaded: ModuleNotFoundError"
+    code, out, err = gnothi("methods")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith(warning)
+    assert "from    some-dist 2.0" in out
+    code, out, err = gnothi("plugins")
+    assert out == "  method mine  some-dist 2.0 (gnothi.methods.rag:RetrieveAlways)\n"
+    assert err.startswith(warning)
+
+
+@pytest.mark.usefixtures("offered", "scripted")
+def test_a_broken_plug_in_harms_nothing_but_itself(gnothi: Run) -> None:
+    assert gnothi("ask", "Who wrote the known book?", "--method", "direct")[0] == 0
+    code, _, err = gnothi("ask", "Who wrote the known book?", "--method", "bad")
+    assert code == 3
+    assert "gnothi: method 'bad' of bad-dist 1.0 (no_such_module:Thing) cannot be loaded" in err
+
+
 def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
     document = gnothi_json("datasets")
     assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
-    assert {item["name"] for item in document["formats"]} == set(FORMATS)
+    assert {item["name"] for item in document["formats"]} == set(file_formats())
 
 
 def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
@@ -58,7 +88,7 @@ def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
         for key in ("cache", "device", "attention", "gpu_memory", "base_url")
     }
     assert kinds == {
-        "cache": ["in this process", "under vLLM", "behind an API"],
+        "cache": ["in this process", "behind an API", "under vLLM"],
         "device": ["in this process", "under vLLM"],
         "attention": ["in this process"],
         "gpu_memory": ["under vLLM"],

@@ -12,7 +12,7 @@ import pytest
 
 from gnothi import lab
 from gnothi.models.wrappers import Seeded, Traced, Wrapper
-from gnothi.session import resources
+from gnothi.session import sources
 from gnothi.signals.probe_folder import HEADER
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Question
@@ -39,7 +39,7 @@ def script(prompt: Prompt) -> Reply:
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     model = Scripted(script, name="lab")
-    monkeypatch.setattr(resources, "open_model", stand_in(model))
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
     return model
 
 
@@ -79,7 +79,7 @@ class Layered(Wrapper):
 
 
 def test_a_layer_that_the_model_does_not_have(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
-    monkeypatch.setattr(resources, "open_model", lambda *_, **__: Traced(Seeded(Layered(lambda _: False))))
+    monkeypatch.setattr(sources, "open_model", lambda *_, **__: Traced(Seeded(Layered(lambda _: False))))
     out = tmp_path / "probe"
     code, said, err = gnothi(*COMMAND, "--out", str(out), "--set", "layers=1,99")
     assert (code, said, out.exists()) == (2, "", False)
@@ -90,7 +90,7 @@ def test_a_layer_that_the_model_does_not_have(monkeypatch: pytest.MonkeyPatch, g
 def test_it_says_why_questions_failed(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
     def train(trouble: Callable[[int], object]) -> tuple[int, str, str]:
         model = Layered(lambda text: trouble(training()[text][0]))
-        monkeypatch.setattr(resources, "open_model", lambda *_, **__: Traced(Seeded(model)))
+        monkeypatch.setattr(sources, "open_model", lambda *_, **__: Traced(Seeded(model)))
         return gnothi(*COMMAND, "--out", str(tmp_path / "probe"))
 
     code, said, err = train(lambda _: True)
@@ -119,7 +119,7 @@ def test_json_is_what_the_header_says(gnothi_json: Callable[..., Any], tmp_path:
 
 def test_a_model_without_states_gives_the_question_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, tmp_path: Path) -> None:
     model = Scripted(script, name="lab", capabilities=Capabilities())
-    monkeypatch.setattr(resources, "open_model", lambda spec, settings=None: Traced(Seeded(model)))  # noqa: ARG005
+    monkeypatch.setattr(sources, "open_model", lambda spec, settings=None: Traced(Seeded(model)))  # noqa: ARG005
     code, said, err = gnothi(*COMMAND, "--out", str(tmp_path / "p"))
     assert code == 0, err
     assert "only the signal question was learnt" in err
@@ -151,7 +151,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         raise AssertionError("a model was opened")
 
     with monkeypatch.context() as patch:
-        patch.setattr(resources, "open_model", never)
+        patch.setattr(sources, "open_model", never)
         ask = ("ask", ASKED, "--method", "compose")
         assert "but no probe. Give one with --set probe=FOLDER" in refused(*ask, "--set", "gate=probe")
         assert "setting 'signal': got 'question'" in refused("ask", ASKED, "--set", "signal=question")

@@ -31,14 +31,14 @@ def test_a_spent_budget_says_what_is_kept() -> None:
 @pytest.mark.parametrize("err", [True, False])
 def test_what_was_paid_comes_last_and_only_for_models_behind_an_api(err: bool, capsys: pytest.CaptureFixture[str]) -> None:
     budget = Budget()
-    with spending(budget, ["lab", "openai:some"], Path("out"), err=err):
+    with spending(budget, True, Path("out"), err=err):
         assert current() is budget
         click.echo("the result")
     out, said = capsys.readouterr()
     charged = "charged: 0 requests, 0 prompt and 0 generated tokens\n"
     assert (out, said) == (("the result\n", charged) if err else (f"the result\n{charged}", ""))
-    with spending(budget, ["lab"], Path("out"), err=err):
+    with spending(budget, False, Path("out"), err=err):
         pass
-    with pytest.raises(BudgetSpent), spending(budget, ["openai:some"], Path("out"), err=err):
+    with pytest.raises(BudgetSpent), spending(budget, True, Path("out"), err=err):
         raise BudgetSpent("spent.")
     assert capsys.readouterr() == ("", "")

@@ -90,7 +90,7 @@ def test_failed_questions_give_exit_code_1(
 
 
 def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
-    from gnothi.session.resources import load_questions
+    from gnothi.session.data import load_questions
 
     for kind in ("", ":one_hop", ":two_hop"):
         training = load_questions(f"lab-train{kind}", limit=600)

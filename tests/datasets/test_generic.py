@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gnothi.datasets import Record, load
-from gnothi.datasets.generic import question
+from gnothi.datasets.formats.generic import question
+from gnothi.errors import InvalidInput
 
 
 def record(**data: Any) -> Record:
@@ -40,6 +41,17 @@ def test_the_rest() -> None:
     found = question(record(answer="x", type="bridge", choices=["x", "y"], level="hard", metadata={"hops": 2}))
     assert (found.id, found.text, found.kind, found.choices) == ("7", "Who?", "bridge", ("x", "y"))
     assert found.metadata == {"level": "hard", "hops": 2}
+
+
+NESTED = "[" * 2000 + "]" * 2000
+
+
+@pytest.mark.parametrize("text", [NESTED, f'{{"question": {NESTED}}}', f'{{"question": "x", "answer": {NESTED}}}', "9" * 4000])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_json_nested_deeply_and_long_numbers_are_refused_with_their_place(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"a\.jsonl?.*: got "):
+        load(str(tmp_path / name))
 
 
 def test_nq_open(shared_data: Path) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.datasets import FORMATS, load
+from gnothi.datasets import DATASETS, file_formats, load
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.types import Question
-
-LAB = {"lab": lambda: [Question(str(n), f"q{n}?") for n in range(5)], "lab:one_hop": lambda: iter([Question("x", "x?")])}
 
 
 def write(path: Path, *records: object) -> str:
@@ -21,19 +20,40 @@ def write(path: Path, *records: object) -> str:
     return str(path)
 
 
-def test_named_data_sets_come_from_the_caller() -> None:
-    assert [question.id for question in load("lab", limit=2, named=LAB)] == ["0", "1"]
-    assert load("lab:one_hop", named=LAB) == [Question("x", "x?")]
-    with pytest.raises(UnknownName, match="lab:one_hop"):
-        load("lab:one_hops", named=LAB)
+def numbered(argument: str, limit: int | None) -> Iterable[Question]:
+    """Questions without end, or one."""
+    return (Question(str(n), f"q{n}?") for n in (range(limit or 10**9) if not argument else [7]))
+
+
+@pytest.fixture
+def named() -> Iterator[None]:
+    DATASETS.add("numbered", numbered)
+    yield
+    DATASETS.remove("numbered")
+
+
+@pytest.mark.usefixtures("named")
+def test_data_sets_have_names_and_parts() -> None:
+    assert [question.id for question in load("numbered", limit=2)] == ["0", "1"]
+    assert load("numbered:one") == [Question("7", "q7?")]
+    with pytest.raises(UnknownName, match=r"'numbred'\. Did you mean 'numbered'"):
+        load("numbred")
     with pytest.raises(InvalidSetting, match="format"):
-        load("lab", format="jsonl", named=LAB)
+        load("numbered", format="jsonl")
+
+
+def test_the_laboratorys_questions_come_by_kind() -> None:
+    assert {question.kind for question in load("lab:one_hop", limit=20)} == {"one_hop"}
+    assert len(load("lab")) == 500
+    assert len(load("lab-train:choice", limit=3)) == 3
+    with pytest.raises(UnknownName, match=r"'lab:one_hops'\. Did you mean 'lab:one_hop'"):
+        load("lab:one_hops")
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limit_is_at_least_one(limit: int) -> None:
     with pytest.raises(InvalidSetting, match="limit"):
-        load("lab", limit=limit, named=LAB)
+        load("lab", limit=limit)
 
 
 def test_formats_are_recognised(tmp_path: Path) -> None:
@@ -97,9 +117,9 @@ def test_a_file_without_questions(tmp_path: Path, content: bytes) -> None:
 
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no file"):
-        load(str(tmp_path / "absent.jsonl"), named=LAB)
+        load(str(tmp_path / "absent.jsonl"))
     with pytest.raises(InvalidInput, match="folder"):
-        load(str(tmp_path), named=LAB)
+        load(str(tmp_path))
 
 
 def test_an_array_and_a_byte_order_mark(tmp_path: Path) -> None:
@@ -135,7 +155,7 @@ def test_any_bytes_give_questions_or_a_clear_error(tmp_path_factory: pytest.Temp
     for name in ("any.jsonl", "any.csv", "any.txt"):
         path = tmp_path_factory.getbasetemp() / name
         path.write_bytes(content)
-        for format in [None, *FORMATS]:
+        for format in [None, *file_formats()]:
             with pytest.raises(InvalidInput, match=name):
                 load(str(path), format=format)
 
@@ -153,7 +173,7 @@ VALUES = st.recursive(
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=7))
 def test_any_object_gives_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
     path, said = write(tmp_path_factory.getbasetemp() / "object.jsonl", data), []
-    for format in [None, *FORMATS]:
+    for format in [None, *file_formats()]:
         try:
             questions = load(path, format=format)
         except InvalidInput as error:

@@ -13,7 +13,7 @@ from gnothi import events
 from gnothi.filtering.self_knowledge import Informative, log_share, pmi
 from gnothi.filtering.sentences import sentences_of
 from gnothi.methods.steps.prompts import USEFUL
-from gnothi.signals.self_report import KNOW
+from gnothi.signals.kinds.self_report import KNOW
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Passage, Prompt, Question
 

@@ -16,10 +16,10 @@ from gnothi.graph import building, templates
 from gnothi.graph.building import GraphProgress, GraphReport, build_graph
 from gnothi.graph.folder import is_graph, open_folder, read_manifest
 from gnothi.graph.lemmas import PLURALS
-from gnothi.graph.lock import locked
 from gnothi.graph.templates import Templates
+from gnothi.locks import hold
 from gnothi.retrieval.folder import FILE
-from gnothi.session.resources import open_index
+from gnothi.retrieval.registry import open_index
 
 
 def write(path: Path, *rows: str) -> Path:
@@ -155,7 +155,10 @@ def test_an_open_graph_survives_a_build(tmp_path: Path) -> None:
 def test_one_build_at_a_time(tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     build(tmp_path / "graph", source)
-    with locked(tmp_path / "graph" / "import", tmp_path / "graph"), pytest.raises(IndexUnavailable, match="another process"):
+    with (
+        hold(tmp_path / "graph" / "import" / ".lock", AssertionError()),
+        pytest.raises(IndexUnavailable, match="another process"),
+    ):
         build(tmp_path / "graph", source)
 
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.graph.readers import parser
-from gnothi.graph.readers.base import LABEL, Malformed, Triple, lines
+from gnothi.graph.readers.base import LABEL, Malformed, Triple
 from gnothi.graph.readers.conceptnet import ConceptNet
 from gnothi.graph.readers.jsonl import JsonLines
 from gnothi.graph.readers.ntriples import NTriples, local_name
 from gnothi.graph.readers.tsv import Tsv
 from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
+from gnothi.retrieval.ingest.lines import lines
 
 
 def of_tsv(first: str, columns: list[str] | None = None) -> Tsv:
@@ -89,8 +90,12 @@ def test_json_lines() -> None:
         '{"head": 1, "relation": "r", "tail": "b"}',
         '{"head": "a", "relation": "r", "tail": "b", "weight": "heavy"}',
         '{"head": "a", "relation": "r", "tail": "b", "weight": true}',
+        '{"head": "a", "relation": "r", "tail": "b", "weight": ' + "9" * 4000 + "}",
+        '{"head": "a", "relation": "r", "tail": "b", "weight": ' + "9" * 5000 + "}",
+        '{"head": ' + "9" * 4000 + ', "relation": "r", "tail": "b"}',
+        *('{"head": ' + "[" * depth + "]" * depth + ', "relation": "r", "tail": "b"}' for depth in (900, 2000, 100_000)),
     ],
-    ids=range(8),
+    ids=range(14),
 )
 def test_malformed_json_lines(line: str) -> None:
     with pytest.raises(Malformed):

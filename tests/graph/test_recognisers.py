@@ -12,8 +12,8 @@ import pytest_asyncio
 from gnothi.errors import MissingDependency, ModelUnavailable, UnknownName
 from gnothi.graph.graph import Graph
 from gnothi.graph.recognisers import Gliner, RecognisedGraph, Spacy, Span, open_recogniser
+from gnothi.graph.registry import open_graph
 from gnothi.protocols import KnowledgeGraph
-from gnothi.session.resources import open_graph
 from gnothi.testing.conformance.graph import TRIPLES, GraphConformance, names
 
 

@@ -12,8 +12,8 @@ from gnothi.graph.graph import Graph
 from gnothi.graph.retriever import GraphRetriever, overlap
 from gnothi.graph.templates import Templates
 from gnothi.protocols import Retriever
+from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.wrappers import TracedGraph
-from gnothi.session.resources import open_index
 from gnothi.testing.conformance.retriever import RetrieverConformance
 from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Fact, Passage

@@ -12,7 +12,7 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.models.identity import Identity, identify
 from gnothi.signals import registry
 from gnothi.signals.probe_folder import LAB, LAB_FOLDER, open_probe
-from gnothi.stats.statistics import auroc
+from gnothi.stats.auroc import auroc
 
 pytest.importorskip("torch", reason="the extra `local` is not installed")
 

@@ -15,17 +15,17 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import Probabilities
 from gnothi.filtering.knowledge import Neighbours
-from gnothi.methods.compose import Compose
+from gnothi.methods.compose import Compose, OtherGate
 from gnothi.methods.steps.parts import CERTAINTY
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.seeding import question_scope
-from gnothi.session.resources import open_resources
 from gnothi.signals import registry as signals
 from gnothi.testing.conformance.method import QUESTIONS, WordRetriever, reader
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+from tests.session.opening import open_resources
 from tests.signals.probes import probe_saying
 
 SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}
@@ -343,7 +343,10 @@ async def test_every_part_works_with_every_other() -> None:
             assert parts["answer"] == "surer" or answer.text == "Corda" or not answer.evidence, parts
 
 
-SLOTS = {name: get_args(get_type_hints(Compose)[name]) for name in ("gate", "query", "filter", "answer")}
+SLOTS: dict[str, tuple[str, ...]] = {
+    "gate": (*get_args(OtherGate), *signals.names()),
+    **{name: get_args(get_type_hints(Compose)[name]) for name in ("query", "filter", "answer")},
+}
 
 
 def beside(gate: str) -> dict[str, Any]:
@@ -385,7 +388,7 @@ async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) 
     ("settings", "said"),
     [
         ({"filter": "bert"}, r"filter.*'bert'.*one of none, uncertainty, utility, rerank, relevance, pmi, log_odds, strinc"),
-        ({"gate": "none"}, r"gate.*'none'.*one of never, always, gram"),
+        ({"gate": "none"}, r"gate.*'none'.*one of never, always, neighbours, complexity, consistency"),
         ({"query": "flare"}, r"query.*one of question, keywords, draft, masked, questions, claims, reflection"),
         ({"gate": "energy"}, "energy.*no usual threshold"),
         ({"gate_threshold": 1.0}, "gate=always measures nothing"),

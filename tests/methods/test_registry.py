@@ -22,7 +22,7 @@ RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 def test_names_and_lazy_loading() -> None:
     papers = ("direct", "cot", "rag", "ircot", "seakr", "keqa", "skill_rag", "filco", "crag", "skr", "iekr", "refeed", "gkp")
     more = ("self_consistency", "flare", "react", "searchain", "rowen", "slimplm", "dragin", "self_rag", "adaptive_rag")
-    assert methods.names() == (*papers, *more, "panel", "compose")
+    assert set(methods.names()) >= {*papers, *more, "panel", "compose"}
     code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "set()"
@@ -57,7 +57,7 @@ def test_settings_are_read_by_type() -> None:
         ({"candidates": "many"}, "candidates.*'many'.*a whole number"),
         ({"candidates": "0"}, "candidates.*got 0.*at least 1"),
         ({"top_p": "1.5"}, "top_p.*at most 1"),
-        ({"signal": "gramm"}, "signal.*'gramm'.*one of gram"),
+        ({"signal": "gramm"}, "signal.*'gramm'.*one of consistency, energy, gram, "),
         ({"always_retrieve": "perhaps"}, "true or false"),
         ({"signal": "energy"}, "energy.*threshold"),
         ({"threshold": "nan"}, "threshold"),

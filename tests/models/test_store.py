@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -215,10 +216,13 @@ def test_entries_of_another_version_are_forgotten(opened: Opened, monkeypatch: p
 
 
 def test_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert folder({"GNOTHI_CACHE": "/x/y", "XDG_CACHE_HOME": "/z"}) == Path("/x/y")
-    assert folder({"XDG_CACHE_HOME": "/z"}) == Path("/z/gnothi")
-    for platform, expected in (("linux", ".cache/gnothi"), ("darwin", "Library/Caches/gnothi")):
-        monkeypatch.setattr("sys.platform", platform)
-        assert folder({}) == Path.home() / expected
-    monkeypatch.setattr("sys.platform", "win32")
-    assert folder({"LOCALAPPDATA": "/local"}) == Path("/local/gnothi/cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/z")
+    monkeypatch.setenv("GNOTHI_CACHE", "/x/y")
+    assert folder() == Path("/x/y")
+    monkeypatch.setenv("GNOTHI_CACHE", "~/kept")
+    assert folder() == Path.home() / "kept"
+    monkeypatch.setenv("GNOTHI_CACHE", " ")
+    assert folder() == Path("/z/gnothi")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    if sys.platform == "linux":
+        assert folder() == Path.home() / ".cache" / "gnothi"

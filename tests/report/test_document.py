@@ -221,7 +221,7 @@ def test_ends_can_be_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="cott"):
         document(section, never="cott")
     for never, always in (("cot", "cot"), ("rag", None), (None, "cot")):
-        with pytest.raises(InvalidSetting, match=r"--never and --always: got '(cot|rag)' for both"):
+        with pytest.raises(InvalidSetting, match=r"never and always: got '(cot|rag)' for both"):
             document(section, never=never, always=always)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnothi.report.numbers import between, chance, counted, interval, money, number, percent, share, signed, thousands
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 
 @pytest.mark.parametrize(

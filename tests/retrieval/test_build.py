@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -11,6 +13,8 @@ from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.retrieval import build as module
 from gnothi.retrieval.build import Progress, build
 from gnothi.retrieval.folder import read_manifest
+from gnothi.retrieval.ingest.base import Step
+from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ledger import Ledger
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
@@ -165,14 +169,30 @@ def test_unreadable_files_of_a_folder_are_skipped_and_named(docs: Path, tmp_path
     (docs / "photo.jpg").write_bytes(b"\xff\xd8")
     (docs / "latin.txt").write_bytes(b"caf\xe9")
     (docs / "empty.txt").write_bytes(b"")
+    (docs / "table.tsv").write_text("year\train\n1900\t700\n")
+    (docs / "self.html").symlink_to(docs / "self.html")
+    (docs / "deep.md").write_text("> " * 3000 + "- " * 3000 + "deep\n\nPlain.\n")
+    (docs / "odd.html").write_bytes(b'<meta charset="utf-16"><p>caf\xe9 and plums')
     report = build([docs], tmp_path / "index")
-    assert report.skipped.count == 3
-    assert {line.split(" is ")[0] for line in report.skipped.first} == {
-        str(docs / name) for name in ("binary.txt", "broken.pdf", "photo.jpg")
+    assert report.skipped.count == 5
+    assert {re.split(" is |, line 1| cannot ", line)[0] for line in report.skipped.first} == {
+        str(docs / name) for name in ("binary.txt", "broken.pdf", "photo.jpg", "table.tsv", "self.html")
     }
     assert any("latin.txt is not UTF-8" in line for line in report.notices.first)
     assert report.empty == 1
-    assert len(contents(tmp_path / "index")) == 8
+    assert contents(tmp_path / "index")["docs/odd.html#1"].text == "café and plums"
+    assert "docs/deep.md#1" in contents(tmp_path / "index")
+    assert set(ALL) < set(contents(tmp_path / "index"))
+
+
+def test_a_reader_that_fails_on_a_file_stops_nothing(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Iterator[Step]:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    monkeypatch.setitem(FORMATS, ".md", fail)
+    report = build([docs], tmp_path / "index")
+    assert report.skipped.first == [f"{docs / 'sub' / 'b.md'} cannot be read: maximum recursion depth exceeded. Leave it out."]
+    assert set(contents(tmp_path / "index")) == set(ALL) - {"docs/sub/b.md#1"}
 
 
 @pytest.mark.parametrize("name", ["binary.txt", "binary.jsonl", "binary.tsv", "binary.pdf"])

@@ -13,8 +13,8 @@ from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.folder import FILE, Manifest, read_manifest, write_manifest
+from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.writer import IndexWriter
-from gnothi.session.resources import open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from tests.retrieval.documents import made_up
 
@@ -79,7 +79,7 @@ def test_the_manifest_is_read_back(tmp_path: Path) -> None:
 
 
 def test_no_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match=r"there is no index at .*gone\. Build one with: gnothi index build"):
+    with pytest.raises(IndexUnavailable, match=r"there is no index at .*gone\. Build one with `gnothi index build"):
         open_index(tmp_path / "gone")
     (tmp_path / "file.jsonl").write_text("{}")
     with pytest.raises(IndexUnavailable, match=r"is a file, expected the folder of an index"):

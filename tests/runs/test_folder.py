@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.runs.folder import RunFolder, read_config, read_rows
+from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.types import Passage
 
 CONFIG = {"seed": 1, "dataset.name": "lab", "method.seakr.threshold": -6.0, "dataset.limit": None, "execution.concurrency": 8}
@@ -80,6 +80,13 @@ def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, a
     with RunFolder(path, CONFIG) as folder:
         assert [found.answer for found in folder.rows.values()] == answers
     assert (path / "rows.jsonl").read_bytes() == whole
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "[" * 2000 + "]" * 2000, "9" * 5000])
+def test_lines_that_are_no_rows_are_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 1: got .* expected a JSON object"):
+        read_rows(tmp_path)
 
 
 def test_the_later_line_counts(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput, TooManyFailures
-from gnothi.runs.rows import Row
-from gnothi.runs.folder import RunFolder, read_events, read_rows
-from gnothi.runs.runner import fingerprint, here, run
 from gnothi.events import Decided, emit
+from gnothi.runs.folder import RunFolder, read_events, read_rows
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import fingerprint, here, run
 from gnothi.types import Answer, Question
 from tests.runs.scripted import ScriptedMethod, questions, slow_run
 
@@ -132,7 +132,7 @@ def test_failures_are_tried_again_and_only_they(tmp_path: Path) -> None:
 
 def test_a_hopeless_run_stops_and_can_go_on(tmp_path: Path) -> None:
     hopeless = ScriptedMethod(reply=failing(*(f"q{i}" for i in range(5, 20))))
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: no answer to q7.*--max-failures"):
+    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: no answer to q7.*max_failures"):
         evaluate(tmp_path / "run", hopeless, max_failures=2, concurrency=1)
     assert len(read_rows(tmp_path / "run")) == 8
     assert len(evaluate(tmp_path / "run", ScriptedMethod())) == 20

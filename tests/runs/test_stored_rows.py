@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
 from gnothi.report.document import document
-from gnothi.runs.rows import Row, jsonable
-from gnothi.runs.folder import read_rows
 from gnothi.report.sections import Section
-from gnothi.runs.stored_rows import finite, from_dict
 from gnothi.report.tables import write_tables
+from gnothi.runs.folder import read_rows
+from gnothi.runs.rows import Row, jsonable
+from gnothi.runs.stored_rows import finite, from_dict
 from tests.report.rows import row
 
 GAUGE = {"score": 1.5, "model_calls": 1, "prompt_tokens": 9, "generated_tokens": 280}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import BudgetSpent, GnothiError, TooManyFailures, UsageError, WorkerDied
-from gnothi.runs.rows import Row
 from gnothi.runs.folder import RunFolder, read_events
+from gnothi.runs.rows import Row
 from gnothi.runs.runner import Answer, here, run
 from gnothi.runs.workers import Open, workers
 from gnothi.types import Question
@@ -80,7 +80,7 @@ def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exce
 
 
 def test_a_worker_that_dies_loses_nothing_that_is_finished(tmp_path: Path) -> None:
-    with pytest.raises(WorkerDied, match=r"killed by signal 9.*--workers.*same command"):
+    with pytest.raises(WorkerDied, match=r"killed by signal 9.*workers.*same command"):
         evaluate(tmp_path / "run", questions(40, last="die"))
     rows = evaluate(tmp_path / "run", questions(40, last="what?"))
     assert len(rows) == 82

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.signals.gram import Gram, gram_uncertainty
+from gnothi.signals.kinds.gram import Gram, gram_uncertainty
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec, Task
 

@@ -12,7 +12,7 @@ from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Measured, Sampling, Signal
-from gnothi.signals.gram import Gram
+from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.panel import Panel
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Prompt, StateSpec, Task

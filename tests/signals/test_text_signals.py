@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.signals import registry
 from gnothi.signals.base import Sampling
-from gnothi.signals.consistency import disagreement
-from gnothi.signals.energy import mean_energy
-from gnothi.signals.entropy import length_normalized_entropy, mean_perplexity
-from gnothi.signals.least_likely import least_likely
-from gnothi.signals.perplexity import generation_perplexity, perplexity
-from gnothi.signals.replies import normalized, says_nothing
-from gnothi.signals.self_report import probability_of_yes, reply_says_yes
+from gnothi.signals.kinds.consistency import disagreement
+from gnothi.signals.kinds.energy import mean_energy
+from gnothi.signals.kinds.least_likely import least_likely
+from gnothi.signals.kinds.ln_entropy import length_normalized_entropy
+from gnothi.signals.kinds.multi_perplexity import mean_perplexity
+from gnothi.signals.kinds.perplexity import generation_perplexity, perplexity
+from gnothi.signals.kinds.self_report import probability_of_yes
+from gnothi.signals.replies import normalized, reply_says_yes, says_nothing
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task, Token
 

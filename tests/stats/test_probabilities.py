@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.probabilities import balanced_threshold, fit_isotonic, fit_platt
-from gnothi.stats.statistics import ece
+from gnothi.stats.reliability import ece
 
 OUTCOMES = st.lists(st.tuples(st.floats(-10, 10), st.booleans()), min_size=2, max_size=40).filter(
     lambda rows: len({wrong for _, wrong in rows}) == 2 and len({score for score, _ in rows}) > 1

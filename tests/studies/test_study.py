@@ -9,14 +9,12 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi import config, methods
-from gnothi.config import Settings
+from gnothi.datasets import is_named
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
-from gnothi.methods.given import method_settings
 from gnothi.metrics import METRICS
-from gnothi.session.resources import named_datasets
+from gnothi.session.plan import Request
 from gnothi.studies import study
-from gnothi.studies.variants import plan
+from gnothi.studies.variants import plan_study
 
 TWO: dict[str, Any] = {
     "title": "Two",
@@ -145,16 +143,15 @@ def test_studies_that_are_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", study.names())
 def test_packaged_studies_are_valid(name: str) -> None:
     found = study.read(name)
-    assert found.dataset in named_datasets()
+    assert is_named(found.dataset)
     assert found.source
-    planned = plan(found, Settings({}))
-    assert {one.variant.label for one in planned.variants} | planned.left_out.keys() == {one.label for one in found.variants}
-    for one in planned.variants:
-        given_to = method_settings([one.variant.method], one.settings)[one.variant.method]
-        methods.check(one.variant.method, given_to)
-        resolved = config.check(given_to, methods.settings_of(one.variant.method), one.variant.method)
-        for key, value in one.variant.settings.items():
-            assert resolved[key] == (None if value == "none" and key != "references" else value)
+    planned = plan_study(found, Request())
+    assert planned.plans.keys() | planned.left_out.keys() == {one.label for one in found.variants}
+    for label, plan in planned.plans.items():
+        (method,) = plan.methods
+        assert method.variant == label
+        for key, value in found.variant(label).settings.items():
+            assert method.values[key] == (None if value == "none" and key != "references" else value)
 
 
 @pytest.mark.parametrize("name", study.names())

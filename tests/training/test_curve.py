@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from gnothi.training.curve import Curve
+from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import CHECKPOINTS, METRICS
+from tests.training.heard import Heard
+
+KEPT = Kept("score", ("loss",), ("score", "share"))
 
 
 class Trainer:
@@ -35,31 +38,31 @@ def lines(out: Path) -> list[dict[str, Any]]:
 
 
 def test_from_the_start_and_from_a_checkpoint(tmp_path: Path) -> None:
-    heard: list[Any] = []
-    curve = Curve(tmp_path, "score", 9, heard.append)
+    watch = Heard()
+    curve = Curve(tmp_path, KEPT, 9, watch)
     trainer = Trainer(curve)
-    curve.draw(trainer, 8)
+    curve.run(trainer, 8)
     assert trainer.asked == ["evaluate", None]
-    assert heard == curve.lines == lines(tmp_path)
+    assert watch.lines == curve.lines == lines(tmp_path)
     assert curve.best_step == 4  # not the start, of equals the first
 
     saved = tmp_path / CHECKPOINTS / "checkpoint-4"
     saved.mkdir(parents=True)
     (saved / "trainer_state.json").write_text("{}")
-    again, trainer = Curve(tmp_path, "score", 9), Trainer()
-    again.draw(trainer, 8)
+    again, trainer = Curve(tmp_path, KEPT, 9), Trainer()
+    again.run(trainer, 8)
     assert trainer.asked == ["checkpoint-4"]
     assert [line["step"] for line in lines(tmp_path)] == [0, 2, 4]
     done = Trainer()
-    Curve(tmp_path, "score", 9).draw(done, 4)
+    Curve(tmp_path, KEPT, 9).run(done, 4)
     assert done.asked == []
 
 
 def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    drawn: list[int] = []
-    curve = Curve(tmp_path, "score", 2)
-    listener = curve.listener({"loss"}, {"score", "share"}, lambda: drawn.append(len(curve.lines)))
+    validated: list[int] = []
+    curve = Curve(tmp_path, KEPT, 2)
+    listener = curve.listener(lambda: validated.append(len(curve.lines)))
     control = SimpleNamespace(should_training_stop=False)
     for step, score in enumerate((1.0, 3.0, 2.0, 2.0)):
         state = SimpleNamespace(global_step=step)
@@ -71,12 +74,12 @@ def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
         assert not control.should_training_stop
         listener.on_evaluate(None, state, control, metrics={})
     assert curve.lines[:2] == [{"step": 0, "loss": 0.5}, {"step": 0, "score": 1.0, "share": 1}]
-    assert drawn == [2, 4, 6, 8]
+    assert validated == [2, 4, 6, 8]
     assert control.should_training_stop
 
 
 def test_patience(tmp_path: Path) -> None:
-    curve = Curve(tmp_path, "score", 2)
+    curve = Curve(tmp_path, KEPT, 2)
     for step, score in enumerate((1.0, 2.0, 2.0)):
         curve.add(step, {"score": score})
         curve.add(step, {"loss": 0.0})

@@ -1,205 +1,107 @@
-"""``--calibration FILE``: the threshold of a calibration file in place of a method's own, if it is of this model and signal."""
+"""The threshold of a calibration file in place of a method's own, if it is of this model, signal and settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import click
-
+from gnothi.calibration.file import Calibration
+from gnothi.calibration.gate import AGREEMENT, CalibratedGate, gate_of
 from gnothi.calibration.seen import same_questions
-from gnothi.config import Given, Settings, as_text
+from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.models.identity import Identity, identify
 
-if TYPE_CHECKING:
-    from gnothi.calibration.file import Calibration
-
-AGREEMENT = "alpha"
-"""How KEQA calls the share of tries that must agree: it retrieves where the disagreement is above 1 minus it."""
-_ASSESSED = {AGREEMENT, "assess", "tries"}
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
 
-def calibration(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--calibration`` and ``--anyway``; the command gets ``calibration`` and ``anyway`` and hands them to
-    ``with_calibration`` and ``check_probes``."""
-    add_file = click.option(
-        "--calibration",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Use the threshold of this file, written by `gnothi calibrate`.",
-    )
-    add_anyway = click.option(
-        "--anyway",
-        "anyway",
-        is_flag=True,
-        help="Use a calibration or a probe although it was made for another model or with other settings.",
-    )
-    return add_file(add_anyway(command))
+def calibrated(
+    methods: Sequence[PlannedMethod], found: Calibration, model: Any, anyway: bool
+) -> tuple[tuple[PlannedMethod, ...], list[str]]:
+    """The methods, those that use the calibration's signal with its threshold, and what to tell of each. ``model`` is the main
+    one, by name or itself; ``anyway``: also where the calibration was made for another model or with other settings.
 
-
-@dataclass(frozen=True, slots=True)
-class Gated:
-    """A method's gate: its signal, the key of its threshold, and the settings that scores depend on."""
-
-    signal: str | None
-    key: str
-    settings: Mapping[str, Any]
-
-    def at(self, threshold: float) -> dict[str, Any]:
-        """The settings that make it retrieve above ``threshold``, which may be infinite."""
-        if self.key != AGREEMENT:
-            return {self.key: threshold}
-        if threshold < 0:
-            return {"assess": False}
-        from gnothi.signals.grouping import needed
-
-        # Scores are kept to four digits, and shares of tries lie further apart.
-        tries = self.settings["tries"]
-        return {self.key: needed(1.0 - min(threshold, 1.0) - 1e-4, tries) / tries}
-
-    def measured(self) -> dict[str, Any]:
-        """Settings that scores are to be collected with, beside a gate that never retrieves."""
-        return {"schedule": "at_once"} if self.key == AGREEMENT else {}
-
-
-def gate_of(method: str, settings: Settings) -> Gated | None:
-    """The gate of a method under these settings; None for a method without one. Raises UnknownName or InvalidSetting."""
-    from gnothi import config
-    from gnothi import methods as registry
-    from gnothi.methods.given import method_settings
-
-    known = registry.settings_of(method)
-    given = config.check(method_settings([method], settings)[method], known, f"method {method}")
-    values = {key: setting.default for key, setting in known.items()} | given
-    gating = registry.gating_of(method)
-    if gating is None:
-        return _agreement(values)
-    from gnothi.signals import registry as signals
-
-    # A gate may also be told to fire always or never, by no signal.
-    signal = values[gating.signal] if values[gating.signal] in signals.names() else None
-    return Gated(signal, gating.threshold, scores_depend_on(values, signal))
-
-
-def speaker_of(method: str, model: str, settings: Settings) -> str:
-    """The spec of the model that the method's gate listens to: ``model``, unless a setting names another. Raises as
-    ``gate_of``."""
-    from gnothi import methods as registry
-    from gnothi.methods.given import method_settings, named_resources
-
-    gating = registry.gating_of(method)
-    if gating is None or gating.speaker is None:
-        return model
-    _, named = named_resources(method, method_settings([method], settings)[method]).get(gating.speaker, (None, model))
-    return named
-
-
-def _agreement(values: Mapping[str, Any]) -> Gated | None:
-    """KEQA's gate: the disagreement of tries. None for a method without one, or where every quiz is looked up."""
-    if not values.keys() >= _ASSESSED or not values["assess"]:
-        return None
-    return Gated("consistency", AGREEMENT, scores_depend_on(values, "consistency"))
-
-
-def scores_depend_on(settings: Mapping[str, Any], signal: str | None) -> dict[str, Any]:
-    """Those of a method's settings that the scores of ``signal``, and the answers beside them, depend on: how it replies, and
-    what the signal has a use for."""
-    from gnothi.methods.steps.settings import READ_AS
-    from gnothi.signals import registry
-
-    if settings.keys() >= _ASSESSED:
-        return {key: settings[key] for key in ("tries", "temperature", "top_p", "decompose", "judge")}
-    wanted = {"max_tokens", "form", "reason"}
-    if signal in registry.names():
-        wanted |= {key for part in READ_AS.keys() & registry.takes(signal) for key in READ_AS[part]}
-    else:  # what compose's gates by the question alone have learnt
-        wanted |= {"knowledge", "neighbours", "classifier"}
-    return {key: value for key, value in settings.items() if key in wanted}
-
-
-def with_calibration(
-    path: Path | None, anyway: bool, model: str, methods: Sequence[str], settings: Settings, say: Callable[[str], None]
-) -> Settings:
-    """``settings`` with the threshold of the file for every one of ``methods`` that uses its signal; ``say`` is told which.
-
-    Raises OtherModel, InvalidInput, or InvalidSetting where no method uses the signal, where settings differ that scores depend
-    on, or where a threshold was given, too."""
-    if path is None:
-        return settings
-    from gnothi.calibration.file import read
-    from gnothi.methods import gating_of
-    from gnothi.models.identity import identify
-
-    found = read(path)
-    gates = {name: gate for name in methods if (gate := gate_of(name, settings))}
-    users = {name: gate for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
+    Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
+    a threshold was given, too."""
+    gates = {method.name: gate for method in methods if (gate := gate_of(method))}
+    users = {name for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
     if not users:
-        has = (
-            ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items())
-            or "they have no gate of a signal"
-        )
-        keys = dict.fromkeys(f"--set {gating.signal}=..." for name in gates if (gating := gating_of(name)))
-        choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
-        raise InvalidSetting(
-            f"--calibration: got {path}, a threshold for the signal {found.signal!r}, but no method of "
-            f"{', '.join(methods)} uses it ({has}). {choose} with --method NAME."
-        )
-    for name in () if anyway else users:
-        found.check_model(identify(speaker_of(name, model, settings)), path)
-    changed = dict(settings.given)
-    for name, gate in users.items():
-        for key in (gate.key, f"{name}.{gate.key}"):
-            if key in settings.given and settings.given[key].layer:  # not from a file, which a flag is above
-                raise InvalidSetting(
-                    f"--calibration: got a threshold from {path} and another one from {settings.given[key].source}, "
-                    "expected one."
-                )
-        if not anyway:
-            _check_settings(path, found.settings, name, gate.settings)
-        set_to = gate.at(found.threshold)
-        changed |= {f"{name}.{key}": Given(value, f"--calibration {path}") for key, value in set_to.items()}
-        told = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in set_to.items())})" if gate.key == AGREEMENT else ""
-        say(f"{name}: threshold {found.threshold:g} for {found.signal}{told}, {_on_what(found, name)}")
-    return Settings(changed)
+        raise InvalidSetting(_nobody_uses(found, methods, gates))
+    changed, told = [], []
+    for method in methods:
+        if method.name in users:
+            gate = gates[method.name]
+            if not anyway:
+                found.check_model(identity_of(method.speaker(model)))
+            _check_one_threshold(found, method, gate)
+            if not anyway:
+                _check_settings(found, method.name, gate.settings)
+            values = gate.at(found.threshold)
+            method = method.changed(values, f"<--calibration {found.source}>")
+            told.append(_told(found, method.name, gate, values))
+        changed.append(method)
+    return tuple(changed), told
 
 
-def chosen_on(path: Path, dataset: str, fingerprint: str) -> str:
-    """A warning where the threshold of the file was chosen on questions of that data set, else nothing. Raises InvalidInput."""
-    from gnothi.calibration.file import read
+def identity_of(model: Any) -> Identity:
+    """Of a name, or of a model itself, of which nothing but its name is known."""
+    return identify(model) if isinstance(model, str) else Identity(name_of(model))
 
-    found = read(path)
+
+def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
+    """A warning where the threshold was chosen on questions of that data set, else nothing."""
     if not same_questions(found.dataset, found.data_fingerprint, dataset, fingerprint):
         return ""
     return (
-        f"warning: the threshold of {path} was chosen on questions of {dataset}, so it does better on them than on others. "
+        f"the threshold of {found.source} was chosen on questions of {dataset}, so it does better on them than on others. "
         "Evaluate on questions that it has not seen."
     )
 
 
-def _on_what(found: Calibration, method: str) -> str:
+def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
+    has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
+    keys = dict.fromkeys(f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating)
+    choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
+    return (
+        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
+        f"{', '.join(method.name for method in methods)} uses it ({has}). {choose} with <--method NAME>."
+    )
+
+
+def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: CalibratedGate) -> None:
+    given = method.given.get(gate.key)
+    if given is not None and given.layer:  # not from a file, which a calibration is above
+        raise InvalidSetting(
+            f"<--calibration>: got a threshold from {found.source} and another one from {given.source}, expected one."
+        )
+
+
+def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping[str, Any]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.key == AGREEMENT else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
-    return f"calibrated on {found.questions} questions of {found.dataset}{failed}{others}"
+    return (
+        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}, calibrated on {found.questions} questions of "
+        f"{found.dataset}{failed}{others}"
+    )
 
 
-def _check_settings(path: Path, made_with: Mapping[str, Any], method: str, got: Mapping[str, Any]) -> None:
+def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> None:
     """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
-    made_of, of = _form(made_with), _form(got)
+    made_of, of = _form(found.settings), _form(got)
     if made_of != of:
-        same = f"--set form={made_of}" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+        same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
         raise InvalidSetting(
-            f"--calibration: {path} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores of "
-            f"{_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add --anyway."
+            f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add <--anyway>."
         )
     for key, value in got.items():
-        if key in made_with and not _same(value, made_with[key]):
+        if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
-                f"--calibration: {path} was made with {key} = {as_text(made_with[key])}, got {as_text(value)}: its threshold "
-                "may mean something else. Use the same settings, calibrate anew, or add --anyway."
+                f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--anyway>."
             )
 
 

@@ -15,9 +15,11 @@ from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
 from gnothi.errors import InvalidInput
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.correlation import spearman
 from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
+from gnothi.stats.intervals import Interval, mean_interval
 from gnothi.stats.logistic import fit_logistic
-from gnothi.stats.statistics import Interval, auroc, auroc_interval, mean_interval, spearman
 
 FEWEST = 20
 """With fewer questions, nothing is chosen."""

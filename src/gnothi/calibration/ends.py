@@ -40,8 +40,8 @@ def require_two(never: str, always: str) -> None:
     """Raise InvalidSetting where both ends are the same: every gate between them is worth as much, and there is no gap."""
     if never == always:
         raise InvalidSetting(
-            f"--never and --always: got {never!r} for both, expected two ways of answering that a gate stands between. Name "
-            "another one with --never or --always."
+            f"<--never> and <--always>: got {never!r} for both, expected two ways of answering that a gate stands between. "
+            "Name another one with <--never> or <--always>."
         )
 
 

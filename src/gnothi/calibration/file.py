@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gnothi import __version__
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
 from gnothi.errors import InvalidInput, OtherModel
@@ -16,6 +15,7 @@ from gnothi.models.identity import Identity
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
 from gnothi.stats.probabilities import Platt
+from gnothi.version import __version__
 
 VERSION = 1
 
@@ -25,7 +25,7 @@ class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
-    stood for never retrieving, whose answers the details are about; empty in files of before it was kept."""
+    stood for never retrieving, whose answers the details are about. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -42,20 +42,32 @@ class Calibration:
     details: Mapping[str, Any] = field(default_factory=dict)
     failures: int = 0
     answers_of: str = ""
+    path: Path | None = None
 
-    def check_model(self, model: Identity, path: Path) -> None:
+    @property
+    def source(self) -> str:
+        """What to call it in messages."""
+        return "this one" if self.path is None else str(self.path)
+
+    def save(self, path: Path) -> Calibration:
+        """Write it as a TOML file, and return it as the one in that file."""
+        write(self, path)
+        return replace(self, path=path)
+
+    def check_model(self, model: Identity) -> None:
         """Raises OtherModel unless it was made for this one."""
+        path = self.source
         if not self.model.name:
             raise OtherModel(
                 f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add --anyway."
+                "If it is this one, add <--anyway>."
             )
         if not self.model.same(model):
             same_name = self.model.name == model.name
             got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
             raise OtherModel(
                 f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add --anyway."
+                "model to another: calibrate this one (gnothi calibrate), or add <--anyway>."
             )
 
     def probability_wrong(self, score: float) -> float | None:
@@ -189,6 +201,7 @@ def read(path: Path) -> Calibration:
             data_fingerprint=str(source["fingerprint"]),
             settings=gate.get("settings", {}),
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
+            path=path,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(

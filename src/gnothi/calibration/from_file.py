@@ -16,14 +16,13 @@ import numpy as np
 from gnothi.calibration.ends import require_two
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.datasets.records import Record, read_records
-from gnothi.errors import InvalidInput, UnknownName
+from gnothi.errors import InvalidInput, UnknownName, shown
 from gnothi.metrics import METRICS, Metric, contained
-from gnothi.runs.stored_rows import shown
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
 SHAPE = (
-    f"recorded outcomes hold question, answers and a text for each way of answering ({NO} and {ONE}, or what --never and "
-    "--always name). A data set is asked first: gnothi eval, with methods that never and always retrieve"
+    f"recorded outcomes hold question, answers and a text for each way of answering ({NO} and {ONE}, or what <--never> and "
+    "<--always> name). A data set is asked first: gnothi eval, with methods that never and always retrieve"
 )
 SURER_WHEN_HIGHER = ("energy_score",)
 """Signals that rise with certainty: SeaKR's code records the log-sum-exp of the logits, the energy's negative."""

@@ -167,5 +167,6 @@ def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
     asked = ",".join(dict.fromkeys(["cot", ALWAYS, *by_method]))
     return (
         f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
-        f"stands between. Run --method {asked} into another folder, or name methods of this run with --never and --always."
+        f"stands between. Run <--method {asked}> into another folder, or name methods of this run with <--never> and "
+        "<--always>."
     )

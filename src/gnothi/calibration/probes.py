@@ -1,73 +1,72 @@
-"""``--set probe=FOLDER``: a probe is used with the model, and under the settings, that it was made with."""
+"""A probe is used with the model, and under the settings, that it was made with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gnothi.calibration.apply import speaker_of
+from gnothi.calibration.apply import identity_of
 from gnothi.calibration.seen import same_questions
-from gnothi.config import Given, Settings, as_text
+from gnothi.config import as_text
 from gnothi.errors import InvalidSetting, OtherModel
+from gnothi.methods.planned import PlannedMethod
+from gnothi.models.identity import Identity
+from gnothi.signals.probe import Probe
+from gnothi.signals.probe_folder import COMMAND, read_header
 
 
-def check_probes(anyway: bool | None, model: str, methods: Sequence[str], settings: Settings) -> None:
+def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | None) -> None:
     """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
-    lets it pass (None: the command cannot). Raises InvalidInput for a folder that holds no probe."""
-    from gnothi.methods import settings_of
-    from gnothi.models.identity import Identity, identify
-    from gnothi.signals.probe_folder import COMMAND, read_header
-
-    hint = "" if anyway is None else ", or add --anyway"
-    for name, (spec, given) in _probes(methods, settings).items():
+    lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
+    hint = "" if anyway is None else ", or add <--anyway>"
+    for method in methods:
+        if (spec := _probe(method)) is None:
+            continue
         about = read_header(spec)
         if anyway:
             continue
-        own, got = Identity(**about["model"]), identify(speaker_of(name, model, settings))
+        own, got = Identity(**about["model"]), identity_of(method.speaker(model))
         if not own.same(got):
             which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
             raise OtherModel(
                 f"setting 'probe': {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
                 f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
             )
-        values = {key: one.default for key, one in settings_of(name).items()} | {key: one.value for key, one in given.items()}
-        _check_settings(spec, about["settings"], values, hint)
+        _check_settings(spec, about["settings"], method.values, hint)
 
 
-def learnt_from(dataset: str, methods: Sequence[str], settings: Settings, fingerprint: str = "") -> list[str]:
+def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str = "") -> list[str]:
     """The probes of the methods that were trained on questions of that data set, whatever their kind, or on questions of that
     fingerprint, whatever their file is called: what they say of these is no measure of what they say of others."""
-    specs = dict.fromkeys(spec for spec, _ in _probes(methods, settings).values())
+    specs = dict.fromkeys(spec for method in methods if (spec := _probe(method)))
     return [spec for spec in specs if learnt(spec, dataset, fingerprint)]
 
 
 def learnt(spec: str, dataset: str, fingerprint: str) -> bool:
     """Whether this probe did. Raises InvalidInput for a folder that holds none."""
-    from gnothi.signals.probe_folder import read_header
-
     data = read_header(spec)["data"]
     return same_questions(data["name"], data.get("fingerprint", ""), dataset, fingerprint)
+
+
+def evaluating_warning(spec: str, dataset: str) -> str:
+    return (
+        f"the probe {spec} learnt from questions of {dataset}, so it does better on them than on others. "
+        "Evaluate on questions that it has not seen."
+    )
 
 
 def calibrating_warning(spec: str, dataset: str) -> str:
     """What to say where a threshold is chosen on the questions that the probe learnt from."""
     return (
-        f"warning: the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, and no "
+        f"the probe {spec} learnt from questions of {dataset}, so it does better on them than on others, and no "
         "guarantee holds. Calibrate on questions that it has not seen."
     )
 
 
-def _probes(methods: Sequence[str], settings: Settings) -> dict[str, tuple[str, dict[str, Given]]]:
-    """Of methods with a probe, what names it and all that was given to them."""
-    from gnothi.methods.given import method_settings, named_resources
-    from gnothi.signals.probe import Probe
-
-    found = {}
-    for name, given in method_settings(methods, settings).items():
-        protocol, spec = named_resources(name, given).get("probe", (None, ""))
-        if protocol is Probe:
-            found[name] = spec, given
-    return found
+def _probe(method: PlannedMethod) -> str | None:
+    """What names the method's probe; None where it has none, or was given the object."""
+    protocol, spec = method.named.get("probe", (None, None))
+    return spec if protocol is Probe and isinstance(spec, str) else None
 
 
 def _check_settings(spec: str, wanted: Mapping[str, Any], values: Mapping[str, Any], hint: str) -> None:

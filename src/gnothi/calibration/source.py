@@ -40,30 +40,16 @@ class Source:
     def failures(self) -> int:
         return len({row.question_id for row in self.failed})
 
-
-_ASKING = "nothing is asked, and no model or index opened"
-_UNUSED = {
-    "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
-    "overrides": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
-    "config": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
-    "format": "it is recognised",
-} | dict.fromkeys(
-    ("index", "graph", "seed", "concurrency", "workers", "max_failures", "cache", "max_cost", "max_tokens"), _ASKING
-)
-"""Parameters that a run or a file of recorded outcomes has no use for, and why."""
-
-
-def check_used(dataset: str, typed: Mapping[str, str], recorded: bool) -> None:
-    """Raises InvalidSetting for a flag that would count for nothing. ``typed`` are the given ones by name of the parameter;
-    ``recorded``: the data set is a run or a file of outcomes."""
-    if not recorded and "signal" in typed:
-        raise InvalidSetting(
-            f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
-            "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
+    @property
+    def left_out(self) -> str:
+        """What to tell of the questions that failed."""
+        error = self.failed[0].error or {}
+        return (
+            f"{self.failures} questions of {self.dataset} failed and are left out (the first with {error.get('type')}: "
+            f"{error.get('message')}). The threshold and any guarantee come from the other {len(self.sample.scores)} and hold "
+            "for questions like these; of questions like those that failed they say nothing. Remove the cause and try them "
+            "again."
         )
-    for name in (name for name in typed if recorded and name in _UNUSED):
-        what = "a run" if Path(dataset).is_dir() else "a file of recorded outcomes"
-        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {_UNUSED[name]}.")
 
 
 def replay_of(dataset: str, metric: str | None, never: str | None, always: str | None) -> Replay | None:
@@ -75,14 +61,16 @@ def replay_of(dataset: str, metric: str | None, never: str | None, always: str |
     if path.is_dir() or (path.is_file() and (never or always or is_recorded(path))):
         return read(path, metric, never, always)
     if never or always:
-        raise InvalidSetting(f"--never and --always name answers of a run or a file of outcomes, got the data set {dataset!r}.")
+        raise InvalidSetting(
+            f"<--never> and <--always> name answers of a run or a file of outcomes, got the data set {dataset!r}."
+        )
     return None
 
 
 def from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
     """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
-    from gnothi.calibration.apply import scores_depend_on
     from gnothi.calibration.choose import Sample
+    from gnothi.calibration.gate import scores_depend_on
 
     found = {one.name: one for one in replay.signals}
     if not found:
@@ -92,7 +80,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     methods = dict.fromkeys(one.method for one in found.values() if one.method)
     if method is not None and not methods:
         raise InvalidSetting(
-            f"--method: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with --signal."
+            f"<--method>: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with "
+            "<--signal>."
         )
     if method is not None and method not in methods:
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
@@ -103,7 +92,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
     if len(fitting) != 1:
         left = dict.fromkeys(one.method for one in fitting)
-        flag, names = ("--method", left) if len(left) > 1 else ("--signal", map(_measured, fitting))
+        flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
     prefix = f"method.{scores.method}."
@@ -111,8 +100,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
-            f"little about others: expected a run with --set {scores.method}.schedule=at_once. Make one, or let gnothi "
-            f"calibrate ask a data set itself (gnothi calibrate DATASET --method {scores.method})."
+            f"little about others: expected a run with <--set {scores.method}.schedule=at_once>. Make one, or let gnothi "
+            f"calibrate ask a data set itself (gnothi calibrate DATASET <--method {scores.method}>)."
         )
     measured = scores.signal or scores.name
     model, warnings = _model_of(replay, scores.method, model)
@@ -165,12 +154,13 @@ def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
             return given, []
         if given != replay.settings.get(_MODEL):
             raise InvalidSetting(
-                f"--model: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a threshold chosen "
-                "from them. Leave --model out. (A folder that has moved may be named where it is now: its content tells.)"
+                f"<--model>: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a "
+                "threshold chosen from them. Leave <--model> out. (A folder that has moved may be named where it is now: its "
+                "content tells.)"
             )
     changed = before and (now := content(recorded)) and now != before
     return recorded, [
-        f"warning: the model {recorded} is not what it was for {replay.source}: its content has changed. The scores are of the "
+        f"the model {recorded} is not what it was for {replay.source}: its content has changed. The scores are of the "
         "model as it was then, but the file will pass for a calibration of what it is now. Make the run anew."
     ] * bool(changed)
 

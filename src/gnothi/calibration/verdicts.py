@@ -13,7 +13,10 @@ from gnothi import methods
 from gnothi.calibration.ends import AT_ONCE, closed_book
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
-from gnothi.stats.statistics import Interval, auroc, auroc_interval, crossfit_probabilities, ece
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.crossfit import crossfit_probabilities
+from gnothi.stats.intervals import Interval
+from gnothi.stats.reliability import ece
 
 DEGENERATE = 0.02
 _FEWEST_DECISIONS = 20

@@ -16,8 +16,9 @@ from gnothi.cli import graph_index
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.graph.registry import open_graph
 from gnothi.report.terminal.console import print_json
-from gnothi.session.resources import open_graph, open_index
+from gnothi.retrieval.registry import open_index
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
@@ -213,7 +214,7 @@ def _warn(report: BuildReport) -> None:
     ):
         warn_of(listing, what, happened)
     if not report.sources:
-        from gnothi.retrieval.ingest import FORMATS
+        from gnothi.retrieval.ingest.formats import FORMATS
 
         click.echo(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}", err=True)
     if report.empty:

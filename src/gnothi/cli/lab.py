@@ -56,7 +56,7 @@ def info(as_json: bool) -> None:
 def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json: bool) -> None:
     """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
     from gnothi import lab as laboratory
-    from gnothi.session.resources import LAB_QUESTIONS
+    from gnothi.session.data import LAB_QUESTIONS
 
     kinds: dict[str, Any] = {name: name for name in laboratory.KINDS}
     if kind is not None and kind not in kinds:
@@ -86,8 +86,8 @@ def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json
     help="Folder of the model; an unfinished training goes on there.",
 )
 @click.option("--seed", type=int, help="Another world and another model. [default: 0, the built-in world]")
-@options.settings
-def train(out: Path, seed: int | None, config: Path | None, overrides: tuple[str, ...]) -> None:
+@options.sources(spending=False)
+def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.
 
     The settings of the recipe and the shares of the world's grid can be set: --set steps=100, --set grid.often=0.5. The same
@@ -96,7 +96,7 @@ def train(out: Path, seed: int | None, config: Path | None, overrides: tuple[str
     from gnothi.config import resolved, to_toml
     from gnothi.lab.training import train as run
 
-    recipe, grid = _recipe(options.read(config, overrides))
+    recipe, grid = _recipe(sources.settings)
     recipe = recipe if seed is None else replace(recipe, seed=seed)
     wanted = to_toml(resolved(recipe) | {f"{GRID_SECTION}.{key}": value for key, value in resolved(grid).items()})
     _claim(out, wanted)

@@ -1,18 +1,24 @@
-"""``gnothi methods``, ``gnothi models``, ``gnothi datasets``: what there is, with each one's needs and settings."""
+"""``gnothi methods``, ``models``, ``datasets``, ``plugins``: what there is, with each one's needs and settings, and who brings
+it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.config import Setting, as_text
+from gnothi.errors import PluginWarning
+from gnothi.registry import BUILT_IN
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
     from gnothi.methods import Description
+    from gnothi.registry import Registry
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -26,9 +32,10 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
     With NAMEs, only those, and each setting explained. Settings are given with --set KEY=VALUE.
     """
     from gnothi.methods import describe
-    from gnothi.methods import names as all_names
+    from gnothi.methods.registry import METHODS
 
-    found = [describe(name) for name in names or all_names()]
+    with _telling_of_plugins():
+        found = [describe(name) for name in names or (entry.name for entry, _ in METHODS.items())]
     if as_json:
         terminal.print_json([_method(description) for description in found])
         return
@@ -36,7 +43,8 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
         if number:
             click.echo()
         _heading(description.name, description.summary)
-        _lines([("source", description.source), ("needs", ", ".join(_needs(description)))])
+        origin = [] if description.origin == BUILT_IN else [("from  ", description.origin)]
+        _lines([*origin, ("source", description.source), ("needs", ", ".join(_needs(description)))])
         if names:
             _settings(description.settings)
         else:
@@ -50,17 +58,17 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def models(as_json: bool) -> None:
     """What --model takes, and the settings of a model."""
     from gnothi.config import settings_of
-    from gnothi.methods.given import MODEL_SECTION
-    from gnothi.models import SETTINGS
-    from gnothi.session.resources import MODEL_SPECS
+    from gnothi.methods.planned import MODEL_SECTION
+    from gnothi.models import listed, settings_listed
 
-    kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in SETTINGS.items()}
+    with _telling_of_plugins():
+        specs = listed()
+        kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in settings_listed().items()}
     if as_json:
-        specs = [{"spec": spec, "summary": summary} for spec, summary in MODEL_SPECS.items()]
         settings = [{**_setting(setting), "models": kind} for kind, found in kinds.items() for setting in found]
-        terminal.print_json({"models": specs, "settings": settings})
+        terminal.print_json({"models": _documents("spec", specs), "settings": settings})
         return
-    _lines(MODEL_SPECS.items())
+    _lines(_with_origin(specs))
     for kind, found in kinds.items():
         click.echo(f"\nModels {kind}")
         _settings(found)
@@ -70,19 +78,61 @@ def models(as_json: bool) -> None:
 @as_json
 def datasets(as_json: bool) -> None:
     """Data sets and file formats that eval reads."""
-    from gnothi.datasets import FORMATS
-    from gnothi.session.resources import dataset_summaries
+    from gnothi.datasets import data_sets, formats_listed
 
-    named = dataset_summaries()
+    with _telling_of_plugins():
+        named, formats = data_sets(), formats_listed()
     if as_json:
-        documents = [{"name": name, "summary": summary} for name, summary in named.items()]
-        formats = [{"name": format.name, "summary": format.summary} for format in FORMATS.values()]
-        terminal.print_json({"datasets": documents, "formats": formats})
+        terminal.print_json({"datasets": _documents("name", named), "formats": _documents("name", formats)})
         return
     click.echo("Data sets")
-    _lines(named.items())
+    _lines(_with_origin(named))
     click.echo("\nFormats of files (recognised, or named with --format)")
-    _lines((format.name, format.summary) for format in FORMATS.values())
+    _lines(_with_origin(formats))
+
+
+@click.command()
+@as_json
+def plugins(as_json: bool) -> None:
+    """What other installed packages add: methods, signals, indexes, models ..."""
+    from gnothi.datasets import DATASETS, FORMATS
+    from gnothi.graph.registry import GRAPHS
+    from gnothi.methods.registry import METHODS
+    from gnothi.models import MODELS
+    from gnothi.retrieval.registry import RERANKERS, RETRIEVERS
+    from gnothi.signals.registry import SIGNALS
+
+    registries: tuple[Registry[Any], ...] = (METHODS, SIGNALS, RETRIEVERS, RERANKERS, GRAPHS, MODELS, DATASETS, FORMATS)
+    with _telling_of_plugins():
+        found = [(one.kind, entry) for one in registries for entry, _ in one.items() if entry.origin != BUILT_IN]
+    if as_json:
+        keys = ("kind", "name", "origin", "target")
+        terminal.print_json(
+            [dict(zip(keys, (kind, entry.name, entry.origin, entry.target), strict=True)) for kind, entry in found]
+        )
+        return
+    _lines((f"{kind} {entry.name}", f"{entry.origin} ({entry.target})") for kind, entry in found)
+    if not found:
+        click.echo("no other package adds anything")
+
+
+@contextlib.contextmanager
+def _telling_of_plugins() -> Iterator[None]:
+    """What other packages offer and cannot deliver is told in a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginWarning)
+        yield
+    for message in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, PluginWarning)):
+        click.echo(f"warning: {message}", err=True)
+
+
+def _documents(key: str, found: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
+    return [{key: name, "summary": summary, "origin": origin} for name, (summary, origin) in found.items()]
+
+
+def _with_origin(found: Mapping[str, tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    for name, (summary, origin) in found.items():
+        yield name, summary if origin == BUILT_IN else f"{summary} (from {origin})"
 
 
 def _method(description: Description) -> dict[str, Any]:
@@ -90,6 +140,7 @@ def _method(description: Description) -> dict[str, Any]:
         "name": description.name,
         "summary": description.summary,
         "source": description.source,
+        "origin": description.origin,
         "needs": _needs(description),
         "settings": [_setting(setting) for setting in description.settings],
     }

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import click
 
-from gnothi import __version__
 from gnothi.cli.groups import Group
 from gnothi.errors import GnothiError, ResourceUnavailable
+from gnothi.naming import on_the_command_line
+from gnothi.version import __version__
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -42,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
     "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
     "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
+    "plugins": ("gnothi.cli.listings:plugins", "What other installed packages add: methods, signals, indexes, models ..."),
 }
 
 
@@ -101,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except GnothiError as error:
-        return _fail(str(error), error.exit_code, debug)
+        return _fail(on_the_command_line(error.message), error.exit_code, debug)
     except (KeyboardInterrupt, click.Abort):
         return _fail(
             "interrupted. A run or build that writes to a folder goes on with the same command again.", INTERRUPTED, debug

@@ -1,21 +1,24 @@
-"""Options that several commands share, so that a flag means and reads the same everywhere."""
+"""Options that several commands share, so that a flag means and reads the same everywhere.
+
+A group of options reaches its command as one frozen object, by the name of the decorator: ``@options.sources`` hands over
+``sources``.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gnothi.cli.repeat import as_settings, take_flags
-from gnothi.config import Settings, read_settings
-from gnothi.errors import InvalidSetting
-
-if TYPE_CHECKING:
-    from gnothi.models.remote.budget import Budget
+from gnothi.config import Settings, load_toml, read_settings
+from gnothi.session.plan import CONCURRENCY, Execution, Request
+from gnothi.session.record import as_arguments, as_settings
 
 
 class Number(click.FloatRange):
@@ -48,6 +51,81 @@ def thresholds(ctx: click.Context, param: click.Parameter, given: Sequence[str])
 PRICE = Number(min=0)
 """What a retrieval costs, as a share of right answers: more than 1 is dear, but means something."""
 PROBABILITY = Number(0, 1, min_open=True, max_open=True)
+json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+Decorator = Callable[[Any], Any]
+
+
+def file(flag: str, help: str, name: str | None = None, **more: Any) -> Decorator:
+    """An option that takes a file."""
+    names = (flag, name) if name else (flag,)
+    return click.option(*names, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=help, **more)
+
+
+def packed(name: str, kind: type, *options: Decorator) -> Decorator:
+    """Adds the options and hands what they say to the command as one object of the dataclass ``kind``, called ``name``."""
+
+    def decorate(command: Any) -> Any:
+        @functools.wraps(command)
+        def packing(**given: Any) -> Any:
+            own = {item.name: given.pop(item.name) for item in fields(kind) if item.name in given}
+            return command(**given, **{name: kind(**own)})
+
+        for option in reversed(options):
+            packing = option(packing)
+        return packing
+
+    return decorate
+
+
+# --- what answers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Model, index and graph, settings of all layers, and what may be spent."""
+
+    model: str | None = None
+    index: str | None = None
+    graph: str | None = None
+    config: Path | None = None
+    overrides: tuple[str, ...] = ()
+    cache: bool | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """file < environment < --set < --cache."""
+        cache = () if self.cache is None else (f"model.cache={'on' if self.cache else 'off'}",)
+        return read_settings(self.config, os.environ, (*self.overrides, *cache), as_settings)
+
+    @property
+    def repeated(self) -> dict[str, Any]:
+        """What --config says by dotted key; empty without one."""
+        return load_toml(self.config) if self.config is not None else {}
+
+    def request(self, methods: Sequence[str], thresholds: Thresholds | None = None) -> Request:
+        """``thresholds`` None: the command takes no calibration."""
+        return Request(
+            methods=methods,
+            model=self.model,
+            index=self.index,
+            graph=self.graph,
+            settings=self.settings,
+            calibration=None if thresholds is None else thresholds.calibration,
+            anyway=None if thresholds is None else thresholds.anyway,
+            max_cost=self.max_cost,
+            max_tokens=self.max_tokens,
+        )
+
+
+def take_flags(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """Callback of an eager ``--config``: flags that are not given are those of the run. Raises InvalidInput."""
+    if path is not None and (flags := as_arguments(load_toml(path))):
+        context.default_map = {**(context.default_map or {}), **flags}
+    return path
+
 
 model = click.option(
     "--model",
@@ -66,101 +144,115 @@ graph = click.option(
     metavar="lab|PATH",
     help="Where facts are looked up: a graph built with `gnothi index build --graph`. [default: lab, with the lab model]",
 )
-method = click.option(
-    "--method", default="seakr", show_default=True, metavar="NAME", help="How to answer; see `gnothi methods`."
+_config = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar="GNOTHI_CONFIG",
+    metavar="FILE",
+    is_eager=True,
+    callback=take_flags,
+    help="Settings as a TOML file, or the config.toml of a run to be asked again.",
 )
-
-
-def collecting(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--limit``, ``--format``, ``--concurrency`` and ``--max-failures``, for work on every question."""
-    add_limit = click.option("--limit", type=click.IntRange(min=1), help="Only the first questions.")
-    add_format = click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
-    )
-    add_concurrency = click.option(
-        "--concurrency", type=click.IntRange(min=1), default=256, show_default=True, help="Questions under way at a time."
-    )
-    add_failures = click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
-    )
-    return add_limit(add_format(add_concurrency(add_failures(command))))
-
-
-def asking(command: click.decorators.FC) -> click.decorators.FC:
-    """As ``collecting``, and adds ``--seed`` and ``--workers``, for runs of methods."""
-    add_seed = click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
-    add_workers = click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
-    )
-    return add_seed(collecting(add_workers(command)))
-
-
-def settings(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--config`` and ``--set``; the command gets ``config`` and ``overrides`` and hands them to ``read``. The file may
-    be a run's ``config.toml``: then flags that are not given are those of the run, too."""
-    add_set = click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A setting of the method, or of the model with model.KEY (repeat). Stronger than environment and --config.",
-    )
-    add_config = click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        envvar="GNOTHI_CONFIG",
-        metavar="FILE",
-        is_eager=True,
-        callback=take_flags,
-        help="Settings as a TOML file, or the config.toml of a run to be asked again.",
-    )
-    return add_config(add_set(command))
-
-
-def spending(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--cache``, ``--max-cost`` and ``--max-tokens``; the command gets ``cache``, ``max_cost`` and ``max_tokens`` and
-    hands them to ``read`` and ``budget``."""
-    add_cache = click.option(
+_set = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of the method, or of the model with model.KEY (repeat). Stronger than environment and --config.",
+)
+_spending = (
+    click.option(
         "--cache/--no-cache",
         default=None,
         help="Keep the model's replies and reuse them for the same requests. [default: for models behind an API]",
-    )
-    add_cost = click.option(
+    ),
+    click.option(
         "--max-cost",
         type=Number(min=0),
         metavar="COST",
         help="Stop before a model behind an API has cost more than this, at model.price_in and model.price_out.",
-    )
-    add_tokens = click.option(
+    ),
+    click.option(
         "--max-tokens",
         type=click.IntRange(min=0),
         metavar="N",
         help="Stop before a model behind an API has read and written more tokens than this.",
-    )
-    return add_cache(add_cost(add_tokens(command)))
+    ),
+)
 
 
-def budget(models: Sequence[str], max_cost: float | None, max_tokens: int | None) -> Budget:
-    """What the command may spend on its models. Raises InvalidSetting where none of them costs anything."""
-    from gnothi.models import is_remote
-    from gnothi.models.remote.budget import Budget
-
-    limits = {"--max-cost": max_cost, "--max-tokens": max_tokens}
-    given = [flag for flag, limit in limits.items() if limit is not None]
-    if given and not any(map(is_remote, models)):
-        raise InvalidSetting(
-            f"{given[0]} limits what a model behind an API may cost: got model {models[0]!r}, which runs here and is free; "
-            "expected openai:NAME. (The length of replies is the setting max_tokens: --set max_tokens=...)"
-        )
-    return Budget(max_cost, max_tokens)
+def sources(*options: Decorator, spending: bool = True) -> Decorator:
+    """``options`` name models and indexes; settings always, limits of spending unless told otherwise."""
+    return packed("sources", Sources, *options, _config, _set, *(_spending if spending else ()))
 
 
-def read(config: Path | None, overrides: Iterable[str], cache: bool | None = None) -> Settings:
-    """The settings of all layers: file < environment < --set < --cache."""
-    if cache is not None:
-        overrides = [*overrides, f"model.cache={'on' if cache else 'off'}"]
-    return read_settings(config, os.environ, overrides, as_settings)
+# --- which questions, and how they are asked ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Which questions of a data set, and how they are asked."""
+
+    limit: int | None = None
+    format: str | None = None
+    concurrency: int = CONCURRENCY
+    max_failures: int | None = None
+    seed: int = 0
+    workers: int = 1
+
+    @property
+    def execution(self) -> Execution:
+        return Execution(self.seed, self.concurrency, self.workers, self.max_failures)
+
+
+seed = click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+_collecting = (
+    click.option("--limit", type=click.IntRange(min=1), help="Only the first questions."),
+    click.option(
+        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(min=1),
+        default=CONCURRENCY,
+        show_default=True,
+        help="Questions under way at a time.",
+    ),
+    click.option(
+        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+    ),
+)
+_workers = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+)
+collecting = packed("asking", Asking, *_collecting)
+"""For work on every question."""
+asking = packed("asking", Asking, seed, *_collecting, _workers)
+"""For runs of methods."""
+
+
+# --- thresholds ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where a threshold comes from, if not from settings."""
+
+    calibration: Path | None = None
+    anyway: bool = False
+
+
+calibration = packed(
+    "thresholds",
+    Thresholds,
+    file("--calibration", "Use the threshold of this file, written by `gnothi calibrate`."),
+    click.option(
+        "--anyway",
+        is_flag=True,
+        help="Use a calibration or a probe although it was made for another model or with other settings.",
+    ),
+)

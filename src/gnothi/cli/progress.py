@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
 import click
 
 from gnothi.report.terminal import console as terminal
+from gnothi.runs.rows import Row
+from gnothi.session.execute import Watch
 
 LINE_EVERY = 30.0
 """Seconds between two lines where stderr is no terminal: a log stays readable."""
@@ -66,3 +70,35 @@ class RunProgress:
             self._last_line = now
             left = (self.total - self.done) / rate
             click.echo(f"{self._label}: {self.done} of {self.total}{broken}, {rate:.1f}/s, about {left:.0f} s left", err=True)
+
+
+@contextlib.contextmanager
+def watching(name: str | None = None) -> Iterator[Watch]:
+    """Shows on stderr what is opened and how far answering is; ``name`` in place of the data set's."""
+    with contextlib.ExitStack() as shown:
+        yield _Shown(shown, name)
+
+
+class _Shown(Watch):
+    """A spinner until questions are asked, then a bar."""
+
+    def __init__(self, shown: contextlib.ExitStack, name: str | None) -> None:
+        self._shown, self._name = shown, name
+        self._progress: RunProgress | None = None
+        self._waiting: terminal.Waiting | None = None
+
+    def opening(self, what: str) -> None:
+        if self._progress is None:
+            self._waiting = self._shown.enter_context(terminal.Waiting(f"opening {what} ..."))
+
+    def asking(self, total: int, done: int, what: str) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+        self._progress = self._shown.enter_context(RunProgress(total, done, self._name or what))
+
+    def row(self, row: Row, label: str) -> None:
+        if self._progress is not None:
+            self._progress.advance(row.failed, label)
+
+    def warn(self, text: str) -> None:
+        click.echo(f"warning: {text}", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,19 +30,16 @@ def stoppable(folder: Path, done: Callable[[], str] = _finished) -> Iterator[Non
         click.echo(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent} {done()} kept in {folder}; the same command goes on from there.") from None
+        raise BudgetSpent(f"{spent.message} {done()} kept in {folder}; the same command goes on from there.") from None
 
 
 @contextmanager
-def spending(
-    budget: Budget, models: Sequence[str], folder: Path, done: Callable[[], str] = _finished, *, err: bool
-) -> Iterator[None]:
-    """``stoppable``, with a budget that models opened inside share; at the end, say what those behind an API were paid, on
-    stderr if ``err``."""
-    from gnothi.models import is_remote
+def spending(budget: Budget, remote: bool, folder: Path, done: Callable[[], str] = _finished, *, err: bool) -> Iterator[None]:
+    """``stoppable``, with a budget that models opened inside share; at the end, say what those behind an API were paid
+    (``remote``: there are some), on stderr if ``err``."""
     from gnothi.models.remote import budget as books
 
     with stoppable(folder, done), books.spending(budget):
         yield
-    if any(map(is_remote, models)):
+    if remote:
         click.echo(f"charged: {budget.describe()}", err=err)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gnothi.cli import options, training
-from gnothi.cli.complexity import complexity
+from gnothi.cli import options
 from gnothi.cli.groups import Group
-from gnothi.cli.probe import probe
-from gnothi.cli.reader import reader
-from gnothi.cli.reranker import reranker
-from gnothi.cli.self_knowledge import self_knowledge
 from gnothi.cli.spending import spending
-from gnothi.config import Settings
-from gnothi.errors import InvalidSetting
-from gnothi.protocols import Retriever
 from gnothi.report.terminal import console as terminal
-from gnothi.types import Question
 
 if TYPE_CHECKING:
-    from gnothi.training.utility_reference.labelling import UtilitySettings
+    from gnothi.training.run import Trainable
+    from gnothi.training.watch import Watch
+
+    Kind = type[Trainable[Any]]
+
+SOME_FAILED = 1
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(cls=Group)
@@ -33,62 +30,261 @@ def train() -> None:
     """Learn from training questions: what a method or a model is better with."""
 
 
-train.add_command(self_knowledge)
-train.add_command(reader)
-train.add_command(reranker)
-train.add_command(complexity)
-train.add_command(probe)
+# --- flags that several commands share -----------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one command is to compute."""
-
-    dataset: str
-    questions: Sequence[Question]
-    model: str
-    index: str
-    settings: Settings
-    utility: UtilitySettings
-    config: dict[str, Any]
-    out: Path
-    concurrency: int
-    max_failures: int | None
-
-
-@train.command("utility-reference")
-@click.argument("dataset", metavar="QUESTIONS")
-@options.model
-@options.index
-@options.settings
-@options.spending
-@click.option(
+questions = click.argument("dataset", metavar="QUESTIONS")
+run_folder = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+own_model = click.option(
+    "--model",
+    default="lab",
+    show_default=True,
+    metavar="lab|PATH|HUB-ID",
+    help="The model to train, which runs in this process.",
+)
+encoder = click.option(
     "--encoder",
     default="lexical",
     show_default=True,
     metavar="lexical|PATH|HUB-ID",
     help="What the reference is searched with: words, or a sentence-transformers model.",
 )
-@training.out("reference")
+
+
+def out(what: str) -> Callable[[F], F]:
+    """Adds ``--out``; ``what`` the folder is of."""
+    return click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help=f"Folder of the {what}.")
+
+
+def unfinished(what: str) -> Callable[[F], F]:
+    return out(f"{what}; an unfinished one goes on")
+
+
+def json_of(what: str) -> Callable[[F], F]:
+    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {what}.")
+
+
+def stage(name: str, what: str, verb: str) -> Callable[[F], F]:
+    """Adds ``--NAME`` and ``--NAME-only``, for what is found out before a training."""
+
+    def add(command: F) -> F:
+        folder = click.option(
+            f"--{name}",
+            "findings",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help=f"Folder of the {what}, to share them between trainings. [default: {name} in --out]",
+        )
+        only = click.option(f"--{name}-only", "collect_only", is_flag=True, help=f"{verb} and stop.")
+        return folder(only(command))
+
+    return add
+
+
+# --- what every command does ---------------------------------------------------------------------------------------
+
+
+def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[..., int]]:
+    """A command made of a function that says what it trains. When that is done, ``label`` is explained by ``used``, in which {}
+    is the folder."""
+
+    def decorate(kind: Callable[[], Kind]) -> Callable[..., int]:
+        @functools.wraps(kind)
+        def command(*, dataset: str, sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any) -> int:
+            from gnothi.session.execute import budget_of
+            from gnothi.training.job import Job
+            from gnothi.training.run import leads, run
+
+            for group in (sources, asking):
+                given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
+            made = kind().of(dataset, **given)
+            job, plan, budget = made.job, made.plan, budget_of(made.plan)
+            with spending(budget, plan.remote, job.out, err=as_json):
+                trained = run(made, _bars(), budget)
+                if leads():
+                    rows = [] if job.collect_only else [(label, used.format(job.out))]
+                    _show(as_json, trained.figures, [*made.report(trained), *rows])
+            return SOME_FAILED if trained.failed else 0
+
+        return command
+
+    return decorate
+
+
+def _bars() -> Watch:
+    from gnothi.cli.progress import RunProgress
+    from gnothi.training.watch import Watch
+
+    class Bars(Watch):
+        def waiting(self, message: str) -> terminal.Waiting:
+            return terminal.Waiting(message)
+
+        def counting(self, total: int, done: int, label: str) -> RunProgress:
+            return RunProgress(total, done, label)
+
+        def warn(self, message: str) -> None:
+            click.echo(f"warning: {message}", err=True)
+
+    return Bars()
+
+
+def _show(as_json: bool, figures: Any, rows: list[tuple[str, str]]) -> None:
+    if as_json:
+        terminal.print_json(figures)
+    else:
+        click.echo("\n".join(terminal.definitions(rows, indent=0)))
+
+
+# --- from questions ------------------------------------------------------------------------------------------------
+
+
+@train.command("self-knowledge")
+@questions
+@options.sources(
+    own_model,
+    click.option(
+        "--index",
+        metavar="lab|PATH",
+        help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
+    ),
+    spending=False,
+)
+@unfinished("trained model")
+@stage("answers", "sampled answers", "Sample answers")
 @options.collecting
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the header of the reference.")
-def utility_reference(
-    dataset: str,
-    model: str,
-    index: str | None,
-    config: Path | None,
-    overrides: tuple[str, ...],
-    cache: bool | None,
-    max_cost: float | None,
-    max_tokens: int | None,
-    encoder: str,
-    limit: int | None,
-    out: Path,
-    format: str | None,
-    concurrency: int,
-    max_failures: int | None,
-    as_json: bool,
-) -> int:
+@json_of("what was reached")
+@learns("model", "use it with --model {}")
+def self_knowledge() -> Kind:
+    """Train a model to say whether it knows the answer (SKILL-RAG, sections 4.1 and 4.2; needs the extra `training`).
+
+    \b
+    gnothi train self-knowledge lab-train:one_hop --out knowing
+    gnothi train self-knowledge train.jsonl --model PATH --out knowing --set answers.n=10
+    gnothi eval lab --model knowing --method skill_rag
+    gnothi train self-knowledge lab-train:one_hop --out filtering --set answers.sentences=4
+
+    First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
+    and for No where it is not. --out is then a model folder. docs/training.md lists the settings (--set) and what is written.
+
+    The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
+    """
+    from gnothi.training.self_knowledge.job import TrainableKnower
+
+    return TrainableKnower
+
+
+@train.command("reader")
+@questions
+@options.sources(
+    own_model,
+    click.option(
+        "--method",
+        default="rag",
+        show_default=True,
+        metavar="NAME",
+        help="The method whose reader is trained: what it would put before a question is what is read.",
+    ),
+    options.index,
+    options.graph,
+    spending=False,
+)
+@unfinished("trained model")
+@stage("prompts", "prompts", "Make the prompts")
+@options.collecting
+@json_of("what was reached")
+@learns("model", "use it with --model {}")
+def reader() -> Kind:
+    """Train a model to answer from what a method puts before it (IEKR, section 4.3; needs the extra `training`).
+
+    \b
+    gnothi train reader lab-train:choice --method rag --out reading --set k=3
+    gnothi train reader train.jsonl --method direct --model PATH --out answering
+    gnothi eval lab:choice --model reading --index lab --method rag --set reason=false --set choose=likelihood --out runs/read
+
+    First the method makes its prompt for each question, as it would to answer it; then the model learns the gold answers that
+    follow them. --out is then a model folder. docs/training.md lists the settings (--set) and what is written; settings of the
+    method are given as usual.
+
+    The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
+    """
+    from gnothi.training.reader.job import TrainableReader
+
+    return TrainableReader
+
+
+@train.command("reranker")
+@questions
+@options.sources(
+    options.model,
+    options.graph,
+    click.option(
+        "--base",
+        default="lab",
+        show_default=True,
+        metavar="lab|PATH|HUB-ID",
+        help="What is trained: a cross-encoder, an encoder, or the laboratory's model as a judge.",
+    ),
+)
+@unfinished("re-ranker")
+@stage("pairs", "training pairs", "Make the pairs")
+@options.collecting
+@json_of("what was reached")
+@learns("re-ranker", "use it with --set reranker={}")
+def reranker() -> Kind:
+    """Train a cross-encoder to find the facts a question needs (IEKR, section 4.2; needs the extras `dense` and `training`).
+
+    \b
+    gnothi train reranker lab-train:two_hop_choice --out my-reranker --set learning_rate=1e-3
+    gnothi train reranker train.jsonl --model PATH --graph my-graph --base HUB-ID --out my-reranker
+    gnothi ask "..." --method iekr --set reranker=my-reranker
+
+    QUESTIONS are multiple choice; without --limit the first 500 are taken. First --model tells what it knows about the
+    entities of each question; then --base learns to score facts of the graph that link a question to its gold choice above the
+    others, reading [question : knowledge : fact]. --out is then a cross-encoder as sentence-transformers saves it.
+    docs/training.md lists the settings (--set).
+
+    The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
+    """
+    from gnothi.training.reranker.job import TrainableReranker
+
+    return TrainableReranker
+
+
+@train.command("probe")
+@questions
+@options.sources(options.model)
+@unfinished("probe")
+@options.collecting
+@json_of("what probe.json says")
+@learns("probe", "{}")
+def probe() -> Kind:
+    """Learn to tell from one forward pass whether a model will answer training QUESTIONS wrongly.
+
+    \b
+    gnothi train probe lab-train --limit 2900 --out my-probe
+    gnothi train probe train.jsonl --model PATH --out my-probe --set target=uncertainty
+    gnothi eval lab --method compose --set gate=probe --set probe=my-probe --out runs/probe
+    gnothi ask "..." --set signal=question --set probe=my-probe
+
+    The folder holds two gates: probe reads a hidden state of the prompt, question only the words of the question (all there
+    is for a model behind an API). Settings (--set): target=correctness|uncertainty, prompts, layers, sites, metric, and those
+    of methods with a gate: reason, signal, samples, max_tokens, ... docs/training.md tells more.
+
+    The same command again completes an interrupted one and tries failed questions again. Exit code 1: some questions failed.
+    """
+    from gnothi.training.probe.job import TrainableProbe
+
+    return TrainableProbe
+
+
+@train.command("utility-reference")
+@questions
+@options.sources(options.model, options.index)
+@encoder
+@unfinished("reference")
+@options.collecting
+@json_of("the header of the reference")
+@learns("reference", "{}")
+def utility_reference() -> Kind:
     """Label passages by whether they help or harm the answers to training QUESTIONS (KEQA, section 3.4).
 
     \b
@@ -102,43 +298,22 @@ def utility_reference(
     The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
     labels. Exit code 1: some questions failed.
     """
-    from gnothi.session.resources import LAB, LAB_MODELS, load_questions
-    from gnothi.training.utility_reference.labelling import require_judgeable
+    from gnothi.training.utility_reference.job import TrainableReference
 
-    training.refuse_test_questions(dataset)
-    settings = options.read(config, overrides, cache)
-    budget = options.budget([model], max_cost, max_tokens)
-    spec = index or (LAB if model in LAB_MODELS else None)
-    if spec is None:
-        raise InvalidSetting("passages are judged, and there is no index to find them: give --index PATH.")
-    utility = _utility_settings(settings)
-    questions = load_questions(dataset, format, limit)
-    require_judgeable(questions)
-    resolved = _config(dataset, format, limit, questions, model, spec, settings, utility)
-    job = Job(dataset, questions, model, spec, settings, utility, resolved, out, concurrency, max_failures)
-    with spending(budget, [model], out, err=as_json):
-        header = asyncio.run(_build(job, encoder))
-        if as_json:
-            terminal.print_json(header)
-        else:
-            _show(header, out)
-    return training.SOME_FAILED if header["failures"] else 0
+    return TrainableReference
+
+
+# --- from a run ----------------------------------------------------------------------------------------------------
 
 
 @train.command("knowledge-reference")
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="Folder of the reference.")
+@run_folder
+@out("reference")
 @click.option("--memory", default="direct", show_default=True, help="The run's method that answers from memory.")
 @click.option("--retrieval", default="rag", show_default=True, help="The run's method that retrieves.")
-@click.option(
-    "--encoder",
-    default="lexical",
-    show_default=True,
-    metavar="lexical|PATH|HUB-ID",
-    help="What the reference is searched with: words, or a sentence-transformers model.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: how many questions of each kind.")
-def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encoder: str, as_json: bool) -> int:
+@encoder
+@json_of("how many questions of each kind")
+def knowledge_reference(run: Path, out: Path, as_json: bool, **methods: str) -> int:
     """Tell known from unknown training questions, for the method skr (SKR, section 3), by a RUN over them.
 
     \b
@@ -149,100 +324,40 @@ def knowledge_reference(run: Path, out: Path, memory: str, retrieval: str, encod
     A question is known where the model answered it rightly from memory, unknown where only retrieval led to the right answer;
     one that neither did says nothing and is left out.
     """
-    from gnothi.training.knowledge_reference.build import build
+    from gnothi.training.knowledge_reference.build import train
 
-    training.refuse_test_run(run)
-    counts = build(run, out, memory, retrieval, encoder)
-    if as_json:
-        terminal.print_json(counts._asdict())
-        return 0
-    rows = [
-        ("questions", f"{counts.known:,} known, {counts.unknown:,} unknown, {counts.undecided:,} left out (neither was right)"),
-        ("encoder", encoder),
-        ("reference", str(out)),
-    ]
-    click.echo("\n".join(terminal.definitions(rows, indent=0)))
+    counts = train(run, out, **methods)
+    _show(as_json, asdict(counts), [*counts.report(), ("encoder", methods["encoder"]), ("reference", str(out))])
     return 0
 
 
-def _utility_settings(settings: Settings) -> UtilitySettings:
-    from gnothi import config, methods
-    from gnothi.methods.given import MODEL_SECTION
-    from gnothi.training.utility_reference.labelling import UtilitySettings
+@train.command("complexity")
+@run_folder
+@out("classifier")
+@click.option("--memory", default="cot", show_default=True, help="The run's method that answers from memory.")
+@click.option("--once", default="rag", show_default=True, help="The run's method that retrieves once.")
+@click.option("--steps", default="ircot", show_default=True, help="The run's method that retrieves in steps.")
+@click.option(
+    "--several-hops",
+    "several_hops",
+    multiple=True,
+    metavar="KIND",
+    help="Kind of question that takes several hops (repeatable). With it, questions that no method answered rightly are "
+    "labelled by their kind; without it, they are left out.",
+)
+@json_of("labels and accuracy")
+def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several_hops: tuple[str, ...], as_json: bool) -> int:
+    """Train the classifier of the method adaptive_rag (Adaptive-RAG, section 3) by a RUN over training questions.
 
-    return config.build(UtilitySettings, settings.plain({MODEL_SECTION, *methods.names()}), "utility-reference")
+    \b
+    gnothi eval lab-train --method cot,rag,ircot --out runs/train
+    gnothi train complexity runs/train --several-hops two_hop --several-hops comparison --out complexity
+    gnothi eval lab --method adaptive_rag --set classifier=complexity --out runs/adaptive
 
+    A question is labelled with the simplest of the three methods that answered it rightly.
+    """
+    from gnothi.training.complexity.build import train
 
-def _config(
-    dataset: str,
-    format: str | None,
-    limit: int | None,
-    questions: Sequence[Question],
-    model: str,
-    index: str,
-    settings: Settings,
-    utility: UtilitySettings,
-) -> dict[str, Any]:
-    """What the labels depend on; the encoder is none of it."""
-    from gnothi.config import resolved
-
-    about = training.recorded(dataset, format, limit, questions, model, settings, index=(Retriever, index))
-    return about | {f"utility.{key}": value for key, value in resolved(utility).items()}
-
-
-async def _build(job: Job, encoder: str) -> dict[str, Any]:
-    from contextlib import AsyncExitStack
-
-    from gnothi.cli.progress import RunProgress
-    from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
-    from gnothi.session.resources import model_settings, open_index, open_model
-    from gnothi.training.utility_reference.labelling import Labelling
-
-    searched = None
-    if encoder != LEXICAL:
-        with terminal.Waiting(f"opening encoder {encoder} ..."):
-            searched = SentenceEncoder(encoder)
-    with Labelling(job.out, job.questions, job.config) as labelling:
-        if labelling.missing:
-            async with AsyncExitStack() as stack:
-                with terminal.Waiting(f"opening model {job.model} ..."):
-                    retriever = open_index(job.index)
-                    stack.push_async_callback(retriever.aclose)
-                    model = open_model(job.model, model_settings([job.model], job.settings)[job.model])
-                    stack.push_async_callback(model.aclose)
-                total = len(job.questions)
-                with RunProgress(total, total - len(labelling.missing), job.dataset) as progress:
-                    await labelling.run(
-                        model,
-                        retriever,
-                        job.utility,
-                        job.concurrency,
-                        job.max_failures,
-                        lambda line: progress.advance("error" in line, training.cost(labelling.spent)),
-                    )
-        with terminal.Waiting(f"encoding ({encoder}) ..."):
-            origin = {"model": job.model, "index": job.index, "dataset": job.dataset}
-            return await asyncio.to_thread(labelling.finish, searched, origin)
-
-
-def _show(header: dict[str, Any], out: Path) -> None:
-    failed = f", {header['failures']} failed" if header["failures"] else ""
-    rows = [
-        ("questions", f"{header['questions']:,}{failed}"),
-        (
-            "passages",
-            f"{header['passages']:,}: {header['helpful']:,} helpful, {header['harmful']:,} harmful, the rest no effect",
-        ),
-        ("cost", f"{header['retrievals']:,} searches, {header['model_calls']:,} model calls"),
-        ("", f"{header['prompt_tokens']:,} prompt tokens, {header['generated_tokens']:,} generated tokens"),
-        ("encoder", header["encoder"]),
-        ("reference", str(out)),
-    ]
-    click.echo("\n".join(terminal.definitions(rows, indent=0)))
-    lacking = [label for label in ("helpful", "harmful") if not header[label]]
-    if lacking:
-        click.echo(
-            f"gnothi: no passage was {' or '.join(lacking)}, so there are no such demonstrations. Give more questions, or ones "
-            "that the model does not all know (or all miss).",
-            err=True,
-        )
+    learnt = train(run, out, (memory, once, steps), several_hops or None)
+    _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
+    return 0

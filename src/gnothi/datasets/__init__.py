@@ -1,6 +1,19 @@
-"""Questions from files, one module per format."""
+"""Questions: named data sets, and files, one module per format."""
 
+from gnothi.datasets.named import DataSet
 from gnothi.datasets.records import Format, Record, read_records
-from gnothi.datasets.registry import FORMATS, Loader, load
+from gnothi.datasets.registry import DATASETS, FORMATS, data_sets, file_formats, formats_listed, is_named, load
 
-__all__ = ["FORMATS", "Format", "Loader", "Record", "load", "read_records"]
+__all__ = [
+    "DATASETS",
+    "FORMATS",
+    "DataSet",
+    "Format",
+    "Record",
+    "data_sets",
+    "file_formats",
+    "formats_listed",
+    "is_named",
+    "load",
+    "read_records",
+]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, shown
 from gnothi.types import Question
 
 
@@ -34,7 +34,7 @@ class Record:
             raise self.invalid(f"the keys {_listing(self.data)}", f"a key {_choice(keys)}")
         value = self.data[key]
         if not isinstance(value, str) or not value.strip():
-            raise self.invalid(f"{key} = {_short(value)}", "text that is not empty")
+            raise self.invalid(f"{key} = {shown(value)}", "text that is not empty")
         return value.strip()
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class Record:
         if value is None:
             return ()
         if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(item, str) for item in value):
-            raise self.invalid(f"{key} = {_short(value)}", "a list of text")
+            raise self.invalid(f"{key} = {shown(value)}", "a list of text")
         return tuple(value)
 
     def identity(self, *keys: str) -> str:
@@ -53,7 +53,7 @@ class Record:
             return str(self.number)
         value = self.data[key]
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise self.invalid(f"{key} = {_short(value)}", "text or a whole number")
+            raise self.invalid(f"{key} = {shown(value)}", "text or a whole number")
         return str(value)
 
     def answers(self, *keys: str) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class Record:
                 found.append(str(item).strip())
             else:
                 raise self.invalid(
-                    f"{key} = {_short(value)}", "an answer or a list of answers, each text, a number, true or false"
+                    f"{key} = {shown(value)}", "an answer or a list of answers, each text, a number, true or false"
                 )
         return tuple(dict.fromkeys(answer for answer in found if answer))
 
@@ -87,6 +87,8 @@ class Format:
     """How the records of a file become questions. ``recognises`` is asked about the first record.
 
     ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV.
+    Where several formats recognise a record, the most ``particular`` one has it: 0 for the keys that people use of their own
+    accord, 1 for those of one data set, 2 for a data set that has all keys of another and some of its own.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Format:
     question: Callable[[Record], Question]
     container: str = ""
     table: bool = False
+    particular: int = 1
 
 
 def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:
@@ -150,9 +153,7 @@ def _line(path: Path, number: int, line: bytes) -> Record | None:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{place}: got bytes that are not UTF-8 text, expected one JSON object per line.") from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{place}: got {_short(text)}, which is not JSON ({error}); expected one object per line."
-        ) from error
+        raise InvalidInput(f"{place}: got {shown(text)}, which is not JSON ({error}); expected one object per line.") from error
     return _record(value, place, number) if text else None
 
 
@@ -187,17 +188,12 @@ def _items(path: Path, items: Sequence[Any]) -> Iterator[Record]:
 
 def _record(value: Any, place: str, number: int) -> Record:
     if not isinstance(value, dict):
-        raise InvalidInput(f"{place}: got {_short(value)}, expected a JSON object with a question.")
+        raise InvalidInput(f"{place}: got {shown(value)}, expected a JSON object with a question.")
     return Record(value, place, number)
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _listing(data: Mapping[str, Any]) -> str:
-    return _short(", ".join(data)) if data else "(none)"
+    return shown(", ".join(data)) if data else "(none)"
 
 
 def _choice(keys: Sequence[str]) -> str:

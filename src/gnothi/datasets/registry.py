@@ -1,8 +1,4 @@
-"""From what a user names (a data set, a file) to a list of questions.
-
-This package knows file formats. Data sets that have a name and no file, such as the laboratory's, live above it and are
-handed in by the caller as ``named``.
-"""
+"""From what a user names (a data set, a file) to a list of questions."""
 
 from __future__ import annotations
 
@@ -11,91 +7,94 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from gnothi.datasets import (
-    commonsenseqa,
-    generic,
-    hotpotqa,
-    medqa,
-    nq_open,
-    openbookqa,
-    selfaware,
-    strategyqa,
-    triviaqa,
-    truthfulqa,
-    two_wiki,
-)
+from gnothi.datasets.named import DataSet, as_data_set
 from gnothi.datasets.records import Format, Record, read_records
 from gnothi.datasets.tables import read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.registry import Entry, Registry
 from gnothi.types import Question
 
-Loader = Callable[[], Iterable[Question]]
-
-# In the order in which they are asked whether they recognise a file: the most particular first.
-FORMATS: Mapping[str, Format] = {
-    format.name: format
-    for format in (
-        two_wiki.FORMAT,
-        hotpotqa.FORMAT,
-        strategyqa.FORMAT,
-        nq_open.FORMAT,
-        triviaqa.FORMAT,
-        selfaware.FORMAT,
-        truthfulqa.FORMAT,
-        commonsenseqa.FORMAT,
-        openbookqa.FORMAT,
-        medqa.FORMAT,
-        generic.FORMAT,
-    )
-}
+DATASETS: Registry[DataSet | Callable[[str, int | None], Iterable[Question]]] = Registry(
+    "data set",
+    "gnothi.datasets",
+    also={"lab": "gnothi.lab.named:QUESTIONS", "lab-train": "gnothi.lab.named:TRAINING"},
+)
+FORMATS: Registry[Format] = Registry("data set format", "gnothi.formats", home="gnothi.datasets.formats", attribute="FORMAT")
 
 _JSON = (".json", ".jsonl")
 
 
-def load(
-    source: str, format: str | None = None, limit: int | None = None, named: Mapping[str, Loader] | None = None
-) -> list[Question]:
+def file_formats() -> Mapping[str, Format]:
+    """Formats of files by name, the most particular first."""
+    return {format.name: format for _, format in _formats()}
+
+
+def load(source: str, format: str | None = None, limit: int | None = None) -> list[Question]:
     """The first ``limit`` questions of a named data set or of a file, in their order.
 
     Raises UnknownName for a name or format that does not exist, InvalidInput (with file and line) for anything unusable.
     """
     if limit is not None and limit < 1:
         raise InvalidSetting(f"limit: got {limit}, expected at least 1 (leave it out for all questions).")
-    named = named or {}
-    if source in named:
+    name, _, argument = source.partition(":")
+    if name in DATASETS:
         if format is not None:
             raise InvalidSetting(
                 f"format: got {format!r} for the data set {source!r}, expected none: only files have a format."
             )
-        questions: Iterable[Question] = named[source]()
+        questions = as_data_set(DATASETS.find(name)).open(argument, limit)
     else:
-        questions = _from_file(_existing(source, named), format)
+        questions = _from_file(_existing(source), format)
     found = list(islice(questions, limit))
     if not found:
         raise InvalidInput(f"{source} holds no questions; expected at least one.")
     return found
 
 
-def _existing(source: str, named: Mapping[str, Loader]) -> Path:
+def is_named(source: str) -> bool:
+    """Whether it is the name of a data set, with or without an argument, and so no file."""
+    return source.partition(":")[0] in DATASETS
+
+
+def data_sets() -> dict[str, tuple[str, str]]:
+    """Named data sets and their parts, each with a line about it and the distribution that brings it."""
+    found: dict[str, tuple[str, str]] = {}
+    for entry, thing in DATASETS.items():
+        one = as_data_set(thing)
+        found[entry.name] = (one.summary, entry.origin)
+        found |= {f"{entry.name}:{part}": (summary, entry.origin) for part, summary in one.parts.items()}
+    return found
+
+
+def formats_listed() -> dict[str, tuple[str, str]]:
+    """Formats of files, each with a line about it and the distribution that brings it."""
+    return {format.name: (format.summary, entry.origin) for entry, format in _formats()}
+
+
+def _formats() -> list[tuple[Entry, Format]]:
+    return sorted(FORMATS.items(), key=lambda pair: -pair[1].particular)
+
+
+def _existing(source: str) -> Path:
     path = Path(source)
     if path.is_file():
         return path
+    names = ", ".join(DATASETS.names())
     if path.is_dir():
-        raise InvalidInput(f"got the folder {source}, expected a file of questions or a data set: {', '.join(sorted(named))}.")
+        raise InvalidInput(f"got the folder {source}, expected a file of questions or a data set: {names}.")
     if not path.suffix and os.sep not in source:
-        raise UnknownName("data set", source, [*named, "a file of questions"])
-    raise InvalidInput(
-        f"there is no file {source}; expected a file of questions or a data set: {', '.join(sorted(named)) or '(none)'}."
-    )
+        raise UnknownName("data set", source, [*DATASETS.names(), "a file of questions"])
+    raise InvalidInput(f"there is no file {source}; expected a file of questions or a data set: {names}.")
 
 
 def _from_file(path: Path, format: str | None) -> Iterator[Question]:
-    if format is not None and format not in FORMATS:
-        raise UnknownName("data set format", format, FORMATS)
-    chosen = FORMATS[format] if format is not None else None
+    known = file_formats()
+    if format is not None and format not in known:
+        raise UnknownName("data set format", format, known)
+    chosen = known[format] if format is not None else None
     seen: dict[str, str] = {}
-    for record in _records(path, chosen):
-        chosen = chosen or _recognised(record)
+    for record in _records(path, chosen, known):
+        chosen = chosen or _recognised(record, known)
         question = chosen.question(record)
         if question.id in seen:
             raise InvalidInput(
@@ -105,19 +104,23 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
         yield question
 
 
-def _records(path: Path, chosen: Format | None) -> Iterator[Record]:
+def _records(path: Path, chosen: Format | None, known: Mapping[str, Format]) -> Iterator[Record]:
     """A table where the file's name or the format that was named says so, else JSON."""
     suffix = path.suffix.lower()
     if suffix == ".csv" or (chosen is not None and chosen.table and suffix not in _JSON):
         return read_table(path)
-    return read_records(path, [format.container for format in FORMATS.values() if format.container])
+    return read_records(path, [format.container for format in known.values() if format.container])
 
 
-def _recognised(first: Record) -> Format:
-    for format in FORMATS.values():
-        if format.recognises(first.data):
-            return format
-    shapes = "; ".join(f"{format.name}: {format.summary}" for format in FORMATS.values())
+def _recognised(first: Record, known: Mapping[str, Format]) -> Format:
+    fitting = [format for format in known.values() if format.recognises(first.data)]
+    best = [format for format in fitting if format.particular == fitting[0].particular]
+    if len(best) == 1:
+        return best[0]
+    if best:
+        names = " and ".join(format.name for format in best)
+        raise InvalidInput(f"{first.place}: the record fits several formats: {names}. Name one with --format.")
+    shapes = "; ".join(f"{format.name}: {format.summary}" for format in known.values())
     keys = ", ".join(first.data) or "(none)"
     raise InvalidInput(
         f"{first.place}: the format is not recognised: got the keys {keys:.200}. Name it with --format; known: {shapes}."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gnothi.concurrency import gather
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.retrieval.reranked import shown
-from gnothi.signals.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
 from gnothi.types import Passage, Prompt, Task
 
 

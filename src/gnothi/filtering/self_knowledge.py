@@ -16,7 +16,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel
-from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE
 from gnothi.types import Passage, Prompt, Question, Task
 
 

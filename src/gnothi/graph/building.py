@@ -21,21 +21,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.arranging import arrange
 from gnothi.graph.folder import Manifest, prepare, write_manifest
-from gnothi.graph.lock import locked
 from gnothi.graph.log import Log
 from gnothi.graph.naming import called
-from gnothi.graph.readers.base import LABEL, Line, Malformed, Parser, lines
+from gnothi.graph.readers.base import LABEL, Malformed, Parser
 from gnothi.graph.readers.conceptnet import ConceptNet
 from gnothi.graph.templates import Templates
+from gnothi.locks import hold
 from gnothi.retrieval.build import Listing
 from gnothi.retrieval.folder import disk_errors
-from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
+from gnothi.retrieval.ingest.base import START, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.lines import Line, lines
 from gnothi.retrieval.ledger import Entry, Ledger
 
 _IMPORT = "import"
@@ -99,7 +100,11 @@ def build_graph(
         (folder / _IMPORT).mkdir(exist_ok=True)
     total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
     notes = folder / _IMPORT
-    with locked(notes, folder), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
+    busy = IndexUnavailable(
+        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
+        "Wait until the other build has ended, then run this again."
+    )
+    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
         work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 
@@ -185,7 +190,7 @@ class _Build:
         return entry
 
     def _read(self, found: Found, entry: Entry) -> None:
-        first = next(_readable(found.path, START), None)
+        first = next(lines(found.path, START), None)
         if first is None:
             return
         known = sentences.conceptnet()
@@ -198,7 +203,7 @@ class _Build:
         source = self.log.source(entry.origin)
         invalid, empty = entry.invalid, entry.empty
         line = None
-        for line in _readable(found.path, entry.checkpoint):
+        for line in lines(found.path, entry.checkpoint):
             if line.number == header:
                 continue
             try:
@@ -310,16 +315,8 @@ class _Build:
             self.on_progress(GraphProgress(stage, done, total, self.report.read))
 
 
-def _readable(path: Path, start: Checkpoint) -> Iterator[Line]:
-    """The lines of a file; what goes wrong while they are read, and only that, as Unreadable."""
-    try:
-        yield from lines(path, start)
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
-
-
 def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:
-    return replace(entry, checkpoint=Checkpoint(line.offset, line.number), invalid=invalid, empty=empty)
+    return replace(entry, checkpoint=line.checkpoint, invalid=invalid, empty=empty)
 
 
 def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templates) -> tuple[list[str], NDArray[np.int32]]:

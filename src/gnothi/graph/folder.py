@@ -8,12 +8,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import IndexUnavailable
 from gnothi.graph.graph import Graph
 from gnothi.graph.tables import Tables
 from gnothi.graph.templates import Template
-from gnothi.retrieval.folder import FILE
+from gnothi.retrieval.folder import FILE, kind_of
+from gnothi.version import __version__
 
 FORMAT = "gnothi-graph"
 FORMAT_VERSION = 1
@@ -36,16 +36,12 @@ class Manifest:
     complete: bool = False
     format: str = FORMAT
     version: int = FORMAT_VERSION
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
 
 
 def is_graph(path: str | os.PathLike[str]) -> bool:
     """Whether the folder says of itself that it holds a graph."""
-    try:
-        raw = json.loads((Path(path) / FILE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(raw, dict) and raw.get("format") == FORMAT
+    return kind_of(path) == "graph"
 
 
 def open_folder(path: str | os.PathLike[str]) -> Graph:
@@ -139,4 +135,4 @@ def _damaged(path: Path, what: str) -> IndexUnavailable:
     return IndexUnavailable(f"the graph {path} is damaged: {what}. {_BUILD.format('FOLDER')}")
 
 
-_BUILD = "Build one with: gnothi index build SOURCE... --graph --out {}"
+_BUILD = "Build one with `gnothi index build SOURCE... --graph --out {}`."

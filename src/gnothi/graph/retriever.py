@@ -8,8 +8,9 @@ from math import log
 
 from gnothi.graph.lemmas import singular
 from gnothi.graph.words import STOP_WORDS, words
-from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
 from gnothi.retrieval.results import check_k, ranked
+from gnothi.schemes import Scheme
 from gnothi.types import ScoredPassage
 
 _DECIMALS = 4
@@ -59,3 +60,18 @@ def overlap(query: str, texts: Sequence[str]) -> list[float]:
 def _content(text: str) -> list[str]:
     """Its words without stop words, in the singular."""
     return [singular(word.possessor or word.form) for word in words(text) if word.form not in STOP_WORDS]
+
+
+def _open(argument: str) -> Retriever:
+    from gnothi.graph.registry import open_graph
+
+    return GraphRetriever(open_graph(argument))
+
+
+def _fingerprint(argument: str) -> str:
+    from gnothi.graph.registry import graph_fingerprint
+
+    return graph_fingerprint(argument)
+
+
+SCHEME = Scheme(open=_open, summary="the facts of a graph as passages", fingerprint=_fingerprint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability
@@ -42,11 +42,12 @@ from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.signals import registry as signals
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
+
+OtherGate = Literal["never", "always", "neighbours", "complexity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Compose(ReaderSettings):
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
     knowledge: KnowledgeSource | None = resource("Training questions that the model knew or not, for gate=neighbours.")
     classifier: ComplexitySource | None = resource("What tells how much retrieval a question takes, for gate=complexity.")
-    gate: Literal["never", "always", SignalName, "neighbours", "complexity"] = setting(
+    gate: OtherGate | SignalName = setting(
         "always",
         "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; neighbours (SKR) "
         "and complexity (Adaptive-RAG) go by the question alone.",
@@ -239,8 +240,8 @@ class Compose(ReaderSettings):
 
     @property
     def _named(self) -> SignalName | None:
-        """The gate's signal, where it is one of those that every method has."""
-        return cast("SignalName", self.gate) if self.gate in signals.names() else None
+        """The gate's signal, where it is one that every method may have."""
+        return None if self.gate in get_args(OtherGate) else self.gate
 
     @property
     def _gate_signal(self) -> Signal:

@@ -18,7 +18,7 @@ from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
-from gnothi.signals.least_likely import LeastLikely
+from gnothi.signals.kinds.least_likely import LeastLikely
 from gnothi.types import Answer, Capabilities, Demonstration, Generation, Passage, Prompt, Question, Task
 
 ASK_FOR = Task(

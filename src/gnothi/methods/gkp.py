@@ -20,7 +20,7 @@ from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
 from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel
-from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
 
 SCORING = Capabilities(logprobs=True, scoring=True)

@@ -10,7 +10,7 @@ from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sen
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Passage, Question
 
 

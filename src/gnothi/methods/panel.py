@@ -10,9 +10,9 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Measured, Signal
-from gnothi.signals.gram import Gram
+from gnothi.signals.kinds.gram import Gram
+from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.panel import Panel
-from gnothi.signals.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Position, Question, Site
 
 

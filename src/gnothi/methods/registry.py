@@ -1,8 +1,7 @@
-"""Methods by name. A method's module is imported when it is asked for."""
+"""Methods by name: those of this package, one file each, those of other packages, and those given in this process."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import typing
 from collections.abc import Mapping
@@ -11,44 +10,22 @@ from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
-from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
+from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.methods.steps.gating import ASSESSED, Gating
 from gnothi.methods.steps.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
+from gnothi.registry import BUILT_IN, Registry
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities
 
-_METHODS: Mapping[str, str] = {
-    "direct": "gnothi.methods.direct:Direct",
-    "cot": "gnothi.methods.cot:ChainOfThought",
-    "rag": "gnothi.methods.rag:RetrieveAlways",
-    "ircot": "gnothi.methods.ircot:IRCoT",
-    "seakr": "gnothi.methods.seakr:SeaKR",
-    "keqa": "gnothi.methods.keqa:KEQA",
-    "skill_rag": "gnothi.methods.skill_rag:SkillRAG",
-    "filco": "gnothi.methods.filco:Filco",
-    "crag": "gnothi.methods.crag:CorrectiveRAG",
-    "skr": "gnothi.methods.skr:SelfKnowledgeGuided",
-    "iekr": "gnothi.methods.iekr:IEKR",
-    "refeed": "gnothi.methods.refeed:ReFeed",
-    "gkp": "gnothi.methods.gkp:GeneratedKnowledge",
-    "self_consistency": "gnothi.methods.self_consistency:SelfConsistency",
-    "flare": "gnothi.methods.flare:Flare",
-    "react": "gnothi.methods.react:ReAct",
-    "searchain": "gnothi.methods.searchain:SearChain",
-    "rowen": "gnothi.methods.rowen:Rowen",
-    "slimplm": "gnothi.methods.slimplm:SlimPLM",
-    "dragin": "gnothi.methods.dragin:Dragin",
-    "self_rag": "gnothi.methods.self_rag:SelfRAG",
-    "adaptive_rag": "gnothi.methods.adaptive_rag:AdaptiveRAG",
-    "panel": "gnothi.methods.panel:EverySignal",
-    "compose": "gnothi.methods.compose:Compose",
-}
-_FLAGS = {"model": "--model", "retriever": "--index", "graph": "--graph"}
+METHODS: Registry[type[Method]] = Registry(
+    "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
+)
+_FLAGS = {"model": "<--model>", "retriever": "<--index>", "graph": "<--graph>"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
 """Settings of methods, and the value that needs least of a model."""
 _PROTOCOLS: Mapping[type, str] = {
@@ -68,7 +45,7 @@ _PROTOCOLS: Mapping[type, str] = {
 class Description:
     """What there is to know about a method before using it. ``resources`` are the fields it cannot do without and the protocol
     each wants; ``needs`` is what the model must offer with the settings at their defaults; ``settings`` include the resources
-    it can do without; ``source`` is the first line of its module."""
+    it can do without; ``source`` is the first line of its module; ``origin`` is the distribution that brings it."""
 
     name: str
     summary: str
@@ -76,18 +53,16 @@ class Description:
     resources: Mapping[str, type]
     needs: Capabilities
     settings: tuple[config.Setting, ...]
+    origin: str = BUILT_IN
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_METHODS)
+    return METHODS.names()
 
 
 def find(name: str) -> type[Method]:
-    """The class of that name. Raises UnknownName."""
-    if name not in _METHODS:
-        raise UnknownName("method", name, _METHODS)
-    module, _, attribute = _METHODS[name].partition(":")
-    return cast("type[Method]", getattr(importlib.import_module(module), attribute))
+    """The class of that name. Raises UnknownName or BrokenPlugin."""
+    return METHODS.find(name)
 
 
 def resources_of(name: str) -> dict[str, type]:
@@ -202,38 +177,41 @@ def describe(name: str) -> Description:
     defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
     source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-    return Description(name, summary, source, resources, defaults.needs, tuple(settings[key] for key in ordered))
+    own_settings = tuple(settings[key] for key in ordered)
+    return Description(name, summary, source, resources, defaults.needs, own_settings, METHODS.entry(name).origin)
 
 
 def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
     for field_name, protocol in required_resources(name).items():
         if given.get(field_name) is None:
-            flag = _FLAGS.get(field_name, f"--{field_name}")
+            flag = _FLAGS.get(field_name, f"<--{field_name}>")
             raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
     for item in fields(cast("Any", find(name))):
         if item.metadata.get("required") and given.get(item.name) is None:
             what = _PROTOCOLS[resources_of(name)[item.name]]
-            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with --set {item.name}=PATH.")
+            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with <--set {item.name}=PATH>.")
     return {field_name: given[field_name] for field_name in resources_of(name) if given.get(field_name) is not None}
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
     """What would work instead: a signal within the model's means, a model beside it, or another model."""
-    other_model = "a model run in this process (--model lab, a folder or a hub id) offers all of them"
+    other_model = "a model run in this process (<--model> lab, a folder or a hub id) offers all of them"
     for name, value in _MODEST.items():
         if getattr(method, name, value) != value:
             modest: Method = replace(cast("Any", method), **{name: value})
             if not capabilities.lacking(modest.needs):
-                return f"Use --set {name}={config.as_text(value)}, or another model: {other_model}."
+                return f"Use <--set {name}={config.as_text(value)}>, or another model: {other_model}."
     possible = signals.within(capabilities)
     best = "consistency" if "consistency" in possible else possible[0] if possible else ""
     key = _replaceable(method, best, capabilities) if best else None
     beside = [key for key in _helpers(method) if _would_do(method, key, capabilities)]
-    first = f"Give a model that does as --set {beside[0]}=MODEL, or use" if beside else "Use"
+    first = f"Give a model that does as <--set {beside[0]}=MODEL>, or use" if beside else "Use"
     if key is None:
         return f"{first} another model: {other_model}."
     others = ", ".join(signal for signal in possible if signal != best)
-    return f"{first} --set {key}={best}" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    return (
+        f"{first} <--set {key}={best}>" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
+    )
 
 
 def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:

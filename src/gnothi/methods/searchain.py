@@ -31,9 +31,9 @@ from gnothi.methods.steps.summary import note, stated, summarise
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
-from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.signals.self_report import KNOW
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
 
 LOGPROBS = Capabilities(logprobs=True)

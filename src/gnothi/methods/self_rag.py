@@ -38,9 +38,9 @@ from gnothi.methods.steps.self_rag_tokens import (
 from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Question, Task
 
 SELF_RAG = Task("self_rag", answer_label="")

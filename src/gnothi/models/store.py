@@ -10,10 +10,9 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -34,18 +33,12 @@ ENTRY_BYTES = 100
 """What the database needs for an entry beside its key and value."""
 
 
-def folder(environ: Mapping[str, str] | None = None) -> Path:
+def folder() -> Path:
     """``GNOTHI_CACHE``, else ``gnothi`` in the place where this system keeps caches."""
-    environ = os.environ if environ is None else environ
-    if environ.get(FOLDER_VARIABLE, "").strip():
-        return Path(environ[FOLDER_VARIABLE]).expanduser()
-    if environ.get("XDG_CACHE_HOME", "").strip():
-        return Path(environ["XDG_CACHE_HOME"]).expanduser() / "gnothi"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "gnothi"
-    if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
-        return Path(environ["LOCALAPPDATA"]) / "gnothi" / "cache"
-    return Path.home() / ".cache" / "gnothi"
+    from platformdirs import user_cache_path
+
+    named = os.environ.get(FOLDER_VARIABLE, "").strip()
+    return Path(named).expanduser() if named else user_cache_path("gnothi", appauthor=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +268,12 @@ def _damaged(error: Exception) -> bool:
 @contextlib.contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
     """Opening and replacing the file exclude each other between processes, as far as the system has such locks."""
-    with (path / ".lock").open("ab") as file:
-        try:
-            import fcntl
+    from filelock import FileLock
 
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except (ImportError, OSError):
-            pass
+    lock = FileLock(path / ".lock")
+    with contextlib.suppress(OSError):
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()

@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.metrics import METRICS, refuses
 from gnothi.runs.rows import MERGED, Row
-from gnothi.stats.statistics import Interval, mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 FAMILIARITIES = ("often", "seldom", "never")
 COVERAGES = ("covered", "absent", "contradicted", "ambiguous")

@@ -9,7 +9,8 @@ from itertools import combinations
 from gnothi.calibration.ends import ByMethod, always_of, never_of
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored
-from gnothi.stats.statistics import Interval, holm, mean, paired_test
+from gnothi.stats.intervals import Interval, mean
+from gnothi.stats.paired import holm, paired_test
 
 _ALL_PAIRS = 6
 """With more methods than this, each is tested against never and always only."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from gnothi.config import Given, build, load_toml
 from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import Interval, mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 MILLION = 1_000_000
 PAID = ("prompt", "generated", "call", "retrieval")

@@ -21,7 +21,9 @@ from gnothi.report.selective import Selective, selective
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import EXECUTION
 from gnothi.runs.rows import MERGED, group, rounded
-from gnothi.stats.statistics import Bin, Interval, crossfit_probabilities, ece, ece_interval, mean_interval, reliability
+from gnothi.stats.crossfit import crossfit_probabilities
+from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 MISSING = "-"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gnothi.report.breakdown import abstained
 from gnothi.runs.rows import Row
-from gnothi.stats.statistics import Interval, mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 
 @dataclass(frozen=True, slots=True)

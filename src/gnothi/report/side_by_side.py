@@ -13,7 +13,9 @@ from gnothi.calibration.ends import ByMethod, gauged
 from gnothi.calibration.verdicts import gauged_scores
 from gnothi.runs.rows import Row
 from gnothi.signals import registry
-from gnothi.stats.statistics import Interval, auroc, auroc_interval, mean, spearman
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.correlation import spearman
+from gnothi.stats.intervals import Interval, mean
 
 
 @dataclass(frozen=True, slots=True)

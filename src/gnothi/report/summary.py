@@ -16,7 +16,8 @@ from gnothi.report.refusal import Refusal, refusal
 from gnothi.report.side_by_side import SideBySide, side_by_side
 from gnothi.report.truthfulness import Truthfulness, truthfulness
 from gnothi.runs.rows import Row, group, rounded
-from gnothi.stats.statistics import Interval, auroc, mean, mean_interval
+from gnothi.stats.auroc import auroc
+from gnothi.stats.intervals import Interval, mean, mean_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
 """What is out there: indexes of passages, and the ways to fill them.
 
-Importing this package loads no search engine.
+Importing this package loads no search engine; ``gnothi.retrieval.registry`` opens an index by its name.
 """

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.retrieval.ingest import FORMATS
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
 from gnothi.retrieval.ledger import Entry, Ledger
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
@@ -91,9 +91,9 @@ def build(
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
     folder = Path(out)
-    total = sum(found.size for found in discover(sources, folder) if isinstance(found, Found))
+    total = sum(found.size for found in discover(sources, folder, FORMATS) if isinstance(found, Found))
     with IndexWriter(folder, memory_mb) as writer, closing(Ledger(folder)) as ledger:
-        return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder))
+        return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder, FORMATS))
 
 
 class _Build:
@@ -218,3 +218,5 @@ def _steps(found: Found, entry: Entry, words: int) -> Iterator[Step]:
         yield from FORMATS[found.path.suffix.lower()](found.path, entry.key, words, entry.checkpoint)
     except OSError as error:
         raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable(f"{found.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None

@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import gnothi
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
-_KIND = "gnothi-bm25"
+_PREFIX = "gnothi-"
+_KIND = f"{_PREFIX}bm25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,16 @@ class Manifest:
     format: str = _KIND
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
-    created_by: str = gnothi.__version__
+    created_by: str = __version__
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What the folder says of itself that it holds: ``bm25``, ``graph``; empty for a folder that does not say."""
+    try:
+        raw = json.loads((Path(path) / FILE).read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(raw.get("format", "")).removeprefix(_PREFIX) if isinstance(raw, dict) else ""
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -91,10 +101,10 @@ def prepare(path: Path) -> Manifest:
 
 def _absent(path: Path) -> str:
     if not path.exists():
-        return f"there is no index at {path}. Build one with: gnothi index build SOURCE... --out {path}"
+        return f"there is no index at {path}. Build one with `gnothi index build SOURCE... --out {path}`."
     if not path.is_dir():
-        return f"{path} is a file, expected the folder of an index. Build one with: gnothi index build {path} --out FOLDER"
-    return f"{path} is not an index of Gnothi: it has no {FILE}. Build one with: gnothi index build SOURCE... --out FOLDER"
+        return f"{path} is a file, expected the folder of an index. Build one with `gnothi index build {path} --out FOLDER`."
+    return f"{path} is not an index of Gnothi: it has no {FILE}. Build one with `gnothi index build SOURCE... --out FOLDER`."
 
 
 _REBUILD = "Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"

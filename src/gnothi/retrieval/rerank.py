@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.retrieval.wrappers import TracedReranker
+from gnothi.protocols import Reranker
+from gnothi.schemes import Scheme
+from gnothi.weights import digest, files_of, version_of
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix
@@ -32,14 +34,6 @@ _EXPECTED = (
     "Expected 'lab', a folder saved by sentence-transformers' CrossEncoder (`gnothi train reranker` makes one), or the id of a "
     "cross-encoder on the hub that is cached or can be downloaded."
 )
-
-
-def open_reranker(spec: str) -> TracedReranker:
-    """The re-ranker of a spec (``lab``, a folder or a hub id), its rankings traced (``events.Reranked``).
-
-    Raises ModelUnavailable, or MissingDependency without sentence-transformers.
-    """
-    return TracedReranker(CrossEncoderReranker.open(spec))
 
 
 class CrossEncoderReranker:
@@ -202,3 +196,15 @@ def _quiet() -> Iterator[None]:
         library.set_verbosity(verbosity)
         if enabled:
             library.enable_progress_bar()
+
+
+def _open(argument: str) -> Reranker:
+    return CrossEncoderReranker.open(argument)
+
+
+def _fingerprint(argument: str) -> str:
+    folder = LAB_FOLDER if argument == LAB else Path(argument).expanduser()
+    return digest(files_of(folder)) if folder.is_dir() else version_of(argument)
+
+
+SCHEME = Scheme(open=_open, summary="a cross-encoder: lab, a folder or a hub id (extra dense)", fingerprint=_fingerprint)

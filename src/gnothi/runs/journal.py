@@ -10,17 +10,21 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.locks import hold
 from gnothi.runs.rows import jsonable
 
 CONFIG = "config.toml"
 EXECUTION = "execution."
 """Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
+
+FORMAT, VERSION = "format", 2
+"""What the keys of ``config.toml`` and the lines beside it mean. It grows where an earlier version would misread them."""
 
 FINGERPRINTS = "fingerprints."
 """``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
@@ -29,14 +33,17 @@ has none."""
 _QUESTIONS = "dataset.fingerprint"
 
 
-def claim(path: Path, config: Mapping[str, Any], what: str) -> BinaryIO:
+def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
 
     ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
     holds work of other settings, or something else, or where another process writes to it.
     """
     _make(path, what)
-    lock = _lock(path, what)
+    lock = hold(
+        path / ".lock",
+        InvalidSetting(f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder."),
+    )
     try:
         _agree(path, config, what)
     except BaseException:
@@ -92,7 +99,7 @@ def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 return
             try:
                 data = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 data = None
             place = f"{file}, line {number}"
             if not isinstance(data, dict):
@@ -106,15 +113,22 @@ def read_config(path: Path) -> dict[str, Any]:
     """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
     file = path / CONFIG
     try:
-        return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
+        found = flatten(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         if not path.exists():
-            raise InvalidInput(f"there is no folder {path}. Expected one written by gnothi eval --out.") from None
+            raise InvalidInput(f"there is no folder {path}. Expected one written by `gnothi eval --out`.") from None
         raise InvalidInput(
-            f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by gnothi eval --out."
+            f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by `gnothi eval --out`."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
+    if (version := found.pop(FORMAT, None)) != VERSION:
+        when = "a later" if isinstance(version, int) and version > VERSION else "an earlier"
+        raise InvalidInput(
+            f"{path} was written by {when} version of Gnothi: got format {version or 1}, expected {VERSION}. What it recorded "
+            "may mean something else here: make it anew in another folder, or read it with the version that wrote it."
+        )
+    return found
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -129,36 +143,19 @@ def replace_file(path: Path, text: str) -> None:
 
 def _make(path: Path, what: str) -> None:
     if path.exists() and not path.is_dir():
-        raise InvalidSetting(f"--out: got the file {path}, expected a folder for the {what}.")
+        raise InvalidSetting(f"<--out>: got the file {path}, expected a folder for the {what}.")
     path.mkdir(parents=True, exist_ok=True)
     others = sorted(item.name for item in path.iterdir() if not item.name.startswith("."))
     if others and CONFIG not in others:
         raise InvalidSetting(
-            f"--out: the folder {path} holds other files ({others[0]}, ...); expected an empty one, a new one or a {what}."
+            f"<--out>: the folder {path} holds other files ({others[0]}, ...); expected an empty one, a new one or a {what}."
         )
-
-
-def _lock(path: Path, what: str) -> BinaryIO:
-    """Only one process writes to a folder; the lock goes with the process, however it ends."""
-    file = (path / ".lock").open("ab")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # no such locks on this system
-        pass
-    except OSError:
-        file.close()
-        raise InvalidSetting(
-            f"--out: another process is writing to the {what} {path}. Wait for it, or choose another folder."
-        ) from None
-    return file
 
 
 def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
     text = to_toml(config)
     if not (path / CONFIG).exists():
-        replace_file(path / CONFIG, text)
+        replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **config}))
         return
     before, now = read_config(path), flatten(tomllib.loads(text))
     # Fingerprints last: where a setting differs, that is what to tell.
@@ -170,17 +167,18 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         if key == _QUESTIONS:
             raise InvalidSetting(
                 f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
-                f"{before.get(key)}, now {now.get(key)}). Choose another --out to ask them, or put the data set back as it was."
+                f"{before.get(key)}, now {now.get(key)}). Choose another <--out> to ask them, or put the data set back as "
+                "it was."
             )
         if named == key:
             raise InvalidSetting(
                 f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
-                "Give the same settings to go on with it, or choose another --out."
+                "Give the same settings to go on with it, or choose another <--out>."
             )
         if key in before and key in now and before.get(named) == now.get(named):
             raise InvalidSetting(
                 f"the {resource(key)} {now.get(named)} has changed since the {what} {path} was made (fingerprint "
-                f"{before[key]}, now {now[key]}): what is finished came from what it held before. Choose another --out to do "
+                f"{before[key]}, now {now[key]}): what is finished came from what it held before. Choose another <--out> to do "
                 f"everything again, or put the {resource(key)} back as it was."
             )
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi.errors import GnothiError, RunStopped
-from gnothi.runs.rows import Row, answered, failure
 from gnothi.events import record
+from gnothi.runs.rows import Row, answered, failure
 from gnothi.seeding import question_scope
 from gnothi.types import Answer, Question
 

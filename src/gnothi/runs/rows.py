@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from gnothi.metrics import score
 from gnothi.events import Decided, Event, Gauge, Gauged, Usage
+from gnothi.metrics import score
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
 

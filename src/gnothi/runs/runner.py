@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gnothi.concurrency import gather
 from gnothi.errors import TooManyFailures
+from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Answering, Outcome, outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.folder import RunFolder
 from gnothi.types import Question
 
 CONCURRENCY = 256
@@ -71,7 +71,7 @@ def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:
     return (
         f"stopped: {failures} questions failed, the last one ({row.question_id}, method {row.method}) with "
         f"{error.get('type')}: {error.get('message')} What is finished is kept in {folder.path}: remove the cause and give the "
-        "same command again, or allow more with --max-failures."
+        "same command again, or allow more with <--max-failures>."
     )
 
 

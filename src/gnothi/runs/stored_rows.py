@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, shown
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row
 
@@ -56,12 +56,6 @@ def finite(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-def shown(value: object) -> str:
-    """The value as a message shows it, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _check(data: Mapping[str, Any]) -> None:

@@ -136,7 +136,7 @@ class _Worker:
         code = self.process.exitcode
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         return WorkerDied(
-            f"stopped: the worker process {self.process.name} {how}. Where memory ran out, use fewer with --workers. What is "
+            f"stopped: the worker process {self.process.name} {how}. Where memory ran out, use fewer with <--workers>. What is "
             "finished is kept: the same command goes on from there."
         )
 
@@ -228,5 +228,5 @@ def _portable(error: Exception) -> Exception:
         return RuntimeError("".join(traceback.format_exception(error)))
     kinds: tuple[Any, ...] = type(error).__mro__
     kind = next(one for one in kinds if one.__init__ is Exception.__init__)
-    copy: Exception = kind(str(error))
+    copy: Exception = kind(error.message)
     return copy

@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from gnothi.config import Settings
 from gnothi.errors import IndexUnavailable
-from gnothi.methods.given import method_settings, named_resources
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.session.resources import LAB, SEARCHES, search_settings
+from gnothi.session.sources import LAB
+from gnothi.weights import digest
 
-Named = tuple[type, str | None]
-"""The protocol of what is opened, and the spec it is named by."""
+Named = tuple[type, Any]
+"""The protocol of what is opened, and the name it is given by, or the object; None for nothing."""
 
 
 def fingerprints(named: Mapping[str, Named]) -> dict[str, str]:
-    """By ``fingerprints.KEY``, for the keys under which specs are recorded. None for what nothing but the name is known of: a
-    model behind an API, one that is not on this machine, a folder that is not there (which is told of when it is opened)."""
+    """By ``fingerprints.KEY``, for the keys under which names are recorded. Left out where nothing but the name is known: a
+    model behind an API, one that is not on this machine, a folder that is not there (told when it is opened), an object."""
     from gnothi.runs.journal import FINGERPRINTS
 
-    found = {key: _content(protocol, spec) for key, (protocol, spec) in named.items() if spec}
+    found = {key: _content(protocol, spec) for key, (protocol, spec) in named.items() if spec and isinstance(spec, str)}
     return {f"{FINGERPRINTS}{key}": content for key, content in found.items() if content}
 
 
-def named_by(methods: Sequence[str], settings: Settings) -> dict[str, Named]:
-    """What settings of the methods and of the searches name, by the keys they are recorded under."""
-    found: dict[str, Named] = {f"{SEARCHES}reranker": (Reranker, search_settings(settings).reranker)}
-    for name, given in method_settings(methods, settings).items():
-        found |= {f"method.{name}.{key}": named for key, named in named_resources(name, given).items()}
-    return found
-
-
 def _content(protocol: type, spec: str) -> str:
+    from gnothi.graph.registry import graph_fingerprint
     from gnothi.models import identity
+    from gnothi.retrieval.registry import index_fingerprint, reranker_fingerprint
 
     if spec == LAB and protocol is not LanguageModel:
         return ""  # comes with the package
     with suppress(IndexUnavailable, OSError):
-        if protocol in (Retriever, KnowledgeGraph):
-            return of_index(Path(spec))
-        if protocol in (LanguageModel, Reranker):
+        if protocol is Retriever:
+            return index_fingerprint(spec)
+        if protocol is KnowledgeGraph:
+            return graph_fingerprint(spec)
+        if protocol is LanguageModel:
             return identity.content(spec)
-        return identity.digest(Path(spec) / name for name in _read(protocol))
+        if protocol is Reranker:
+            return reranker_fingerprint(spec)
+        return digest(Path(spec) / name for name in _read(protocol))
     return ""
 
 
@@ -60,11 +58,3 @@ def _read(protocol: type) -> tuple[str, ...]:
         DemonstrationSource: (reference.HEADER, reference.LABELS),
     }
     return files[protocol]
-
-
-def of_index(folder: Path) -> str:
-    """What changes when an index or graph is built anew from other content; empty where it does not say."""
-    from gnothi.graph import folder as graphs
-    from gnothi.retrieval.folder import read_manifest
-
-    return graphs.fingerprint(folder) if graphs.is_graph(folder) else read_manifest(folder).content

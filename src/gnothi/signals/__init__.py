@@ -1,1 +1,4 @@
-"""How uncertain a model is about what it says: one file per signal, higher is less certain; ``threshold`` holds the gate."""
+"""How uncertain a model is about what it says; higher is less certain.
+
+``kinds`` has one file per signal, ``registry`` the signals by name, ``gate`` the threshold.
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gnothi.protocols import LanguageModel
-from gnothi.signals.self_report import reply_says_yes
+from gnothi.signals.replies import reply_says_yes
 from gnothi.types import Decoding, Prompt
 
 VERDICT = Decoding(max_tokens=10, stop=("\n",))

@@ -1,23 +1,14 @@
-"""Signals that were learnt: the chance of a wrong answer, told before anything is generated.
-
-``probe`` reads a hidden state of the prompt by logistic regression (Azaria and Mitchell 2023; of questions, before an answer:
-P(IK) of Kadavath et al. 2022, section 5; semantic entropy probes of Kossen et al. 2024; Probing-RAG of Baek et al. 2024). It
-takes one forward pass. ``question`` reads the words of the question and takes no model at all. ``gnothi train probe`` makes
-both.
-"""
+"""What the signals ``probe`` and ``question`` have learnt: how likely a model is to answer wrongly."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen
-from gnothi.types import Capabilities, Prompt, StateSpec, Task
+from gnothi.types import Prompt, StateSpec, Task
 
 
 @runtime_checkable
@@ -55,36 +46,3 @@ class Probe(Protocol):
 def put(prompt: Prompt, task: Task | None) -> Prompt:
     """The question of the prompt as a prompt of ``task``; None: the prompt itself."""
     return prompt if task is None else Prompt(task, prompt.question, prompt.passages, prompt.choices)
-
-
-@dataclass(frozen=True, slots=True)
-class StateProbe(Foreseen):
-    """By the state of a prompt before the reply. A probe with a ``task`` of its own asks about the whole question, with the
-    passages of the prompt: a chain of thought begun so far plays no part."""
-
-    probe: Probe
-
-    name: ClassVar[str] = "probe"
-    needs: ClassVar[Capabilities] = Capabilities(hidden_states=True)
-    default_threshold: ClassVar[float | None] = 0.5
-
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
-        """The uncertainty, without a reply."""
-        asked = put(prompt, self.probe.task)
-        found = await model.states(asked, self.probe.states)
-        return self.probe.wrong_by_state(np.concatenate(found.states))
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionProbe(Foreseen):
-    """By the wording of the question alone: the same whatever passages or beginnings of an answer stand in the prompt."""
-
-    probe: Probe
-
-    name: ClassVar[str] = "question"
-    needs: ClassVar[Capabilities] = Capabilities()
-    default_threshold: ClassVar[float | None] = 0.5
-
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
-        """The uncertainty, without a reply."""
-        return self.probe.wrong_by_words(prompt.question)

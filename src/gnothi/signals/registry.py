@@ -1,68 +1,53 @@
-"""Signals by name."""
+"""Signals by name: those of ``signals/kinds``, those of other packages, and those given in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Literal, cast, get_args
+from dataclasses import fields, is_dataclass
+from typing import Annotated
 
-from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.config import Named
+from gnothi.errors import InvalidSetting
+from gnothi.registry import Registry
 from gnothi.signals.base import Sampling, Signal
-from gnothi.signals.consistency import Consistency
-from gnothi.signals.energy import Energy
-from gnothi.signals.entropy import LengthNormalizedEntropy, MultiPerplexity
-from gnothi.signals.gram import Gram
-from gnothi.signals.least_likely import LeastLikely
-from gnothi.signals.perplexity import Perplexity
-from gnothi.signals.probe import Probe, QuestionProbe, StateProbe
-from gnothi.signals.self_report import SaysItKnows, SelfReport
+from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, StateSpec
 
-SignalName = Literal[
-    "gram",
-    "perplexity",
-    "least_likely",
-    "multi_perplexity",
-    "ln_entropy",
-    "energy",
-    "consistency",
-    "self_report",
-    "prompt",
-    "probe",
-    "question",
-]
-
-_SIGNALS: Mapping[str, type[Signal]] = {
-    signal.name: signal
-    for signal in (
-        Gram,
-        Perplexity,
-        LeastLikely,
-        MultiPerplexity,
-        LengthNormalizedEntropy,
-        Energy,
-        Consistency,
-        SelfReport,
-        SaysItKnows,
-        StateProbe,
-        QuestionProbe,
-    )
-}
+SIGNALS: Registry[type[Signal] | Signal] = Registry(
+    "signal", "gnothi.signals", home="gnothi.signals.kinds", like=("name", "needs")
+)
+"""Classes, which are made with the settings of a method; and signals that are ready to measure."""
 
 
 def names() -> tuple[str, ...]:
-    return get_args(SignalName)
+    return SIGNALS.names()
 
 
-def find(name: str) -> type[Signal]:
-    """The class of that name, which tells ``needs`` and ``default_threshold``. Raises UnknownName."""
-    if name not in _SIGNALS:
-        raise UnknownName("signal", name, _SIGNALS)
-    return _SIGNALS[name]
+def name_of(signal: str | Signal) -> str:
+    """The name by which settings and records know a signal. One given as an object becomes known by its own name.
+
+    Raises InvalidSetting for an object that is no signal, or where its name is another's."""
+    if isinstance(signal, str):
+        return signal
+    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(signal, key)]
+    if lacking or not isinstance(signal.name, str):
+        raise InvalidSetting(
+            f"got {signal!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
+            "name of a signal, or an object with name, needs, default_threshold and measure (gnothi.signals.base)."
+        )
+    return SIGNALS.add(signal.name, signal)
+
+
+SignalName = Annotated[str, Named(names, name_of)]
+"""A setting that names a signal. An object with ``measure`` may stand for its name."""
+
+
+def find(name: str | Signal) -> type[Signal] | Signal:
+    """What is known by that name; it tells ``needs`` and ``default_threshold``. Raises UnknownName or BrokenPlugin."""
+    return SIGNALS.find(name_of(name))
 
 
 def create(
-    name: str,
+    name: str | Signal,
     sampling: Sampling | None = None,
     state: StateSpec | None = None,
     alpha: float = 1e-3,
@@ -71,20 +56,24 @@ def create(
     """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside.
 
     Raises UnknownName, or InvalidSetting for one that reads a probe and gets none."""
-    signal = find(name)
-    if probe is None and reads_probe(name):
-        raise InvalidSetting(lacks_probe(name))
+    signal, used = find(name), takes(name)
+    if not isinstance(signal, type):
+        return signal
+    if probe is None and "probe" in used:
+        raise InvalidSetting(lacks_probe(name_of(name)))
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
-    used = takes(name)
     return signal(**{key: value for key, value in settings.items() if key in used})
 
 
-def takes(name: str) -> frozenset[str]:
+def takes(name: str | Signal) -> frozenset[str]:
     """Which of ``sampling``, ``state``, ``alpha`` and ``probe`` the signal has a use for. Raises UnknownName."""
-    return frozenset(item.name for item in fields(cast("Any", find(name))))
+    signal = find(name)
+    if not isinstance(signal, type) or not is_dataclass(signal):
+        return frozenset()
+    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe"}
 
 
-def reads_probe(name: str) -> bool:
+def reads_probe(name: str | Signal) -> bool:
     """Whether the signal was learnt, and so takes a probe that holds what was."""
     return "probe" in takes(name)
 
@@ -93,7 +82,7 @@ def lacks_probe(name: str, key: str = "signal") -> str:
     """The message for a ``reads_probe`` signal, named by the setting ``key``, without a probe."""
     return (
         f"setting {key!r}: got {name!r}, which is learnt from training questions, but no probe. Give one with "
-        "--set probe=FOLDER, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: "
+        "<--set probe=FOLDER>, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: "
         "probe=lab)."
     )
 
@@ -101,8 +90,8 @@ def lacks_probe(name: str, key: str = "signal") -> str:
 def within(capabilities: Capabilities, probe: Probe | None = None) -> tuple[str, ...]:
     """Names of the signals that a model of these capabilities can give, by itself and with what the probe has learnt."""
 
-    def possible(name: str, signal: type[Signal]) -> bool:
-        learnt = not reads_probe(name) or (probe is not None and (signal is not StateProbe or bool(probe.states)))
-        return learnt and not capabilities.lacking(signal.needs)
+    def possible(name: str, needs: Capabilities) -> bool:
+        learnt = not reads_probe(name) or (probe is not None and (not needs.hidden_states or bool(probe.states)))
+        return learnt and not capabilities.lacking(needs)
 
-    return tuple(name for name, signal in _SIGNALS.items() if possible(name, signal))
+    return tuple(entry.name for entry, signal in SIGNALS.items() if possible(entry.name, signal.needs))

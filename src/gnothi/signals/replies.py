@@ -24,3 +24,9 @@ def says_nothing(reply: str) -> bool:
     if form.endswith(_CONCLUSION):
         return False  # cut off before the answer
     return form.rpartition(_CONCLUSION)[2].strip() in _NO_ANSWER
+
+
+def reply_says_yes(reply: str) -> bool:
+    """Whether a reply begins with "Yes"; anything else counts as not knowing."""
+    words = reply.split(maxsplit=1)
+    return bool(words) and words[0].strip(".,:;!?\"'*").casefold() == "yes"

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from gnothi.stats.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from gnothi.stats.arrays import Floats, Mask, columns
+from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval, mean_interval, percentiles
 
 FOLDS = 5
 REPEATS = 10
@@ -162,10 +160,8 @@ def _share(means: Floats) -> Floats:
         return np.where(room > 1e-12, (means[0] - better) / room, np.nan)
 
 
-def _checked(*columns: ArrayLike) -> Sequence[Floats]:
-    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
-    if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1 or not len(arrays[0]):
-        raise ValueError(f"got shapes {[array.shape for array in arrays]}, expected equal one-dimensional ones, not empty")
+def _checked(*values: ArrayLike) -> Sequence[Floats]:
+    arrays = columns(*values, least=1)
     if any(np.isnan(array).any() for array in arrays):
         raise ValueError("got a value that is not a number")
     return arrays

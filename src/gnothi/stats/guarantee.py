@@ -13,12 +13,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gnothi.errors import InvalidInput, InvalidSetting, PromiseRefused
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from gnothi.stats.arrays import Floats, Mask
 
 EPSILON = 0.1
 SPLIT = 0.2

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gnothi.errors import InvalidInput
-
-Floats = NDArray[np.float64]
+from gnothi.stats.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def _span(z: Floats) -> tuple[Floats, Floats]:
     return vectors[:, kept] / lengths, vectors[:, kept] * lengths
 
 
-def _minimum(z: Floats, y: NDArray[np.bool_], ridge: float, start: Floats, precision: float) -> Floats:
+def _minimum(z: Floats, y: Mask, ridge: float, start: Floats, precision: float) -> Floats:
     from scipy import optimize
 
     def loss(parameters: Floats) -> tuple[float, Floats]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gnothi.errors import InvalidInput
-
-Floats = NDArray[np.float64]
+from gnothi.stats.arrays import Floats, Mask
 
 
 def balanced_threshold(scores: ArrayLike, wrong: ArrayLike) -> float:
@@ -104,7 +103,7 @@ def fit_isotonic(scores: ArrayLike, right: ArrayLike) -> Isotonic:
     return Isotonic(knots, np.asarray(optimize.isotonic_regression(shares, weights=counts).x))
 
 
-def _outcomes(scores: ArrayLike, right: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+def _outcomes(scores: ArrayLike, right: ArrayLike) -> tuple[Floats, Mask]:
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=bool)
     if x.shape != y.shape or x.ndim != 1 or not y.any() or y.all() or not np.isfinite(x).all():
         raise InvalidInput(

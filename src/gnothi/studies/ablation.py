@@ -11,7 +11,7 @@ from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison, paired
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import MERGED, Row, rounded, scored
-from gnothi.stats.statistics import Interval, mean, mean_interval
+from gnothi.stats.intervals import Interval, mean, mean_interval
 from gnothi.studies.study import Figure, Study, Variant
 
 MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")

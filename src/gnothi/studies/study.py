@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 PACKAGED = Path(__file__).parent / "packaged"
 _RESOURCES = ("model", "index", "graph")
-_STUDY = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES, "settings", "variant")
-_VARIANT = ("label", "method", "settings", "group", "note", "needs", "series", "at", "paper", *_RESOURCES)
+_STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES)
+_VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +137,17 @@ def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
     """A study from what TOML read; ``place`` names it in messages. Methods and settings are not looked at here.
 
     Raises UnknownName (a key that there is not) or InvalidSetting."""
-    _known(table, _STUDY, place)
+    _known(table, (*_STUDY_TEXTS, "settings", "variant"), place)
     tables = _take(table, "variant", list, place, [])
     if not tables:
         raise InvalidSetting(f"{place}: got no variant, expected at least one [[variant]] with label and method.")
     variants = tuple(_variant(one, number, place) for number, one in enumerate(tables, start=1))
     for what in ("label", "folder"):
         _distinct([getattr(variant, what) for variant in variants], what, place)
-    metric = _take(table, "metric", str, place, "em")
-    if metric not in METRICS:
-        raise UnknownName(f"metric (in {place})", metric, METRICS)
-    study = Study(
-        name=name,
-        file=place,
-        title=_take(table, "title", str, place, name),
-        variants=variants,
-        full=_take(table, "full", str, place, variants[0].label),
-        source=_take(table, "source", str, place, ""),
-        note=_take(table, "note", str, place, "").strip(),
-        dataset=_take(table, "dataset", str, place, "lab"),
-        metric=metric,
-        axis=_take(table, "axis", str, place, ""),
-        extra=_take(table, "extra", str, place, ""),
-        settings=flatten(_take(table, "settings", dict, place, {})),
-        **{key: _take(table, key, str, place, None) for key in _RESOURCES},
-    )
+    texts = {"title": name, "full": variants[0].label, **_texts(table, _STUDY_TEXTS, place)}
+    study = Study(name, place, variants=variants, settings=flatten(_take(table, "settings", dict, place, {})), **texts)
+    if study.metric not in METRICS:
+        raise UnknownName(f"metric (in {place})", study.metric, METRICS)
     study.variant(study.full)
     if study.axis and not any(variant.at is not None for variant in variants):
         raise InvalidSetting(f"{place}: got an axis and no variant with at = NUMBER, its place there.")
@@ -173,22 +159,24 @@ def _variant(table: object, number: int, place: str) -> Variant:
         raise InvalidSetting(f"{place}: got variant {table!r}, expected a table: [[variant]] with label and method.")
     said = table.get("label")
     where = f"{place}, variant {said!r}" if isinstance(said, str) else f"{place}, variant {number}"
-    _known(table, _VARIANT, where)
-    label = _take(table, "label", str, where).strip()
-    if not label:
-        raise InvalidSetting(f"{where}: got an empty label, expected a name for the row.")
+    _known(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "paper"), where)
+    for key in ("label", "method"):
+        _take(table, key, str, where)
     needs = _take(table, "needs", dict, where, {})
-    at = _take(table, "at", float, where, None)
-    return Variant(
-        label=label,
-        method=_take(table, "method", str, where),
+    variant = Variant(
+        **_texts(table, _VARIANT_TEXTS, where),
         settings=flatten(_take(table, "settings", dict, where, {})),
         needs={key: _take(needs, key, str, f"{where}, needs") for key in needs},
-        at=at,
+        at=_take(table, "at", float, where, None),
         paper=tuple(_figures(_take(table, "paper", dict, where, {}), where)),
-        **{key: _take(table, key, str, where, "") for key in ("group", "note", "series")},
-        **{key: _take(table, key, str, where, None) for key in _RESOURCES},
     )
+    if not variant.label:
+        raise InvalidSetting(f"{where}: got an empty label, expected a name for the row.")
+    return variant
+
+
+def _texts(table: Mapping[str, Any], keys: Sequence[str], where: str) -> dict[str, Any]:
+    return {key: _take(table, key, str, where).strip() for key in keys if key in table}
 
 
 def _figures(table: Mapping[str, Any], where: str) -> Iterable[Figure]:

@@ -1,4 +1,4 @@
-"""From a study to what a run needs: each variant's settings with all layers merged, checked before anything is opened.
+"""From a study to plans: each variant's settings with all layers merged, checked before anything is opened.
 
 The layers: the study's settings < --config, environment, --set < the variant's own settings, for what a variant sets is what it
 is about.
@@ -7,94 +7,54 @@ is about.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gnothi import config
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.methods.given import INDEX_SECTION, MODEL_SECTION
-from gnothi.protocols import Method
-from gnothi.runs.outcomes import Answering
-from gnothi.session import resources
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.session.plan import Plan, Request, resolve
+from gnothi.session.sources import LAB
 from gnothi.studies.study import Study, Variant
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What has to be opened for a variant; those that are equal share it."""
-
-    model: str
-    index: str | None
-    graph: str | None
-    settings: tuple[tuple[str, str], ...]
-    """Of models and searches, as text: what makes two openings differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A variant ready to be opened. ``settings`` hold those of its method, of models and of searches."""
-
-    variant: Variant
-    settings: Settings
-    model: str
-    index: str | None
-    graph: str | None
-
-    @property
-    def opening(self) -> Opening:
-        shared = sorted((key, repr(one.value)) for key, one in self.shared.given.items())
-        return Opening(self.model, self.index, self.graph, tuple(shared))
-
-    @property
-    def shared(self) -> Settings:
-        """What belongs to models and searches."""
-        return Settings({key: one for key, one in self.settings.given.items() if _section(key) in _RESOURCES})
-
 
 _RESOURCES = (MODEL_SECTION, INDEX_SECTION)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The variants to be run, in the study's order, and by label why others are left out."""
+class PlannedStudy:
+    """The variants to be run, each with its plan, in the study's order, and by label why others are left out."""
 
-    variants: tuple[Planned, ...]
+    study: Study
+    plans: Mapping[str, Plan]
     left_out: Mapping[str, str]
 
 
-def plan(
-    study: Study,
-    given: Settings,
-    model: str | None = None,
-    index: str | None = None,
-    graph: str | None = None,
-    only: Sequence[str] = (),
-) -> Plan:
-    """What is to be run of a study. ``model``, ``index`` and ``graph`` are the command's and win over the study's, not over a
-    variant's; ``only`` are labels, beside which the full method is always run.
+def plan_study(study: Study, given: Request, only: Sequence[str] = ()) -> PlannedStudy:
+    """What is to be run of a study. Model, index and graph of ``given`` win over the study's, not over a variant's; its methods
+    do not count. ``only`` are labels, beside which the full method is always run.
 
     Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant.
     """
     _check_methods(study)
     chosen = {study.variant(label).label for label in only}
     wanted = [one for one in study.variants if not only or one.label in chosen or one.label == study.full]
-    common = {key: Given(value, study.file) for key, value in study.settings.items()} | dict(given.given)
+    common = {key: Given(value, study.file) for key, value in study.settings.items()} | dict(given.settings.given)
     _check_common(study, common)
-    planned, left_out = [], {}
+    plans, left_out = {}, {}
     for variant in wanted:
         settings = _merged(study, variant, common)
         if reason := _lacks(variant, settings):
             left_out[variant.label] = reason
         else:
-            planned.append(_planned(study, variant, settings, (model, index, graph)))
+            plans[variant.label] = _planned(study, variant, replace(given, settings=settings))
     if study.full in left_out:
         raise InvalidSetting(f"{study.file}: the full method, {study.full!r}, {left_out[study.full]}.")
     for label in chosen & left_out.keys():
         raise InvalidSetting(f"--only {label!r}: it {left_out[label]}.")
     if not only:
-        _check_heard(study, given)
-    return Plan(tuple(planned), left_out)
+        _check_heard(study, given.settings)
+    return PlannedStudy(study, plans, left_out)
 
 
 def _check_methods(study: Study) -> None:
@@ -137,18 +97,18 @@ def _lacks(variant: Variant, settings: Settings) -> str:
     return ""
 
 
-def _planned(study: Study, variant: Variant, settings: Settings, specs: tuple[str | None, str | None, str | None]) -> Planned:
-    model, index, graph = (
-        getattr(variant, key) or spec or getattr(study, key)
-        for key, spec in zip(("model", "index", "graph"), specs, strict=True)
-    )
-    planned = Planned(variant, settings, model or resources.LAB, index, graph)
+def _planned(study: Study, variant: Variant, given: Request) -> Plan:
     with _naming(study, variant):
-        resources.model_settings(resources.model_specs(planned.model, [variant.method], settings), settings)
-        resources.search_settings(settings)
-        if not index and planned.model not in resources.LAB_MODELS:
-            resources.check_no_retriever([variant.method], planned.model)
-    return planned
+        plan = resolve(
+            replace(
+                given,
+                methods=(variant.method,),
+                model=variant.model or given.model or study.model or LAB,
+                index=variant.index or given.index or study.index,
+                graph=variant.graph or given.graph or study.graph,
+            )
+        )
+    return replace(plan, methods=tuple(replace(method, variant=variant.label) for method in plan.methods))
 
 
 def _own_key(variant: Variant, key: str) -> str:
@@ -189,21 +149,4 @@ def _naming(study: Study, variant: Variant) -> Iterator[None]:
     except UsageError as error:
         if study.file in str(error):
             raise
-        raise InvalidSetting(f"{study.file}, variant {variant.label!r}: {error}") from None
-
-
-@contextlib.asynccontextmanager
-async def open_variants(planned: Sequence[Planned]) -> AsyncIterator[Mapping[str, Answering]]:
-    """Variants of equal ``opening``, by label, over resources that are opened once."""
-    first = planned[0]
-    others = [(one.variant.method, one.settings) for one in planned]
-    async with resources.open_resources(first.model, first.index, first.shared, [], first.graph, others) as opened:
-        yield {one.variant.label: _method(opened, one) for one in planned}
-
-
-def _method(opened: resources.Resources, planned: Planned) -> Method:
-    try:
-        return opened.method(planned.variant.method, planned.settings)
-    except UsageError as error:
-        label = planned.variant.label
-        raise InvalidSetting(f"variant {label!r}: {error} Or name the variants that can be run with --only LABEL.") from None
+        raise InvalidSetting(f"{study.file}, variant {variant.label!r}: {error.message}") from None

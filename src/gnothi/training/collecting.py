@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
@@ -28,32 +29,59 @@ class Collecting:
     same file. A question that raised is a line with its error, and is missing the next time.
     """
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any], file: str, what: str) -> None:
-        """``file`` is the journal's name in the folder ``out``, ``what`` names the folder in messages. Raises InvalidSetting
-        where ``out`` was made with another ``config``."""
-        self.out, self.questions = out, questions
-        self._lock = claim(out, config, what)
-        try:
-            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / file)}
-            self._journal = Journal(out / file)
-        except BaseException:
-            self._lock.close()
-            raise
+    file: ClassVar[str]
+    """The journal's name in the folder."""
+    what: ClassVar[str]
+    """Names the folder in messages."""
+    why: ClassVar[str]
+    """What gold answers are needed for."""
+
+    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any] | None) -> None:
+        """``config`` None: only reads what is finished, beside a process that writes. Raises InvalidInput as
+        ``require_usable``, InvalidSetting where ``out`` was made with another ``config``."""
+        self.require_usable(questions)
+        self.out, self.questions, self.config, self.writes = out, questions, config or {}, config is not None
+        with ExitStack() as opened:
+            if config is not None:
+                opened.enter_context(claim(out, config, self.what))
+            self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / self.file)}
+            self._journal = None if config is None else opened.enter_context(closing(Journal(out / self.file)))
+            self._opened = opened.pop_all()
         self.spent = Counter[str]()
         for line in self._lines.values():
             self.spent.update(line.get("usage", {}))
+
+    @classmethod
+    def require_usable(cls, questions: Sequence[Question]) -> None:
+        """Raise InvalidInput for a question without a gold answer, or where two share an id, by which findings are kept."""
+        for question in questions:
+            if not question.answers:
+                raise InvalidInput(
+                    f"question {question.id!r} has no gold answer, expected one: {cls.why}. Leave such questions out."
+                )
+        twice = [name for name, count in Counter(question.id for question in questions).items() if count > 1]
+        if twice:
+            raise InvalidInput(f"got the question id {twice[0]!r} more than once, expected each once. Remove the others.")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._journal.close()
-        self._lock.close()
+        self.close()
+
+    def close(self) -> None:
+        """Others may write to the folder from now on."""
+        self._opened.close()
 
     @property
     def missing(self) -> list[Question]:
         """Questions about which nothing was found out yet."""
         return [question for question in self.questions if "error" in self._lines.get(question.id, {"error": None})]
+
+    @property
+    def failed(self) -> int:
+        """How many questions something is missing of."""
+        return len(self.missing)
 
     def why_failed(self) -> str:
         """How many questions failed and the commonest reason, as a sentence; empty where none did."""
@@ -82,7 +110,8 @@ class Collecting:
             nonlocal failures
             for question in pending:
                 line = await _line(question, find)
-                self._journal.append(line)
+                if self._journal is not None:
+                    self._journal.append(line)
                 self._lines[question.id] = line
                 self.spent.update(line.get("usage", {}))
                 if on_line is not None:
@@ -96,7 +125,8 @@ class Collecting:
     def in_order(self) -> list[Line]:
         """All lines, put in the order of the questions in the file, too."""
         lines = [self._lines[question.id] for question in self.questions]
-        self._journal.rewrite(lines)
+        if self._journal is not None:
+            self._journal.rewrite(lines)
         return lines
 
 
@@ -111,23 +141,9 @@ async def _line(question: Question, find: Finding) -> Line:
     return {"question_id": question.id, **found, "usage": asdict(Usage.of(events))}
 
 
-def require_answers(questions: Sequence[Question], why: str) -> None:
-    """Raise InvalidInput for the first question without a gold answer; ``why`` says what it is needed for."""
-    for question in questions:
-        if not question.answers:
-            raise InvalidInput(f"question {question.id!r} has no gold answer, expected one: {why}. Leave such questions out.")
-
-
-def require_distinct(questions: Sequence[Question]) -> None:
-    """Raise InvalidInput where two questions share an id, by which findings are kept."""
-    twice = [name for name, count in Counter(question.id for question in questions).items() if count > 1]
-    if twice:
-        raise InvalidInput(f"got the question id {twice[0]!r} more than once, expected each once. Remove the others.")
-
-
 def _hopeless(failures: int, line: Line, out: Path) -> str:
     return (
         f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
         f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
-        "allow more with --max-failures."
+        f"allow more with <--max-failures>."
     )

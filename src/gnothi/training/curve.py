@@ -2,56 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gnothi.runs.journal import Journal, read_lines
 from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
+from gnothi.training.pictures import Panel, draw_curves
+from gnothi.training.watch import SILENT, Progress, Watch
 
 Figures = dict[str, Any]
+
+
+class Kept(NamedTuple):
+    """What is kept of what a trainer reports: figures of training steps, and of validations, of which ``best`` (the higher the
+    better) tells the best checkpoint; ``panels`` are drawn, and ``told`` are figures and their names beside the progress."""
+
+    best: str
+    training: Sequence[str]
+    validation: Sequence[str]
+    panels: Sequence[Panel] = ()
+    told: Sequence[tuple[str, str]] = ()
 
 
 class Curve:
     """``metrics.jsonl`` in ``out``, without what was written after the newest checkpoint: that is done again.
 
-    ``lines`` have a ``step``; those of validations have ``best``, too, the higher the better. ``on_line`` hears of every new
-    one. ``patience``: the training is over after so many validations that were no better."""
+    ``lines`` have a ``step`` and figures. ``patience``: the training is over after so many validations that were no better."""
 
-    def __init__(self, out: Path, best: str, patience: int, on_line: Callable[[Figures], None] | None = None) -> None:
-        self.out, self.best, self.patience, self.on_line = out, best, patience, on_line
+    def __init__(self, out: Path, kept: Kept, patience: int, watch: Watch = SILENT) -> None:
+        self.out, self.kept, self.patience, self.watch = out, kept, patience, watch
         self._checkpoint = newest_checkpoint(out / CHECKPOINTS)
         self._reached = int(self._checkpoint.name.rpartition("-")[2]) if self._checkpoint else -1
         self.lines: list[Figures] = [line for _, line in read_lines(out / METRICS) if line["step"] <= self._reached]
         self._journal: Journal | None = None
+        self._progress, self._latest = Progress(), Figures()
 
-    def draw(self, trainer: Any, steps: int, writes: bool = True) -> None:
+    def run(self, trainer: Any, steps: int, writes: bool = True) -> None:
         """Train to the end, unless that is reached. ``writes``: this process keeps the lines."""
-        if writes:
-            self._journal = Journal(self.out / METRICS)
-            self._journal.rewrite(self.lines)
-        try:
-            if self._reached < 0:
-                trainer.evaluate()  # what training starts from, as step 0
-            if self._reached < steps and not self.over:
-                trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
-        finally:
-            if self._journal is not None:
-                self._journal.close()
+        watch = self.watch if writes else SILENT
+        with watch.counting(steps, max(self._reached, 0), f"{self.out.name}: training") as self._progress:
+            if writes:
+                self._journal = Journal(self.out / METRICS)
+                self._journal.rewrite(self.lines)
+            try:
+                if self._reached < 0:
+                    trainer.evaluate()  # what training starts from, as step 0
+                if self._reached < steps and not self.over:
+                    trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
+            finally:
+                if self._journal is not None:
+                    self._journal.close()
 
-    def listener(self, training: Collection[str], validation: Collection[str], draw: Callable[[], None]) -> Any:
-        """What the trainer reports, as lines: of its training steps and of its validations these figures. After each validation
-        ``draw`` is called, and training ends where it is over."""
+    def listener(self, validated: Callable[[], None] = lambda: None) -> Any:
+        """What the trainer reports, as lines. After each validation the curves are drawn, ``validated`` is called, and training
+        ends where it is over."""
         from transformers import TrainerCallback
+
+        kept = self.kept
 
         def on_log(_: Any, __: Any, state: Any, ___: Any, logs: Figures, **____: Any) -> None:
             told = {name.removeprefix("eval_"): value for name, value in logs.items()}
-            kept = {name: value for name, value in told.items() if name in validation or (name in training and name in logs)}
-            if kept:
-                self.add(state.global_step, kept)
+            line = {
+                name: value
+                for name, value in told.items()
+                if name in kept.validation or (name in kept.training and name in logs)
+            }
+            if line:
+                self.add(state.global_step, line)
 
         def on_evaluate(_: Any, __: Any, ___: Any, control: Any, **____: Any) -> None:
-            draw()
+            if self._journal is not None:
+                self.draw()
+            validated()
             if self.over:
                 control.should_training_stop = True
 
@@ -62,19 +85,35 @@ class Curve:
         self.lines.append(line)
         if self._journal is not None:
             self._journal.append(line)
-        if self.on_line is not None:
-            self.on_line(line)
+        self.watch.line(line)
+        self._latest |= line
+        told = [(name, self._latest[key]) for key, name in self.kept.told if self._latest.get(key) is not None]
+        if step:
+            self._progress.reach(step, ", ".join(f"{name} {value:.3f}" for name, value in told))
+
+    def draw(self) -> None:
+        """Raises MissingDependency without matplotlib."""
+        draw_curves(self.out, self.lines, self.kept.panels)
 
     @property
     def validated(self) -> list[Figures]:
-        return [line for line in self.lines if self.best in line]
+        return [line for line in self.lines if self.kept.best in line]
 
     @property
     def over(self) -> bool:
-        return out_of_patience([line[self.best] for line in self.validated], self.patience)
+        return out_of_patience([line[self.kept.best] for line in self.validated], self.patience)
 
     @property
     def best_step(self) -> int:
         """Of equally good validations the first, but for that of the start."""
         later = [line for line in self.validated if line["step"] > 0]
-        return int(max(later, key=lambda line: (line[self.best], -line["step"]))["step"])
+        return int(max(later, key=lambda line: (line[self.kept.best], -line["step"]))["step"])
+
+    @property
+    def best_checkpoint(self) -> Path:
+        return self.out / CHECKPOINTS / f"checkpoint-{self.best_step}"
+
+    def header(self, keys: Sequence[str]) -> Figures:
+        """What every training says of itself: steps, the best of them, and these figures before the first."""
+        before = next(({key: line[key] for key in keys} for line in self.lines if line["step"] == 0), None)
+        return {"steps": max(line["step"] for line in self.lines), "best_step": self.best_step, "before": before}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
-from gnothi.errors import MissingDependency
-from gnothi.models.engine.loading import DECLARATION, no_progress_bars
+from gnothi.errors import InvalidInput, MissingDependency
+from gnothi.models.engine.loading import DECLARATION, Declaration, load, no_progress_bars
 from gnothi.models.settings import ModelSettings
 from gnothi.runs.journal import replace_file
 
@@ -18,6 +21,20 @@ METRICS, HEADER, CHECKPOINTS = "metrics.jsonl", "training.json", "checkpoints"
 Adapter = Literal["lora", "full"]
 Kind = Literal["CAUSAL_LM", "SEQ_2_SEQ_LM"]
 """PEFT's names of what a model does."""
+E = TypeVar("E")
+
+
+class Schedule(Protocol):
+    """What the settings of every training hold."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def validation(self) -> float: ...
+    @property
+    def evaluate_every(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,82 @@ def require_libraries(what: str) -> None:
         import trl  # noqa: F401
     except ImportError as error:
         raise MissingDependency(error.name or "trl", "training", what) from error
+
+
+def load_to_train(origin: Origin) -> tuple[Any, Any, Declaration]:
+    """Model, tokenizer (which pads) and what the model's folder says of it. Raises ModelUnavailable."""
+    model, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer, declared
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without what the libraries say to each other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+def split(examples: Sequence[E], settings: Schedule, few: str) -> tuple[list[E], list[E]]:
+    """Training and validation examples, by chance. Raises InvalidInput, which says ``few``, for fewer than two."""
+    if len(examples) < 2:
+        raise InvalidInput(few)
+    count = max(1, round(len(examples) * settings.validation))
+    held = set(random.Random(f"{settings.seed}/split").sample(range(len(examples)), count))
+    return [one for n, one in enumerate(examples) if n not in held], [one for n, one in enumerate(examples) if n in held]
+
+
+def arguments(out: Path, model: Any, settings: Schedule, steps: int, best: str) -> dict[str, Any]:
+    """What every trainer of the libraries is told; ``best`` is the figure that the best checkpoint is chosen by."""
+    cpu, every = model.device.type == "cpu", min(settings.evaluate_every, steps)
+    return {
+        "output_dir": str(out / CHECKPOINTS),
+        "max_steps": steps,
+        "learning_rate": settings.learning_rate,
+        "lr_scheduler_type": "linear",
+        "seed": settings.seed,
+        "use_cpu": cpu,
+        "bf16": not cpu,
+        "eval_strategy": "steps",
+        "eval_steps": every,
+        "save_steps": every,
+        "save_total_limit": 2,  # the newest and the one before, beside the best
+        "metric_for_best_model": best,
+        "greater_is_better": True,
+        "logging_steps": 1,
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+
+
+def silent(trainer: Any) -> Any:
+    """The trainer without what it would print."""
+    from transformers import PrinterCallback, ProgressCallback
+
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)
+    return trainer
+
+
+class Validating:
+    """To stand before a trainer of the libraries: in place of its evaluation, ``validate``."""
+
+    validate: Callable[[Any], Mapping[str, Any]]
+    """From the model to the figures of a validation."""
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
+        trainer: Any = self
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        figures = {f"eval_{name}": value for name, value in self.validate(model).items()}
+        trainer.model.eval()  # so that the library files the figures under evaluation; a training step switches back
+        trainer.log(dict(figures))
+        trainer.control = trainer.callback_handler.on_evaluate(trainer.args, trainer.state, trainer.control, figures)
+        return figures
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: the folder says what it is."""
 
 
 def adapted(base: Any, adapter: Adapter, rank: int, seed: int, kind: Kind = "CAUSAL_LM") -> Any:
@@ -86,15 +179,33 @@ def out_of_patience(history: Sequence[float], patience: int) -> bool:
     return len(history) > patience and max(history[-patience:]) <= max(history[:-patience])
 
 
-def write_model(out: Path, model: Any, tokenizer: Any, declaration: Mapping[str, Any]) -> None:
-    """Put model, tokenizer and declaration into the folder, file by file, ``config.json`` last."""
-    temporary = out / ".model"
-    shutil.rmtree(temporary, ignore_errors=True)
+def write_model(
+    out: Path, model: Any, tokenizer: Any, trained: str, origin: Origin, declared: Declaration, thresholds: Mapping[str, float]
+) -> None:
+    """Put model, tokenizer and declaration into the folder; ``trained`` says what it learnt."""
+    temporary = scratch(out)
     with no_progress_bars():
         model.save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
+    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
+    made = {"trained": trained, "from": origin.name}
+    declaration = {"renderer": declared.renderer, **tasks, "thresholds": dict(thresholds), **made}
     replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
-    for path in sorted(temporary.iterdir(), key=lambda path: path.name == "config.json"):
+    move_into(out, temporary, last="config.json")
+
+
+def scratch(out: Path) -> Path:
+    """Where a model is saved before it is moved into ``out``."""
+    temporary = out / ".model"
+    shutil.rmtree(temporary, ignore_errors=True)
+    return temporary
+
+
+def move_into(out: Path, temporary: Path, last: str) -> None:
+    """File by file; once ``last`` is there, the folder is a model."""
+    for path in sorted(temporary.iterdir(), key=lambda path: path.name == last):
+        if path.is_dir():
+            shutil.rmtree(out / path.name, ignore_errors=True)
         path.replace(out / path.name)
     temporary.rmdir()
 

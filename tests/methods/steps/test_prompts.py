@@ -5,7 +5,7 @@ import pytest
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import concludes, final_answer, split_sentences
 from gnothi.methods.steps.prompts import REASON, TASKS, ask
-from gnothi.signals.self_report import reply_says_yes
+from gnothi.signals.replies import reply_says_yes
 from gnothi.types import Passage, Question
 
 

@@ -28,7 +28,7 @@ from gnothi.models.engine.prompts import shelf_width
 from gnothi.models.rendering import Tagged, join
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
-from gnothi.signals.self_report import KNOW
+from gnothi.signals.kinds.self_report import KNOW
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, Network
 from gnothi.types import ContinuationScore, Passage, Prompt, Samples
 from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, build_model

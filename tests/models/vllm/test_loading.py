@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -41,7 +42,8 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_without_vllm(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "vllm" else find_spec(name))
     with pytest.raises(MissingDependency, match=r"running model 'vllm:.* pip install 'gnothi\[vllm\]'"):
         load_model(folder)
 

@@ -7,6 +7,7 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.formats import FORMATS
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def found(tree: Path, *sources: Path) -> tuple[list[str], list[str]]:
-    items = list(discover(sources or [tree], tree / "out"))
+    items = list(discover(sources or [tree], tree / "out", FORMATS))
     return (
         [str(item.path.relative_to(tree)) for item in items if isinstance(item, Found)],
         [f"{item.path.relative_to(tree)}: {item.reason}" for item in items if isinstance(item, Skipped)],
@@ -37,14 +38,30 @@ def test_what_is_no_regular_file_is_skipped_and_links_to_folders_are_not_followe
     (tree / "loop").symlink_to(tree, target_is_directory=True)
     (tree / "nothing.txt").symlink_to(tree / "gone")
     (tree / "link.txt").symlink_to(tree / "b.txt")
+    (tree / "self.txt").symlink_to(tree / "self.txt")
     files, skipped = found(tree)
     assert files == ["a.MD", "b.txt", "link.txt", "sub/c.html", "sub/deep/d.pdf"]
+    assert "self.txt: cannot be read: Too many levels of symbolic links" in skipped
     assert "nothing.txt: is a link to nothing" in skipped
     assert "pipe.txt: is not a regular file" in skipped
 
 
+def test_folders_may_be_nested_deeply(tree: Path) -> None:
+    deep = tree
+    for _ in range(1000):
+        deep /= "d"
+        deep.mkdir()
+    (deep / "z.txt").write_text("words")
+    files, _ = found(tree)
+    assert f"{'d/' * 1000}z.txt" in files
+    assert len(files) == 5
+    (deep / "z.txt").unlink()
+    for folder in (deep, *deep.parents[:999]):  # pytest could not
+        folder.rmdir()
+
+
 def test_a_named_file_stands_for_itself(tree: Path) -> None:
-    (item,) = discover([tree / "b.txt"], tree / "out")
+    (item,) = discover([tree / "b.txt"], tree / "out", FORMATS)
     assert isinstance(item, Found)
     assert item.named
     assert item.size == 5
@@ -53,12 +70,12 @@ def test_a_named_file_stands_for_itself(tree: Path) -> None:
 @pytest.mark.parametrize(("name", "says"), [("gone", "does not exist"), ("g.png", r"no known format \(\.png\)")])
 def test_a_named_source_that_cannot_be_used_is_an_error(tree: Path, name: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
-        list(discover([tree / name], tree / "out"))
+        list(discover([tree / name], tree / "out", FORMATS))
 
 
 def test_the_stamp_changes_with_the_file(tree: Path) -> None:
     def stamp() -> str:
-        (item,) = discover([tree / "b.txt"], tree / "out")
+        (item,) = discover([tree / "b.txt"], tree / "out", FORMATS)
         assert isinstance(item, Found)
         return item.stamp
 

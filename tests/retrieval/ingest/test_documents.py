@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import MissingDependency
-from gnothi.retrieval.ingest import FORMATS
 from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.html import visible_text
 from tests.retrieval.documents import make_pdf
 
@@ -153,6 +153,48 @@ def test_a_title_that_never_ends_does_not_swallow_the_page(tmp_path: Path) -> No
 def test_html_in_its_declared_encoding(tmp_path: Path) -> None:
     page = '<meta charset="iso-8859-2"><p>žluťoučký kůň'.encode("iso-8859-2")
     assert titled(tmp_path / "a.html", page) == [("a", "žluťoučký kůň")]
+
+
+@pytest.mark.parametrize("declared", ["utf-16", "rot13", "hex", "zlib", "idna", "punycode", "nonsense", ""])
+def test_html_of_an_impossible_declared_encoding_is_read_all_the_same(tmp_path: Path, declared: str) -> None:
+    page = f'<meta charset="{declared}"><p>na\u00efve'
+    assert titled(tmp_path / "a.html", page) == [("a", "naïve")]
+    assert titled(tmp_path / "a.html", page.encode("cp1252")) == [("a", "naïve")]
+
+
+def test_xhtml_in_its_declared_encoding(tmp_path: Path) -> None:
+    page = '<?xml version="1.0" encoding="iso-8859-2"?><html><script src="x"/><body><p>žluťoučký kůň'.encode("iso-8859-2")
+    assert titled(tmp_path / "a.xhtml", page) == [("a", "žluťoučký kůň")]
+
+
+HOSTILE = {
+    "attributes": "<a " + "".join(f"x{i} " for i in range(600_000)) + ">word",
+    "equal attributes": "<a " + "x " * 2_000_000 + ">word",
+    "open tag": "<p>word<a " + "x " * 2_000_000,
+    "nested": "<div>" * 500_000 + "word",
+    "inline": "<b>" * 500_000 + "word",
+    "tables": "<table><tr><td>" * 100_000 + "word",
+    "less than": "word<p>" + "<" * 1_000_000,
+    "comments": "word" + "<!--" * 1_000_000,
+    "declarations": "word" + "<!" * 1_000_000,
+    "sections": "word" + "<![CDATA[" * 300_000,
+    "ends": "word" + "</x" * 1_000_000,
+    "quotes": "word" + '<a "' * 1_000_000,
+    "references": "word " + "&" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.timeout(20)  # it takes a second at most; the parser of the standard library takes minutes
+def test_hostile_html_is_read_at_once(tmp_path: Path, kind: str) -> None:
+    assert "word" in titled(tmp_path / "a.html", HOSTILE[kind])[0][1]
+
+
+def test_a_large_page_is_read_whole_in_pieces(tmp_path: Path) -> None:
+    words = [f"Word{i}." if i % 9 else f"word{i}" for i in range(300_000)]
+    for markup in ("<p>" + " ".join(words), "<p>".join(words), "<b>" + "</b> <b>".join(words)):
+        found = titled(tmp_path / "a.html", markup)
+        assert " ".join(text for _, text in found).split() == words
 
 
 def squeezed(text: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,73 @@ def test_a_declared_encoding_is_believed_where_the_bytes_are_not_utf8(file: Path
     assert detect(file, "no-such-encoding").name == "windows-1252"
     file.write_bytes("žluťoučký kůň".encode())
     assert detect(file, "ISO-8859-2").name == "utf-8"
+
+
+IMPOSSIBLE = ["utf-16", "utf-16-le", "utf-32", "utf-7", "rot13", "hex", "zlib", "bz2", "idna", "punycode", "unicode_escape"]
+
+
+@pytest.mark.parametrize("declared", IMPOSSIBLE)
+def test_a_declared_encoding_that_cannot_be_meant_is_passed_over(file: Path, declared: str) -> None:
+    file.write_bytes("<p>café “quoted”, at length".encode("cp1252"))
+    assert detect(file, declared).name == "windows-1252"
+    assert text_of(file) == "<p>café “quoted”, at length"
+
+
+def test_latin_1_is_read_as_browsers_do(file: Path) -> None:
+    file.write_bytes("café “quoted”".encode("cp1252"))
+    assert detect(file, "ISO-8859-1").name == "cp1252"
+
+
+JAPANESE = "灯台は海岸に立っていて、毎晩、番人が明かりをともします。東京は日本の首都であり、多くの人が住んでいます。"
+OTHERS = {
+    "cp1251": "Маяк стоял на берегу моря, и каждый вечер смотритель зажигал огонь.",
+    "koi8_r": "Маяк стоял на берегу моря, и каждый вечер смотритель зажигал огонь.",
+    "cp1253": "Ο φάρος στέκεται στην ακτή της θάλασσας και κάθε βράδυ ο φύλακας ανάβει το φως.",
+    "cp1255": "המגדלור עומד על חוף הים וכל ערב השומר מדליק את האור. ירושלים היא עיר הבירה.",
+    "cp1256": "تقف المنارة على شاطئ البحر وفي كل مساء يشعل الحارس الضوء. القاهرة هي عاصمة مصر.",
+    "shift_jis": JAPANESE,
+    "euc_jp": JAPANESE,
+    "gb18030": "灯塔矗立在海边，每天晚上看守人都会点亮灯光。北京是中国的首都，有许多人居住。",
+    "big5": "燈塔矗立在海邊，每天晚上看守人都會點亮燈光。台北有許多人居住。",
+    "euc_kr": "등대는 해안에 서 있고 매일 저녁 등대지기가 불을 켭니다. 서울은 한국의 수도입니다.",
+}
+
+
+@pytest.mark.parametrize("before", [0, 10, 70_000])
+@pytest.mark.parametrize("encoding", OTHERS)
+def test_other_letters_are_recognised_and_reported(file: Path, encoding: str, before: int) -> None:
+    text = "plain\n" * before + OTHERS[encoding] + "\n" + OTHERS[encoding]
+    file.write_bytes(text.encode(encoding))
+    assert f"is not UTF-8: read as {encoding}" in detect(file).notice
+    assert text_of(file) == text
+
+
+LATIN = [
+    "El niño comió una manzana pequeña mañana por la mañana en España.",
+    "Größe und Maß der schönen Straße in München.",
+    "Le naïf garçon a mangé une pêche près de la forêt, où l’été s’achève.",
+    "A long English text with a single accent: naïve. " * 5,
+    "It cost £5 to enter, or 6 €. “Quoted” text — and a dash.",
+    "café",
+    "© 2020, 20 °C, £5",
+    "– “É” …",
+]
+
+
+@pytest.mark.parametrize("text", LATIN)
+def test_latin_letters_are_never_taken_for_others(file: Path, text: str) -> None:
+    for repeated in (text, f"{text}\n" * 200):
+        file.write_bytes(repeated.encode("cp1252"))
+        assert detect(file).name == "windows-1252"
+        assert text_of(file) == repeated
+
+
+@given(data=st.binary(max_size=300))
+def test_any_bytes_are_text_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    file = tmp_path_factory.mktemp("encoding") / "file.txt"
+    file.write_bytes(data)
+    with contextlib.suppress(Unreadable):
+        text_of(file)
 
 
 def test_utf8_with_few_broken_bytes_stays_utf8(file: Path) -> None:

@@ -43,6 +43,8 @@ def test_both_spellings_of_the_id_and_optional_titles(file: Path) -> None:
         ('{"id":"","text":"x"}', "its id has 0 characters"),
         (f'{{"id":"{"x" * 501}","text":"x"}}', "its id has 501 characters"),
         ("[" * 100_000, "not valid JSON"),
+        ("[" * 900 + "]" * 900, "got a list"),
+        *(('{"id":"a","text":' + "[" * depth + "]" * depth + "}", "") for depth in (900, 2000, 100_000)),
         ('{"id":' + "9" * 5000 + ',"text":"x"}', "not valid JSON"),
         (b'{"id":"a","text":"caf\xe9"}', "not UTF-8"),
     ],

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.errors import InvalidInput
-from gnothi.retrieval.ingest.base import START, Step
+from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.tsv import read
 from gnothi.types import Passage
 
@@ -53,7 +52,7 @@ def test_invalid_rows_are_named_and_the_next_is_read(file: Path, row: str, says:
 
 @pytest.mark.parametrize("text", ["", "1\tsome text\ta title\n", "\n\nid\ttext\n"])
 def test_a_file_without_the_header_is_refused(file: Path, text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"line 1: got .* expected a header"):
+    with pytest.raises(Unreadable, match=r"line 1: got .* expected a header"):
         steps(file, text)
 
 

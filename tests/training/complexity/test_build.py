@@ -9,7 +9,7 @@ from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
-from gnothi.training.complexity.build import build, label
+from gnothi.training.complexity.build import label, train
 from tests.report.rows import FREE
 
 METHODS = ("cot", "rag", "ircot")
@@ -62,21 +62,21 @@ def test_else_its_kind_does() -> None:
 def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:
     made = rows({f"one {n}": (0, 1, 0) for n in range(10)} | {f"two {n}": (0, 0, 1) for n in range(5)})
     _write(tmp_path / "run", made)
-    learnt = build(tmp_path / "run", tmp_path / "out", METHODS, None)
+    learnt = train(tmp_path / "run", tmp_path / "out", METHODS, None)
     assert learnt.labels == {"none": 0, "once": 10, "steps": 5}
     assert learnt.accuracy == 1.0
     assert learnt.majority == pytest.approx(2 / 3)
     assert open_complexity(tmp_path / "out").predict(["two 77"])[0].strategy == "steps"
     with pytest.raises(InvalidInput, match=r"got answers by cot, ircot, rag, expected direct, rag, ircot"):
-        build(tmp_path / "run", tmp_path / "out", ("direct", "rag", "ircot"), None)
+        train(tmp_path / "run", tmp_path / "out", ("direct", "rag", "ircot"), None)
 
 
 def test_a_kind_that_no_question_is_of_is_refused(tmp_path: Path) -> None:
     made = rows({f"one {n}": (0, 1, 0) for n in range(3)} | {f"two {n}": (0, 0, n % 2) for n in range(4)})
     _write(tmp_path / "run", made)
-    assert build(tmp_path / "run", tmp_path / "out", METHODS, ("two",)).by_kind == 2
+    assert train(tmp_path / "run", tmp_path / "out", METHODS, ("two",)).by_kind == 2
     with pytest.raises(UnknownName, match=r"unknown kind of question of .*: got 'twoo'. Did you mean 'two'\?"):
-        build(tmp_path / "run", tmp_path / "other", METHODS, ("one", "twoo"))
+        train(tmp_path / "run", tmp_path / "other", METHODS, ("one", "twoo"))
     assert not (tmp_path / "other").exists()
 
 

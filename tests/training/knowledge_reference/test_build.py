@@ -9,7 +9,7 @@ from gnothi.filtering.knowledge import Experience, open_knowledge
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
-from gnothi.training.knowledge_reference.build import Counts, build, experiences
+from gnothi.training.knowledge_reference.build import Counts, experiences, train
 from tests.report.rows import FREE
 
 
@@ -52,7 +52,7 @@ def test_known_from_memory_or_by_retrieval_alone() -> None:
 
 
 async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
-    assert build(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(2, 1, 1)
+    assert train(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(2, 1, 1)
     found = await open_knowledge(tmp_path / "known").neighbours("What is 1?", 1)
     assert (found.known, found.unknown) == (0, 1)
     assert found.known_share == pytest.approx(2 / 3)
@@ -60,12 +60,12 @@ async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     made = run(tmp_path / "run", rows(OUTCOMES))
-    with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot and rag.*--method cot,rag"):
-        build(made, tmp_path / "known", memory="cot")
+    with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot, rag over.*--method cot,rag"):
+        train(made, tmp_path / "known", memory="cot")
     with pytest.raises(InvalidInput, match="got 1 questions that the model knew and 0"):
-        build(run(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
+        train(run(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
     with pytest.raises(InvalidInput, match="absent"):
-        build(tmp_path / "absent", tmp_path / "out")
+        train(tmp_path / "absent", tmp_path / "out")
     with pytest.raises(ModelUnavailable):
-        build(made, tmp_path / "out", encoder="/absent")
+        train(made, tmp_path / "out", encoder="/absent")
     assert not (tmp_path / "out").exists()

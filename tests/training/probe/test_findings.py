@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ class Layered(Wrapper):
 
 def found(out: Path, settings: ProbeSettings, model: Scripted | None = None) -> dict[str, object]:
     with Findings(out, QUESTIONS, {"dataset.name": "d"}) as findings:
-        asyncio.run(findings.run(Traced(model or Scripted(script)), settings))
+        asyncio.run(findings.collect(partial(examine, model=Traced(model or Scripted(script)), settings=settings)))
         return findings.finish(settings, ORIGIN)
 
 
@@ -109,15 +110,15 @@ def test_it_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
     out, settings = tmp_path / "probe", ProbeSettings()
     with Findings(out, QUESTIONS, {}) as findings:
-        asyncio.run(findings.run(Failing(script), settings, concurrency=1))
+        asyncio.run(findings.collect(partial(examine, model=Failing(script), settings=settings), concurrency=1))
         assert len(findings.missing) > KNOWN
         with pytest.raises(InvalidInput, match="cannot train a probe"):
             findings.finish(settings, ORIGIN)
     with Findings(out, QUESTIONS, {}) as findings:
-        asyncio.run(findings.run(Scripted(script), settings))
+        asyncio.run(findings.collect(partial(examine, model=Scripted(script), settings=settings)))
         findings.finish(settings, ORIGIN)
     with Findings(tmp_path / "undisturbed", QUESTIONS, {}) as findings:
-        asyncio.run(findings.run(Scripted(script), settings))
+        asyncio.run(findings.collect(partial(examine, model=Scripted(script), settings=settings)))
         findings.finish(settings, ORIGIN)
     assert (out / FINDINGS).read_bytes() == (tmp_path / "undisturbed" / FINDINGS).read_bytes()
 

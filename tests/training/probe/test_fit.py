@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
-from gnothi.stats.statistics import auroc
+from gnothi.stats.auroc import auroc
 from gnothi.training.probe.fit import View, best_split, fit_states, fit_wording, held_out, log_loss, require_both
 
 GOOD, POOR = View("answer", 2, "residual"), View("draft", 0, "ffn")

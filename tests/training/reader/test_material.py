@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, Unknown
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, REASON, ask
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.training.reader.material import PROMPTS, Example, Material, require_prompts, target
+from gnothi.training.reader.material import PROMPTS, Example, Material, prompt_of, require_prompts, target
 from gnothi.types import Passage, Prompt, Question, Task
 
 PASSAGES = [Passage("a", "The colour is blue.", "Colours"), Passage("b", "Paint is wet.")]
@@ -39,7 +40,7 @@ class Asks:
 
 def made(out: Path, method: Asks, max_failures: int | None = None) -> list[Example]:
     with Material(out, QUESTIONS, CONFIG) as material:
-        asyncio.run(material.run(method, 2, max_failures))
+        asyncio.run(material.collect(partial(prompt_of, method=method), 2, max_failures))
         return material.finish()
 
 
@@ -48,7 +49,7 @@ def test_the_prompts_of_a_method_with_the_answers(tmp_path: Path) -> None:
         "rag", {"model": Scripted(lambda _: ""), "retriever": ScriptedRetriever(PASSAGES)}, {"reason": False}
     )
     with Material(tmp_path, QUESTIONS, CONFIG) as material:
-        asyncio.run(material.run(method))  # type: ignore[arg-type]
+        asyncio.run(material.collect(partial(prompt_of, method=method)))  # type: ignore[arg-type]
         found = material.finish()
     assert [example.prompt for example in found] == [ask(ANSWER, question, PASSAGES) for question in QUESTIONS]
     assert [example.target for example in found] == ["Blue", "blue"] * 3
@@ -73,7 +74,7 @@ def test_failures_are_left_out_and_tried_again(tmp_path: Path) -> None:
 def test_chains_of_thought_cannot_be_learnt_from_answers(tmp_path: Path) -> None:
     assert made(tmp_path, Asks(REASON)) == []
     errors = [json.loads(line)["error"] for line in (tmp_path / PROMPTS).read_text().splitlines()]
-    assert all("--set reason=false" in error["message"] for error in errors)
+    assert all("reason=false" in error["message"] for error in errors)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
             Material(tmp_path, [question], CONFIG)
     with pytest.raises(InvalidInput, match="more than once"):
         Material(tmp_path, QUESTIONS[:1] * 2, CONFIG)
-    with pytest.raises(InvalidSetting, match=r"got .seakr.*expected one of direct, rag"):
+    with pytest.raises(InvalidSetting, match=r"got .seakr.*expected one of .*direct, .*rag"):
         require_prompts("seakr")
     with pytest.raises(UnknownName):
         require_prompts("ragg")

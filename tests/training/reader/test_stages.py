@@ -7,7 +7,6 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +17,12 @@ from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
-from gnothi.training.finetuning import HEADER, METRICS, Origin
+from gnothi.training.finetuning import HEADER, METRICS, Origin, split
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.reader.stages import Format, split, train
+from gnothi.training.reader.stages import Format, train
 from gnothi.types import Decoding, Passage, Prompt, Question
+from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -38,15 +38,15 @@ def examples(count: int = 40) -> list[Example]:
 # --- before it ------------------------------------------------------------------------------------------------------
 
 
-def test_the_split_depends_on_the_seed() -> None:
+def test_the_split_depends_on_the_seed(tmp_path: Path) -> None:
     everything = examples()
-    training, validation = split(everything, QUICK)
+    training, validation = split(everything, QUICK, "")
     assert (len(training), len(validation)) == (34, 6)
     assert sorted(one.question.id for one in (*training, *validation)) == sorted(one.question.id for one in everything)
-    assert split(everything, QUICK) == (training, validation)
-    assert split(everything, replace(QUICK, seed=1)) != (training, validation)
+    assert split(everything, QUICK, "") == (training, validation)
+    assert split(everything, replace(QUICK, seed=1), "") != (training, validation)
     with pytest.raises(InvalidInput, match="got 1 training questions"):
-        split(everything[:1], QUICK)
+        train(tmp_path, ORIGIN, everything[:1], QUICK)
 
 
 def test_passes_divide_a_step() -> None:
@@ -80,9 +80,10 @@ def test_prompt_and_answer_as_tokens() -> None:
 )
 def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining) -> None:
     pytest.importorskip("trl")
-    heard: list[dict[str, Any]] = []
-    header = train(tmp_path, ORIGIN, examples(), settings, on_line=heard.append)
+    watch = Heard()
+    header = train(tmp_path, ORIGIN, examples(), settings, watch=watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
+    heard = watch.lines
     assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in heard if "score" in line] == [0, 2, 4, 6]
@@ -101,7 +102,7 @@ def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderT
         finally:
             await model.aclose()
 
-    _, validation = split(examples(), settings)
+    _, validation = split(examples(), settings, "")
     found = asyncio.run(chosen([example.prompt for example in validation]))
     right = sum(one == example.target for one, example in zip(found, validation, strict=True))
     assert right / len(validation) == pytest.approx(header["after"]["validation_accuracy"])

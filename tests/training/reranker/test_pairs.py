@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from gnothi.errors import InvalidInput
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ListedGraph
-from gnothi.training.reranker.pairs import PAIRS, CollectingPairs, Example
+from gnothi.training.reranker.pairs import PAIRS, CollectingPairs, Example, pairs
 from gnothi.training.reranker.settings import PairSettings
 from gnothi.types import Prompt, Question
 
@@ -40,7 +41,8 @@ def collect(out: Path, model: Scripted, limit: int | None = None, **given: Any) 
     with CollectingPairs(out, QUESTIONS, {"dataset": "test"}) as collecting:
         if limit is not None:
             collecting.questions = QUESTIONS[:limit]
-        asyncio.run(collecting.run(Traced(Seeded(model)), ListedGraph(GRAPH), PairSettings(**given)))
+        find = partial(pairs, model=Traced(Seeded(model)), graph=ListedGraph(GRAPH), settings=PairSettings(**given))
+        asyncio.run(collecting.collect(find))
         return collecting.finish()
 
 

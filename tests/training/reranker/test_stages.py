@@ -12,11 +12,12 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.rerank import CrossEncoderReranker, load_cross_encoder
-from gnothi.training.finetuning import CHECKPOINTS, HEADER, METRICS
+from gnothi.training.finetuning import CHECKPOINTS, HEADER, METRICS, split
 from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
-from gnothi.training.reranker.stages import assess, ordered, split, steps, train
+from gnothi.training.reranker.stages import assess, ordered, train
 from tests.retrieval.cross_encoders import causal, classifier
+from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
 EXAMPLES = [
@@ -26,13 +27,13 @@ EXAMPLES = [
 SETTINGS = TrainingSettings(epochs=3, batch=8, learning_rate=1e-2, evaluate_every=5, validation=0.25)
 
 
-def test_the_split_holds_questions_apart_and_is_the_same_each_time() -> None:
-    training, validation = split(EXAMPLES, SETTINGS)
+def test_the_split_holds_questions_apart_and_is_the_same_each_time(tmp_path: Path) -> None:
+    training, validation = split(EXAMPLES, SETTINGS, "")
     assert len(validation) == 3
     assert sorted(one.question_id for one in training + validation) == sorted(one.question_id for one in EXAMPLES)
-    assert (training, validation) == split(EXAMPLES, SETTINGS)
+    assert (training, validation) == split(EXAMPLES, SETTINGS, "")
     with pytest.raises(InvalidInput, match="got 1 questions"):
-        split(EXAMPLES[:1], SETTINGS)
+        train(tmp_path, lambda: None, "none", EXAMPLES[:1], SETTINGS)
 
 
 def test_an_epoch_holds_each_pair_once_and_those_of_a_question_together() -> None:
@@ -44,7 +45,6 @@ def test_an_epoch_holds_each_pair_once_and_those_of_a_question_together() -> Non
         assert len(set(part)) == epoch
         assert sum(a[0] != b[0] for a, b in pairwise(part)) == 11
     assert rows[:epoch] != rows[epoch : 2 * epoch]
-    assert steps(EXAMPLES, SETTINGS) == 14  # 9 questions of 4 pairs, 3 epochs, 8 a step
 
 
 def test_figures_are_those_of_scikit_learn() -> None:
@@ -66,16 +66,17 @@ def test_trained_in_a_folder_that_is_then_a_reranker(make: Any, tmp_path: Path) 
     base = make(tmp_path / "base")
     out = tmp_path / "out"
     out.mkdir()
-    lines: list[dict[str, Any]] = []
-    header = train(out, lambda: load_cross_encoder(base, "base"), "base", EXAMPLES, SETTINGS, lines.append)
+    watch = Heard()
+    header = train(out, lambda: load_cross_encoder(base, "base"), "base", EXAMPLES, SETTINGS, watch)
     assert header["after"]["average_precision"] >= header["before"]["average_precision"]
     assert header["questions"] == {"training": 9, "validation": 3}
+    lines = watch.lines
     assert lines == [json.loads(line) for line in (out / METRICS).read_text().splitlines()]
     assert lines[0]["step"] == 0
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
     reranker = CrossEncoderReranker.open(str(out))
     scores = reranker.score_blocking("where is w1", EXAMPLES[1].positive + EXAMPLES[1].negative)
-    assert assess(reranker.score_blocking, split(EXAMPLES, SETTINGS)[1]) == header["after"]
+    assert assess(reranker.score_blocking, split(EXAMPLES, SETTINGS, "")[1]) == header["after"]
     assert len(scores) == 4
     assert train(out, lambda: pytest.fail("trained again"), "base", EXAMPLES, SETTINGS) == header
 

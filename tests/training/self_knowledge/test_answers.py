@@ -14,7 +14,7 @@ import pytest
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, read_answers
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Prompt, Question
 
@@ -29,7 +29,11 @@ def script(prompt: Prompt) -> str:
 
 def collect(out: Path, model: Scripted, on_line: Callable[[Any], None] | None = None, **given: Any) -> list[Familiar]:
     with Answers(out, given.pop("questions", QUESTIONS), given.pop("config", CONFIG)) as collecting:
-        asyncio.run(collecting.run(Traced(Seeded(model)), SETTINGS, 3, given.pop("max_failures", None), on_line))
+        asyncio.run(
+            collecting.collect(
+                collecting.sampling(Traced(Seeded(model)), SETTINGS), 3, given.pop("max_failures", None), on_line
+            )
+        )
         return collecting.finish()
 
 
@@ -45,12 +49,12 @@ def test_a_line(tmp_path: Path) -> None:
         "answers": ["It is Ada Bram"] * 4, "correct": [True] * 4, "acc_rate": 1.0,
     }  # fmt: skip
     assert usage["model_calls"] == 1
-    assert read_answers(tmp_path, QUESTIONS) == found
+    assert Answers.finished(tmp_path, QUESTIONS).finish() == found
 
 
 def test_another_metric(tmp_path: Path) -> None:
     with Answers(tmp_path, QUESTIONS, CONFIG) as collecting:
-        asyncio.run(collecting.run(Traced(Scripted(script)), AnswerSettings(n=2, metric="em")))
+        asyncio.run(collecting.collect(collecting.sampling(Traced(Scripted(script)), AnswerSettings(n=2, metric="em"))))
         assert {one.acc_rate for one in collecting.finish()} == {0.0}
     with pytest.raises(UnknownName, match="unknown metric: got 'bleu'"):
         AnswerSettings(metric="bleu")
@@ -97,4 +101,4 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="was made with dataset"):
         Answers(tmp_path / "b", QUESTIONS, {"dataset": "other"})
     with pytest.raises(InvalidInput, match="expected 5 more"):
-        read_answers(tmp_path / "b", QUESTIONS)
+        Answers.finished(tmp_path / "b", QUESTIONS)

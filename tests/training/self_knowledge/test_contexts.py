@@ -10,7 +10,7 @@ import pytest
 
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar, read_answers
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar
 from gnothi.training.self_knowledge.contexts import choose, find
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import split
@@ -48,7 +48,7 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         return "Ada Bram" if HOLDING[0] in prompt.passages else "nobody"
 
     with Answers(tmp_path, questions, {}, shown) as collecting:
-        asyncio.run(collecting.run(Scripted(script), AnswerSettings(n=2)))
+        asyncio.run(collecting.collect(collecting.sampling(Scripted(script), AnswerSettings(n=2))))
         found = collecting.finish()
         assert not collecting.missing
     assert [(one.asked, one.acc_rate) for one in found] == [
@@ -57,7 +57,7 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         (Asked(QUESTION, OTHERS[0]), 0),
         (Asked(questions[1]), 0),
     ]
-    assert read_answers(tmp_path, questions) == found
+    assert Answers.finished(tmp_path, questions).finish() == found
     lines = [json.loads(line) for line in (tmp_path / ANSWERS).read_text().splitlines()]
     assert [line.get("sentence", {}).get("id") for line in lines] == [None, "h0", "o0", None]
     assert [line["question_id"] for line in lines] == ["q", "q after h0", "q after o0", "r"]

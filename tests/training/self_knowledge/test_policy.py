@@ -10,7 +10,7 @@ from gnothi import lab
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
-from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.training.self_knowledge.answers import Asked, Familiar
 from gnothi.training.self_knowledge.policy import Prompts, Replies, assess, reply_to
 from gnothi.training.self_knowledge.reward import Correctness

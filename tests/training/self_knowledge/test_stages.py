@@ -11,7 +11,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
+from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
 ROOT = Path(__file__).parents[3]
@@ -91,9 +91,10 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     from gnothi.models import load_model
     from gnothi.types import Decoding
 
-    heard: list[dict[str, Any]] = []
-    header = train(tmp_path, ORIGIN, asked(), settings, Correctness(), heard.append)
+    watch = Heard()
+    header = train(tmp_path, ORIGIN, asked(), settings, Correctness(), watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
+    heard = watch.lines
     assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [line["step"] for line in heard if "reward" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]

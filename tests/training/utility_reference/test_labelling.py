@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from gnothi.filtering.reference import HEADER, LABELS, VECTORS, open_reference
 from gnothi.models.wrappers import Traced
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, judge
+from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, judge, label
 from gnothi.types import Passage, Prompt, Question
 from tests.filtering.encoder import tiny_encoder
 
@@ -108,8 +109,8 @@ def build(
     on_line: Callable[[object], None] | None = None,
 ) -> dict[str, object]:
     with Labelling(out, questions, config) as labelling:
-        retriever = ScriptedRetriever(PASSAGES)
-        asyncio.run(labelling.run(Traced(model), retriever, ALONE, 3, max_failures, on_line))
+        find = partial(label, model=Traced(model), retriever=ScriptedRetriever(PASSAGES), settings=ALONE)
+        asyncio.run(labelling.collect(find, 3, max_failures, on_line))
         return labelling.finish(encoder, {"model": "scripted"})
 
 
@@ -185,7 +186,7 @@ def test_too_many_failures(tmp_path: Path) -> None:
     def script(prompt: Prompt) -> str:
         raise RuntimeError(prompt.question)
 
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: Question \d.*--max-failures"):
+    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: Question \d.*max_failures"):
         build(tmp_path, Scripted(script), max_failures=2)
 
 

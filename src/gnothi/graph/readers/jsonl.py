@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
+from gnothi.errors import shown
 from gnothi.graph.readers.base import Malformed, Triple, name, number
+from gnothi.retrieval.ingest.lines import parse_json
 
 _OTHERS = {"head": "subject", "relation": "predicate", "tail": "object"}
 
@@ -14,11 +14,9 @@ class JsonLines:
 
     def parse(self, line: str) -> Triple | None:
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise Malformed(f"not valid JSON ({error.msg} at column {error.colno})") from None
-        except (ValueError, RecursionError):
-            raise Malformed("not valid JSON (a number too long or too many nested brackets)") from None
+            record = parse_json(line)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
         if not isinstance(record, dict):
             raise Malformed("got JSON that is no object, expected one with head, relation and tail")
         head, relation, tail = (_text(record, key) for key in _OTHERS)
@@ -28,7 +26,7 @@ class JsonLines:
 def _text(record: dict[str, object], key: str) -> str:
     value = record.get(key, record.get(_OTHERS[key]))
     if not isinstance(value, str):
-        got = "nothing" if value is None else repr(value)[:60]
+        got = "nothing" if value is None else shown(value)
         raise Malformed(f"its {key} is {got}, expected text")
     # Lone surrogates are possible in JSON and impossible in UTF-8.
     return name(value.encode("utf-8", "replace").decode(), key)

@@ -38,5 +38,5 @@ def threshold_of(
     signal's usual one; None where there is none."""
     if signal is None or given is not None:
         return given
-    learnt = {} if probe is None else probe.thresholds
-    return learnt.get(signal, thresholds.get(signal, signals.find(signal).default_threshold))
+    name, learnt = signals.name_of(signal), {} if probe is None else probe.thresholds
+    return learnt.get(name, thresholds.get(name, signals.find(signal).default_threshold))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.errors import InvalidInput
-from gnothi.signals.self_report import KNOW
+from gnothi.signals.kinds.self_report import KNOW
 from gnothi.types import Demonstration, Passage, Prompt, Question, Task
 
 CONCLUSION = "So the answer is"

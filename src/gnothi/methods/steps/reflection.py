@@ -15,7 +15,7 @@ from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DESCRIBE
 from gnothi.methods.steps.settings import LIST_STOPS
 from gnothi.protocols import KnowledgeGraph, LanguageModel
-from gnothi.signals.perplexity import generation_perplexity
+from gnothi.signals.kinds.perplexity import generation_perplexity
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt, Question
 

@@ -10,7 +10,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.gating import Gating
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
-from gnothi.signals.perplexity import Perplexity
+from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
 

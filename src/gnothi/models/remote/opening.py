@@ -13,21 +13,23 @@ from gnothi.models.remote.client import Client
 from gnothi.models.remote.features import Features
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.store import Store
-from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.protocols import LanguageModel
 
 TRIAL_DAYS = 7
 """How long the outcome of a trial is relied upon: servers are updated."""
 
 
-def open_remote(spec: str, settings: RemoteSettings) -> Wrapper:
-    """The model of ``openai:NAME``, traced, seeded and, unless switched off, cached.
+def open_remote(argument: str, settings: RemoteSettings) -> LanguageModel:
+    """The model that the server calls so and, unless switched off, cached.
 
     Raises ModelUnavailable where the server cannot be reached, has no such model or wants a key; MissingDependency;
     InvalidSetting; BudgetSpent.
     """
-    name = spec.removeprefix(PREFIX).strip()
+    name = argument.strip()
     if not name:
-        raise UsageError(f"model {spec!r}: expected the server's name of a model after {PREFIX}, as in {PREFIX}gpt-4o-mini.")
+        raise UsageError(
+            f"model {PREFIX + argument!r}: expected the server's name of a model after {PREFIX}, as in {PREFIX}gpt-4o-mini."
+        )
     settings = settings.located()
     budget = budgets.current()
     budget.check(budgets.Prices(settings.price_in, settings.price_out))
@@ -41,9 +43,9 @@ def open_remote(spec: str, settings: RemoteSettings) -> Wrapper:
         raise
     model = OpenAIModel(name, settings, features, client)
     if store is None:
-        return Traced(Seeded(model))
+        return model
     identity = {"kind": PREFIX, "model": name, "settings": settings.identity(), "features": features.as_dict()}
-    return Traced(Seeded(Cached(model, store, identity, model.rendered)))
+    return Cached(model, store, identity, model.rendered)
 
 
 def _features(name: str, settings: RemoteSettings, budget: budgets.Budget, store: Store | None) -> Features:

@@ -10,7 +10,7 @@ from gnothi.report.figures.drawing import INK, SERIES, Picture, Styles, draw, sh
 from gnothi.report.numbers import interval, number, share
 from gnothi.report.selective import Selective
 from gnothi.report.summary import Method
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from gnothi.calibration.choose import Probabilities
 from gnothi.report.document import Reliability
 from gnothi.report.figures.drawing import COLOURS, INK, Picture, Styles, draw, new_figure, save_figure, shortened, style
 from gnothi.report.numbers import share
-from gnothi.stats.statistics import Bin
+from gnothi.stats.reliability import Bin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

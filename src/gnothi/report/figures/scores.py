@@ -9,7 +9,7 @@ import numpy as np
 
 from gnothi.report.figures.drawing import INK, SERIES, Picture, draw, identifier
 from gnothi.report.numbers import interval, share
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gnothi import __version__
 from gnothi.errors import MissingDependency
 from gnothi.report import numbers
 from gnothi.report.figures.drawing import Picture
 from gnothi.report.page.questions import MARKS, Question
+from gnothi.version import __version__
 
 FILTERS = ("share", "number", "interval", "percent", "money", "chance", "signed", "counted", "metric_name")
 

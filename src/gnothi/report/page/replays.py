@@ -17,7 +17,7 @@ from gnothi.report.page.html import View, drawn, page
 from gnothi.report.tables import Line, add, flat, gate_tables, write
 from gnothi.report.titles import name_all
 from gnothi.runs.folder import replace_file
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 CURVES = 6
 """Reliability curves that are drawn, of the signals that tell wrong answers best."""

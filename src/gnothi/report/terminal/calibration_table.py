@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gnothi.calibration.choose import Chosen, Worth
     from gnothi.calibration.file import Calibration
     from gnothi.stats.guarantee import Guarantee
-    from gnothi.stats.statistics import Interval
+    from gnothi.stats.intervals import Interval
 
 
 def show(console: Console, made: Calibration, chosen: Chosen) -> None:

@@ -11,7 +11,7 @@ from gnothi.report.numbers import between, chance, counted, interval, money, num
 from gnothi.report.side_by_side import SideBySide
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.layout import Row, paragraph, show_table
-from gnothi.stats.statistics import Interval
+from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from rich.console import Console

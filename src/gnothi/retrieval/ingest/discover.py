@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
-from gnothi.retrieval.ingest import FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,7 @@ class Skipped:
     reason: str
 
 
-def discover(
-    sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str] = FORMATS
-) -> Iterator[Found | Skipped]:
+def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
     """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read; ``formats`` are the ends
     of names that can be read.
 
@@ -46,7 +43,7 @@ def discover(
     for source in sources:
         root = Path(os.path.abspath(source))
         if root.is_dir():
-            yield from _walk(root, root, exclude.absolute(), formats)
+            yield from _walk(root, exclude.absolute(), formats)
             continue
         found = _file(root, root, formats)
         if isinstance(found, Skipped):
@@ -54,21 +51,21 @@ def discover(
         yield found
 
 
-def _walk(folder: Path, root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
-    try:
-        with os.scandir(folder) as entries:
-            ordered = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        yield Skipped(folder, f"cannot be read: {error.strerror}")
-        return
-    for entry in ordered:
-        path = folder / entry.name
-        if entry.name.startswith(".") or path == exclude:
+def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
+    waiting = [root]
+    while waiting:
+        path = waiting.pop()
+        if path == exclude:
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, root, exclude, formats)
-        elif not entry.is_dir():
+        if not os.path.isdir(path):  # nor is a link to itself
             yield _file(path, root, formats)
+        elif path == root or not path.is_symlink():
+            try:
+                names = sorted(os.listdir(path), reverse=True)
+            except OSError as error:
+                yield Skipped(path, f"cannot be read: {error.strerror}")
+                continue
+            waiting += [path / name for name in names if not name.startswith(".")]
 
 
 def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:

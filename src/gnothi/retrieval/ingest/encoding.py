@@ -1,8 +1,9 @@
-"""From bytes to text: byte order marks, UTF-8, a declared encoding, and a reported fallback. Tells binary files apart."""
+"""From bytes to text: byte order marks, UTF-8, a declared encoding, and a reported guess. Tells binary files apart."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,12 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _FALLBACK = "windows-1252"
+# For other letters than Latin ones: encodings of Latin letters are too much alike to tell them apart.
+_CANDIDATES = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
+_HIGH = re.compile(rb"[\x80-\xff]")
+_WORD = re.compile(rb"[\x80-\xff]{3,}")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
+_ASCII = bytes(range(32, 92)) + rb"\u0041" + bytes(range(93, 127))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ def check_text(path: Path) -> bytes:
 
 
 def detect(path: Path, declared: str | None = None) -> Encoding:
-    """The encoding of a text file, by a mark, by being valid UTF-8, as declared, or windows-1252 with a notice.
+    """The encoding of a text file, by a mark, by being valid UTF-8, as declared, or guessed with a notice.
 
     Reads the file once. A file that is UTF-8 but for a few broken bytes stays UTF-8. Raises Unreadable for a binary file.
     """
@@ -54,14 +60,15 @@ def detect(path: Path, declared: str | None = None) -> Encoding:
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
-    broken, multibyte = _utf8_damage(path)
+    broken, multibyte, where = _utf8_damage(path)
     if not broken:
         return Encoding("utf-8")
-    if declared and (known := _known(declared)) and known != "utf-8":
+    if declared and (known := _known(declared)):
         return Encoding(known)
     if multibyte > broken:
         return Encoding("utf-8", f"is not valid UTF-8: {broken} broken characters were replaced")
-    return Encoding(_FALLBACK, f"is not UTF-8: read as {_FALLBACK}. Convert it to UTF-8 if letters look wrong")
+    guess = _guess(path, where)
+    return Encoding(guess, f"is not UTF-8: read as {guess}. Convert it to UTF-8 if letters look wrong")
 
 
 def chunks(path: Path, encoding: str) -> Iterator[tuple[str, int]]:
@@ -78,9 +85,9 @@ def chunks(path: Path, encoding: str) -> Iterator[tuple[str, int]]:
     yield (held + decoder.decode(b"", final=True)).replace("\r", "\n"), read
 
 
-def _utf8_damage(path: Path) -> tuple[int, int]:
-    """Number of broken and of intact multi-byte characters."""
-    broken = multibyte = 0
+def _utf8_damage(path: Path) -> tuple[int, int, int]:
+    """Number of broken and of intact multi-byte characters, and from where on the first broken one is found."""
+    broken = multibyte = where = 0
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     with path.open("rb") as file:
         while True:
@@ -88,14 +95,39 @@ def _utf8_damage(path: Path) -> tuple[int, int]:
             text = decoder.decode(data, final=not data)
             if not text.isascii():
                 bad = sum("\udc80" <= character <= "\udcff" for character in text)
+                if bad and not broken:
+                    where = max(0, file.tell() - _CHUNK)
                 broken += bad
                 multibyte += sum(character > "\x7f" for character in text) - bad
             if not data:
-                return broken, multibyte
+                return broken, multibyte, where
 
 
-def _known(name: str) -> str | None:
+def _known(declared: str) -> str | None:
+    """The codec for a declared encoding. None for one that cannot be meant, as the declaration itself could be read as ASCII:
+    UTF-16 without a mark, and codecs that only Python knows (rot13, hex, zlib, idna, UTF-7)."""
     try:
-        return codecs.lookup(name.strip()).name
-    except LookupError:
+        if _ASCII.decode(declared, "replace") != _ASCII.decode("ascii"):
+            return None
+        name = codecs.lookup(declared).name
+    except (LookupError, ValueError):
         return None
+    # As browsers read it: pages that say ISO 8859-1 have the quotation marks of windows-1252. UTF-8 was tried before.
+    return {"iso8859-1": "cp1252", "ascii": "cp1252", "utf-8": None, "utf-8-sig": None}.get(name, name)
+
+
+def _guess(path: Path, where: int) -> str:
+    """Windows-1252, unless the text from ``where`` on is clearly in one of the encodings for other letters."""
+    from charset_normalizer import from_bytes
+
+    with path.open("rb") as file:
+        file.seek(where)
+        data = file.read(_CHUNK)
+    # Whole lines: a character cut in two would rule its encoding out.
+    lines = data.splitlines(keepends=True)[where > 0 : -1 if len(data) == _CHUNK else None]
+    sample = b"".join(line for line in lines if not line.isascii()) or data
+    if 2 * sum(map(len, _WORD.findall(sample))) <= len(_HIGH.findall(sample)):
+        return _FALLBACK  # single letters with accents, a sign here and there
+    found = [(match.encoding, match.chaos, match.coherence) for match in from_bytes(sample, cp_isolation=_CANDIDATES)]
+    clear = found and (len(found) == 1 or found[0][1:] != found[1][1:])
+    return found[0][0] if clear else _FALLBACK

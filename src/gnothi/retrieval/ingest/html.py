@@ -1,17 +1,21 @@
-"""HTML: the visible words. ``<title>`` names the document, headings its sections; scripts, styles, navigation are dropped."""
+"""HTML: the visible words. ``<title>`` names the document, headings its sections; scripts, styles, navigation are dropped.
+
+libxml2 (by lxml) reads it as browsers do, piece by piece and in time that grows with the file, whatever the markup.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
+
+from lxml.etree import HTMLParser
 
 from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
 from gnothi.retrieval.ingest.encoding import check_text, chunks, detect
 from gnothi.retrieval.ingest.split import collapse
 
-_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(rb"(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _DROPPED = frozenset(
     ("script", "style", "noscript", "template", "svg", "math", "nav", "footer", "select", "button", "iframe", "object")
 )
@@ -31,33 +35,39 @@ def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
 
 def visible_text(html: str) -> str:
     """The words of a fragment of HTML, one line for each block element."""
-    parser = _Parser("")
-    parser.feed(html)
+    words = _Words("")
+    parser = _parser(words)
+    parser.feed(html.encode("utf-8", "replace"))
     parser.close()
-    return "\n".join(collapse(text) for _, text in parser.take(last=True))
+    return "\n".join(collapse(text) for _, text in words.take(last=True))
 
 
 def _blocks(path: Path) -> Iterator[Block]:
     declared = _CHARSET.search(check_text(path))
     encoding = detect(path, declared[1].decode("ascii") if declared else None)
-    parser = _Parser(path.stem)
+    words = _Words(path.stem)
+    parser = _parser(words)
     if encoding.notice:
-        yield Block(parser.title, "", notice=encoding.notice)
+        yield Block(words.title, "", notice=encoding.notice)
     read = 0
     for text, read in chunks(path, encoding.name):
-        parser.feed(text)
-        for title, block in parser.take():
+        parser.feed(text.encode("utf-8", "replace"))
+        for title, block in words.take():
             yield Block(title, block + "\n\n", read)
     parser.close()
-    for title, block in parser.take(last=True):
+    for title, block in words.take(last=True):
         yield Block(title, block + "\n\n", read)
 
 
-class _Parser(HTMLParser):
+def _parser(words: _Words) -> HTMLParser:
+    """Calls ``words`` for each tag and text. It gets UTF-8, whatever the page declares: the decoding is done here."""
+    return HTMLParser(target=words, encoding="utf-8", huge_tree=True)
+
+
+class _Words:
     """Collects (title, text) for each run of text between block elements."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(convert_charrefs=True)
         self._name = name
         self._document = ""
         self._section = ""
@@ -72,13 +82,19 @@ class _Parser(HTMLParser):
         return f"{document} > {self._section}" if self._section and self._section != document else document
 
     def take(self, last: bool = False) -> Iterator[tuple[str, str]]:
-        if last or (not self._capturing and sum(map(len, self._text)) > _LONGEST_BLOCK):
+        if last:
             self._close_capture()
             self._end_block()
+        elif not self._capturing and sum(map(len, self._text)) > _LONGEST_BLOCK:
+            text = "".join(self._text)
+            place = max(text.rfind(" "), text.rfind("\n")) + 1 or len(text)  # the last word may go on
+            self._text = [text[:place]]
+            self._end_block()
+            self._text = [text[place:]]
         done, self._done = self._done, []
         yield from done
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def start(self, tag: str, attributes: object) -> None:  # noqa: ARG002 - as lxml calls it
         if self._dropping or tag in _DROPPED:
             if tag in _DROPPED:
                 self._dropping.append(tag)
@@ -94,7 +110,7 @@ class _Parser(HTMLParser):
         else:
             self._end_block()
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         if self._dropping:
             if tag in self._dropping:
                 while self._dropping.pop() != tag:
@@ -105,19 +121,12 @@ class _Parser(HTMLParser):
         elif tag not in _INLINE and not self._capturing:
             self._end_block()
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _DROPPED:
-            self.handle_starttag(tag, attrs)
-
-    def parse_html_declaration(self, i: int) -> int:
-        """The base class may fail on ``<![`` that opens nothing known; browsers take it for a comment."""
-        if self.rawdata.startswith("<![", i):
-            return self.parse_bogus_comment(i)
-        return super().parse_html_declaration(i)
-
-    def handle_data(self, data: str) -> None:
+    def data(self, data: str) -> None:
         if not self._dropping:
             self._text.append(data)
+
+    def close(self) -> None:
+        """Nothing is left to do at the end: ``take`` follows."""
 
     def _close_capture(self) -> None:
         if not self._capturing:

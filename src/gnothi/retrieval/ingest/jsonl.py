@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from gnothi.retrieval.ingest.base import Checkpoint, Step, record_step
-from gnothi.retrieval.ingest.lines import lines
+from gnothi.retrieval.ingest.base import Checkpoint, Step
+from gnothi.retrieval.ingest.lines import lines, parse_json, record_steps
 from gnothi.types import Passage
 
 LONGEST_ID = 500
@@ -15,31 +14,13 @@ LONGEST_ID = 500
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
     """A line without an id gets ``key#line number``."""
-    for text, problem, place in lines(path, start):
-        if text is None:
-            yield Step(checkpoint=place, invalid=problem, read=place.offset)
-            continue
-        try:
-            passage = _passage(text, f"{key}#{place.line}")
-        except _Invalid as error:
-            yield Step(checkpoint=place, invalid=str(error), read=place.offset)
-        else:
-            yield record_step(passage, words, place)
+    return record_steps(lines(path, start), words, lambda line, text: _passage(text, f"{key}#{line.number}"))
 
 
-class _Invalid(Exception):
-    pass
-
-
-def _passage(line: str, default_id: str) -> Passage:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise _Invalid(f"not valid JSON ({error.msg} at column {error.colno})") from None
-    except (ValueError, RecursionError):
-        raise _Invalid("not valid JSON (a number too long or too many nested brackets)") from None
+def _passage(text: str, default_id: str) -> Passage:
+    record = parse_json(text)
     if not isinstance(record, dict):
-        raise _Invalid(f"got {_kind(record)}, expected an object with id, title and text")
+        raise ValueError(f"got {_kind(record)}, expected an object with id, title and text")
     return Passage(_id(record, default_id), _string(record, "text", required=True), _string(record, "title", required=False))
 
 
@@ -48,13 +29,13 @@ def _id(record: dict[str, object], default: str) -> str:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _Invalid(f"its id is {_kind(value)}, expected a string or a whole number")
+        raise ValueError(f"its id is {_kind(value)}, expected a string or a whole number")
     return check_id(str(value))
 
 
 def check_id(passage_id: str) -> str:
     if not passage_id or len(passage_id) > LONGEST_ID:
-        raise _Invalid(f"its id has {len(passage_id)} characters, expected 1 to {LONGEST_ID}")
+        raise ValueError(f"its id has {len(passage_id)} characters, expected 1 to {LONGEST_ID}")
     return passage_id
 
 
@@ -66,7 +47,7 @@ def _string(record: dict[str, object], name: str, required: bool) -> str:
         found = (
             f"its {name!r} is {_kind(value)}" if name in record else f"no {name!r} (it has {', '.join(record) or 'nothing'})"
         )
-        raise _Invalid(f"{found}, expected a string")
+        raise ValueError(f"{found}, expected a string")
     return value
 
 

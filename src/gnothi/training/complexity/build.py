@@ -12,12 +12,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.errors import InvalidInput, UnknownName
+from gnothi.errors import UnknownName
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
-from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row
+from gnothi.training.outcomes import rights, rows_of
 
-METRIC = "em"
 FOLDS = 5
 
 
@@ -32,6 +31,16 @@ class Learnt:
     accuracy: float
     majority: float
 
+    def report(self) -> list[tuple[str, str]]:
+        """Terms and their explanations, for people."""
+        names = {"none": "answered from memory", "once": "took one retrieval", "steps": "took steps"}
+        held_out = f"{self.accuracy:.3f} on held-out questions (five folds); the commonest label alone {self.majority:.3f}"
+        return [
+            ("questions", ", ".join(f"{count:,} {names[strategy]}" for strategy, count in self.labels.items())),
+            ("", f"of these {self.by_kind:,} labelled by their kind; {self.left_out:,} left out (no method was right)"),
+            ("accuracy", held_out),
+        ]
+
 
 def label(
     rows: Sequence[Row], methods: Sequence[str], several_hops: Collection[str] | None
@@ -41,7 +50,7 @@ def label(
     ``methods`` are for none, once, steps; a question counts where all of them gave an answer. ``several_hops`` are kinds; None
     leaves out what no method answered rightly.
     """
-    right = {row.key: row.metrics[METRIC] == 1 for row in rows if METRIC in row.metrics}
+    right = rights(rows)
     by_outcome, by_kind, left_out = [], [], 0
     for row in rows:
         outcomes = [right.get((method, row.question_id)) for method in methods]
@@ -57,17 +66,16 @@ def label(
     return by_outcome, by_kind, left_out
 
 
-def build(run: Path, out: Path, methods: Sequence[str], several_hops: Collection[str] | None, strength: float = 1.0) -> Learnt:
-    """Write the classifier learnt from a run folder. Raises InvalidInput where the run holds no answers of all the methods, or
-    outcomes of one kind only; UnknownName for a kind that no question of the run is of."""
-    rows = read_rows(run)
-    lacking = [method for method in methods if method not in {row.method for row in rows}]
-    if lacking:
-        found = ", ".join(sorted({row.method for row in rows})) or "none"
-        raise InvalidInput(
-            f"{run}: got answers by {found}, expected {', '.join(methods)} over the same questions. Make a run with "
-            f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}`."
-        )
+def train(
+    run: Path,
+    out: Path,
+    methods: Sequence[str] = ("cot", "rag", "ircot"),
+    several_hops: Collection[str] | None = None,
+    strength: float = 1.0,
+) -> Learnt:
+    """Write the classifier learnt from a run folder. Raises as ``rows_of``, InvalidInput where all outcomes are of one kind,
+    UnknownName for a kind that no question of the run is of."""
+    rows = rows_of(run, methods)
     kinds = {row.kind for row in rows if row.kind}
     for kind in several_hops or ():
         if kind not in kinds:

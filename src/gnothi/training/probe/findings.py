@@ -11,13 +11,11 @@ import base64
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi import __version__
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
@@ -30,9 +28,10 @@ from gnothi.runs.rows import significant
 from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.crossfit import FOLDS
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.stats.statistics import FOLDS, auroc, auroc_interval
-from gnothi.training.collecting import Collecting, Line, require_answers
+from gnothi.training.collecting import Collecting, Line
 from gnothi.training.probe.fit import (
     Floats,
     Mask,
@@ -46,9 +45,9 @@ from gnothi.training.probe.fit import (
     require_both,
 )
 from gnothi.types import Prompt, Question, Site, StateSpec, Task
+from gnothi.version import __version__
 
 FINDINGS = "findings.jsonl"
-WHY = "a probe learns which answers are wrong"
 MOST_LAYERS = 6
 AGAIN = "Remove the cause; the same command tries those again."
 
@@ -197,25 +196,8 @@ class Findings(Collecting):
     """What was found out about a list of questions, in a folder of its own that survives any interruption, and the probe made
     of it. A line of ``findings.jsonl`` is as ``examine`` tells; the states of d numbers take 5.3 d bytes each."""
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidInput for a question without gold answers, InvalidSetting where ``out`` was made otherwise."""
-        require_answers(questions, WHY)
-        super().__init__(out, questions, config, FINDINGS, "probe")
-
-    async def run(
-        self,
-        model: LanguageModel,
-        settings: ProbeSettings,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Find out what is missing. Raises as ``Collecting.collect``."""
-
-        async def find(question: Question) -> Line:
-            return await examine(question, model, settings)
-
-        await self.collect(find, concurrency, max_failures, on_line)
+    file, what = FINDINGS, "probe"
+    why = "a probe learns which answers are wrong"
 
     def finish(self, settings: ProbeSettings, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Fit, write the probe and return what ``probe.json`` says; ``origin`` says of what it is: ``model`` and ``data``.

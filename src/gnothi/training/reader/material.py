@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from gnothi import methods
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ANSWER
-from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
+from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Demonstration, Passage, Prompt, Question, Task
 
 PROMPTS = "prompts.jsonl"
@@ -39,24 +38,19 @@ class Example:
 class Material(Collecting):
     """The prompts for a list of questions, in a folder of its own that survives any interruption."""
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidSetting where ``out`` was made with another ``config``, InvalidInput as ``require_usable``."""
-        require_usable(questions)
-        super().__init__(out, questions, config, PROMPTS, "folder of a reader's prompts")
+    file, what = PROMPTS, "folder of a reader's prompts"
+    why = "it is what the reader learns to say"
 
-    async def run(
-        self,
-        method: Asking,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Ask the method what is missing. Raises as ``Collecting.collect``."""
-
-        async def find(question: Question) -> Line:
-            return _written(await method.prompt(question))
-
-        await self.collect(find, concurrency, max_failures, on_line)
+    @classmethod
+    def require_usable(cls, questions: Sequence[Question]) -> None:
+        """Raise InvalidInput also for a question whose choices do not hold the gold answer."""
+        super().require_usable(questions)
+        for question in questions:
+            if question.choices and target(question) not in question.choices:
+                raise InvalidInput(
+                    f"question {question.id!r}: the gold answer {question.answers[0]!r} is none of the choices "
+                    f"({', '.join(question.choices)}). Correct the question, or leave it out."
+                )
 
     def finish(self) -> list[Example]:
         """Put the lines in the order of the questions, and give those that did not fail."""
@@ -64,16 +58,9 @@ class Material(Collecting):
         return [Example(question, _read(line), target(question)) for question, line in lines if "error" not in line]
 
 
-def require_usable(questions: Sequence[Question]) -> None:
-    """Raise InvalidInput for a question without a gold answer, or whose choices do not hold it, or where two share an id."""
-    require_answers(questions, "it is what the reader learns to say")
-    require_distinct(questions)
-    for question in questions:
-        if question.choices and target(question) not in question.choices:
-            raise InvalidInput(
-                f"question {question.id!r}: the gold answer {question.answers[0]!r} is none of the choices "
-                f"({', '.join(question.choices)}). Correct the question, or leave it out."
-            )
+async def prompt_of(question: Question, method: Asking) -> Line:
+    """The line of one question."""
+    return _written(await method.prompt(question))
 
 
 def require_prompts(name: str) -> None:
@@ -81,8 +68,8 @@ def require_prompts(name: str) -> None:
     if not hasattr(methods.find(name), "prompt"):
         able = [other for other in methods.names() if hasattr(methods.find(other), "prompt")]
         raise InvalidSetting(
-            f"--method: got {name!r}, which reads in several steps and has no one prompt to learn from; expected one of "
-            f"{', '.join(able)}."
+            f"<--method>: got {name!r}, which reads in several steps and has no one prompt to learn from; expected "
+            f"one of {', '.join(able)}."
         )
 
 
@@ -95,7 +82,8 @@ def _written(prompt: Prompt) -> Line:
     if prompt.task.name != ANSWER.name or prompt.answer_so_far:
         raise InvalidSetting(
             f"got a prompt of the task {prompt.task.name!r}, expected {ANSWER.name!r}: gold answers teach to answer, not to "
-            "reason. Use --set reason=false, or a method that asks for the answer at once."
+            "reason. Use "
+            f"<--set reason=false>, or a method that asks for the answer at once."
         )
     return {
         "question": prompt.question,

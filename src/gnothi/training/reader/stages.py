@@ -7,9 +7,7 @@ format, ``training.json``.
 from __future__ import annotations
 
 import asyncio
-import random
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -19,41 +17,34 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Renderer, make_renderer
-from gnothi.stats.statistics import mean_interval
-from gnothi.training.curve import Curve
+from gnothi.stats.intervals import mean_interval
+from gnothi.training import finetuning
+from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import (
-    CHECKPOINTS,
     Kind,
     Origin,
-    adapted,
-    read_header,
-    require_libraries,
-    restore,
-    write_header,
-    write_model,
+    split,
 )
+from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
-from gnothi.training.reader.figures import draw_curves
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.watch import SILENT, Watch
 
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with ``loss``, ``grad_norm`` and ``learning_rate`` of a training step, or with
 ``validation_accuracy``, ``validation_loss`` and ``score``, the one of them that the best checkpoint is chosen by."""
-_TRAINING_FIGURES = frozenset(("loss", "grad_norm", "learning_rate"))
-_VALIDATION_FIGURES = ("validation_accuracy", "validation_loss", "score")
-
-
-def split(examples: Sequence[Example], settings: ReaderTraining) -> tuple[list[Example], list[Example]]:
-    """Training and validation examples, by chance. Raises InvalidInput for fewer than two."""
-    if len(examples) < 2:
-        raise InvalidInput(f"got {len(examples)} training questions that can be used, expected at least 2: give more.")
-    count = max(1, round(len(examples) * settings.validation))
-    held = set(random.Random(f"{settings.seed}/split").sample(range(len(examples)), count))
-    training = [example for place, example in enumerate(examples) if place not in held]
-    return training, [example for place, example in enumerate(examples) if place in held]
+KEPT = Kept(
+    "score",
+    ("loss", "grad_norm", "learning_rate"),
+    ("validation_accuracy", "validation_loss", "score"),
+    (
+        Panel("loss (nats a token)", {"validation_loss": ("validation", BLUE)}, trained=("loss", "training")),
+        Panel("right answers", {"validation_accuracy": ("validation", GREEN)}, share=True),
+    ),
+    (("loss", "loss"), ("validation_loss", "validation"), ("validation_accuracy", "right")),
+)
 
 
 def train(
@@ -62,20 +53,18 @@ def train(
     examples: Sequence[Example],
     settings: ReaderTraining,
     by: ChoiceScore = "tokens",
-    on_line: Callable[[Figures], None] | None = None,
+    watch: Watch = SILENT,
 ) -> dict[str, Any]:
     """Train in folder ``out``, which then holds the model; the result is its header.
 
-    ``by`` is how choices are compared in validation; ``on_line`` hears of every line of the metrics. Raises MissingDependency,
-    ModelUnavailable, InvalidInput.
+    ``by`` is how choices are compared in validation. Raises MissingDependency, ModelUnavailable, InvalidInput.
     """
-    if (done := read_header(out)) is not None:
+    if (done := finetuning.read_header(out)) is not None:
         return done
-    training, validation = split(examples, settings)
-    require_libraries("training a reader")
-    base, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
+    training, validation = split(examples, settings, few)
+    finetuning.require_libraries("training a reader")
+    base, tokenizer, declared = finetuning.load_to_train(origin)
     format = Format(base, tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
@@ -84,11 +73,10 @@ def train(
             f"hardly any of the {len(examples)} prompts fits the {format.context} tokens that {origin.name} can read. Put less "
             "before a question (a smaller k, say), or use another model."
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
-        model = adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
-        best, lines = _Run(out, model, format, rows, validation, settings, by, on_line)()
-        restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
+    with finetuning.quiet():
+        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
+        curve = _curve(out, model, format, rows, validation, settings, by, watch)
+        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
         final = model.merge_and_unload() if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
@@ -99,20 +87,40 @@ def train(
             "validation": len(validation),
             "too_long": len(examples) - len(rows) - len(validation),
         },
-        "steps": max(line["step"] for line in lines),
-        "best_step": best,
-        "before": next({key: line[key] for key in _VALIDATION_FIGURES[:2]} for line in lines if line["step"] == 0),
+        **curve.header(("validation_accuracy", "validation_loss")),
         "after": {"validation_accuracy": fmean(rights), "validation_loss": fmean(losses)},
         "interval": None if interval is None else list(interval),
     }
     # What was calibrated on the model before says nothing of this one's answers.
-    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
-    made = {"trained": "reader", "from": origin.name}
-    declaration: Figures = {"renderer": declared.renderer, **tasks, "thresholds": {}, **made}
-    write_model(out, final, tokenizer, declaration)
-    draw_curves(out, lines)
-    write_header(out, header)
+    finetuning.write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
+    curve.draw()
+    finetuning.write_header(out, header)
     return header
+
+
+def _curve(
+    out: Path,
+    model: Any,
+    format: Format,
+    rows: list[tuple[list[int], list[int]]],
+    validation: Sequence[Example],
+    settings: ReaderTraining,
+    by: ChoiceScore,
+    watch: Watch,
+) -> Curve:
+    """The training in ``out``, from the newest checkpoint or the start to the end."""
+    from gnothi.training.reader.trainers import make_trainer
+
+    def validate(trained: Any) -> Figures:
+        plain = trained.get_base_model() if settings.adapter == "lora" else trained
+        rights, losses = asyncio.run(_ask(plain, format, validation, by, settings.answer_tokens))
+        accuracy, loss = fmean(rights), fmean(losses)
+        score = accuracy if settings.criterion == "accuracy" else -loss
+        return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
+
+    curve = Curve(out, KEPT, settings.patience, watch)
+    curve.run(make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()]), settings.steps)
+    return curve
 
 
 @dataclass(slots=True)
@@ -171,39 +179,3 @@ async def _ask(
     finally:
         await opened.aclose()
         model.set_attn_implementation(attention)  # so that training goes on as if nobody had asked
-
-
-class _Run:
-    """The training in ``out``: from the newest checkpoint or the start to the end. Calling it gives the step of the best
-    checkpoint and all lines of the metrics."""
-
-    def __init__(
-        self,
-        out: Path,
-        model: Any,
-        format: Format,
-        rows: list[tuple[list[int], list[int]]],
-        validation: Sequence[Example],
-        settings: ReaderTraining,
-        by: ChoiceScore,
-        on_line: Callable[[Figures], None] | None,
-    ) -> None:
-        self.out, self.model, self.format, self.rows, self.validation = out, model, format, rows, validation
-        self.settings, self.by = settings, by
-        self.curve = Curve(out, "score", settings.patience, on_line)
-
-    def __call__(self) -> tuple[int, list[Figures]]:
-        from gnothi.training.reader.trainers import make_trainer
-
-        listener = self.curve.listener(_TRAINING_FIGURES, _VALIDATION_FIGURES, lambda: draw_curves(self.out, self.curve.lines))
-        folder = self.out / CHECKPOINTS
-        trainer = make_trainer(self.model, self.format.tokenizer, self.rows, self.settings, folder, self._validate, [listener])
-        self.curve.draw(trainer, self.settings.steps)
-        return self.curve.best_step, self.curve.lines
-
-    def _validate(self, model: Any) -> Figures:
-        plain = model.get_base_model() if self.settings.adapter == "lora" else model
-        rights, losses = asyncio.run(_ask(plain, self.format, self.validation, self.by, self.settings.answer_tokens))
-        accuracy, loss = fmean(rights), fmean(losses)
-        score = accuracy if self.settings.criterion == "accuracy" else -loss
-        return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
 from gnothi.protocols import KnowledgeGraph, LanguageModel
-from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
+from gnothi.training.collecting import Collecting, Line
 from gnothi.training.reranker.labels import Concepts, drawn, labelled
 from gnothi.training.reranker.settings import PairSettings
 from gnothi.types import Passage, Question
@@ -35,23 +33,20 @@ class Example:
 class CollectingPairs(Collecting):
     """The pairs of a list of questions in a folder of its own, resumable."""
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidInput as ``require_choices``, InvalidSetting where ``out`` was made with another ``config``."""
-        require_choices(questions)
-        super().__init__(out, questions, config, PAIRS, "folder of training pairs")
+    file, what = PAIRS, "folder of training pairs"
+    why = "facts that lead to it are what a re-ranker should find"
 
-    async def run(
-        self,
-        model: LanguageModel | None,
-        graph: KnowledgeGraph,
-        settings: PairSettings,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Make what is missing; ``model`` is not asked where the settings leave internal knowledge out. Raises TooManyFailures
-        and BudgetSpent."""
-        await self.collect(lambda question: pairs(question, model, graph, settings), concurrency, max_failures, on_line)
+    @classmethod
+    def require_usable(cls, questions: Sequence[Question]) -> None:
+        """Raise InvalidInput also for a question without choices, of which the gold answer is one."""
+        super().require_usable(questions)
+        for question in questions:
+            if not set(question.answers) & set(question.choices):
+                raise InvalidInput(
+                    f"question {question.id!r}: got {len(question.choices)} choices, the gold answer {question.answers[0]!r} "
+                    "not among them; expected a multiple-choice question: facts that lead to wrong choices are what a "
+                    "re-ranker is to tell from those that lead to the right one. Give a multiple-choice data set."
+                )
 
     def finish(self) -> list[Example]:
         """Put the lines in the order of the questions, and give those that hold something to tell apart."""
@@ -59,7 +54,7 @@ class CollectingPairs(Collecting):
 
 
 async def pairs(question: Question, model: LanguageModel | None, graph: KnowledgeGraph, settings: PairSettings) -> Line:
-    """The line of one question."""
+    """The line of one question; no ``model`` is asked where the settings leave internal knowledge out."""
     about = await subjects(graph, question)
     internal: tuple[Passage, ...] = ()
     if settings.internal and model is not None:
@@ -105,17 +100,3 @@ def examples(lines: Sequence[Line]) -> list[Example]:
         for line in lines
         if line.get("positive") and line.get("negative")
     ]
-
-
-def require_choices(questions: Sequence[Question]) -> None:
-    """Raise InvalidInput for a question without a gold answer or without choices, of which the gold answer is one, or where two
-    share an id."""
-    require_answers(questions, "facts that lead to it are what a re-ranker should find")
-    require_distinct(questions)
-    for question in questions:
-        if not set(question.answers) & set(question.choices):
-            raise InvalidInput(
-                f"question {question.id!r}: got {len(question.choices)} choices, the gold answer {question.answers[0]!r} not "
-                "among them; expected a multiple-choice question: facts that lead to wrong choices are what a re-ranker is to "
-                "tell from those that lead to the right one. Give a multiple-choice data set."
-            )

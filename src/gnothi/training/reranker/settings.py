@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from gnothi.methods.steps.settings import check_ranges, setting
 
@@ -49,7 +49,3 @@ class RerankerSettings(TrainingSettings):
     """Both, as the command line takes them: ``pairs.cap`` and the like for the first."""
 
     pairs: PairSettings = PairSettings()
-
-    @property
-    def training(self) -> TrainingSettings:
-        return TrainingSettings(**{item.name: getattr(self, item.name) for item in fields(TrainingSettings)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
 from gnothi.runs.journal import read_lines
-from gnothi.training.collecting import Collecting, Line, require_answers, require_distinct
+from gnothi.training.collecting import Collecting, Finding, Line
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Passage, Question
@@ -82,69 +82,60 @@ async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -
 class Answers(Collecting):
     """The sampling for a list of questions, in a folder of its own that survives any interruption."""
 
+    file, what = ANSWERS, "folder of sampled answers"
+    why = "without it there is no telling whether the model knows"
+
     def __init__(
         self,
         out: Path,
         questions: Sequence[Question],
-        config: Mapping[str, Any],
+        config: Mapping[str, Any] | None,
         sentences: Mapping[str, Sequence[Passage]] | None = None,
     ) -> None:
-        """``sentences`` by question id: the question is asked after each of them, too. Raises InvalidSetting where ``out`` was
-        made with another ``config``, InvalidInput as ``require_usable``."""
-        require_usable(questions)
+        """``sentences`` by question id: the question is asked after each of them, too. Raises as ``Collecting``."""
+        self.require_usable(questions)
         shown = sentences or {}
         self.asked = [Asked(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
         self._by_name = {asked.name: asked for asked in self.asked}
-        named = [replace(asked.question, id=asked.name) for asked in self.asked]
-        super().__init__(out, named, config, ANSWERS, "folder of sampled answers")
+        super().__init__(out, [replace(asked.question, id=asked.name) for asked in self.asked], config)
+
+    @classmethod
+    def finished(cls, out: Path, questions: Sequence[Question]) -> Answers:
+        """Those of a finished sampling, only to be read. Raises InvalidInput where some are missing."""
+        found: dict[str, list[Passage]] = {}
+        names = set()
+        for _, line in read_lines(out / ANSWERS):
+            names.add(name := line["question_id"])
+            if sentence := _sentence(line):
+                found.setdefault(name.removesuffix(_after(sentence)), []).append(sentence)
+        missing = [question.id for question in questions if question.id not in names]
+        if missing:
+            raise InvalidInput(
+                f"{out / ANSWERS}: got {len(questions) - len(missing)} questions, expected {len(missing)} more "
+                f"({missing[0]!r}, ...). Sample the answers alone first, in one process."
+            )
+        return cls(out, questions, None, found)
 
     @property
     def failed(self) -> int:
         """Questions of which a sampling is missing, after a sentence or without."""
         return len({self._by_name[question.id].question.id for question in self.missing})
 
-    async def run(
-        self,
-        model: LanguageModel,
-        settings: AnswerSettings,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Sample what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised."""
+    def sampling(self, model: LanguageModel, settings: AnswerSettings) -> Finding:
+        """What samples the answers to a question, after its sentence or without."""
 
-        async def find(question: Question) -> Line:
+        async def one(question: Question) -> Line:
             return await sample(self._by_name[question.id], model, settings)
 
-        await self.collect(find, concurrency, max_failures, on_line)
+        return one
 
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""
-        return familiar(self.asked, self.in_order())
-
-
-def read_answers(out: Path, questions: Sequence[Question]) -> list[Familiar]:
-    """What a finished sampling says of the questions, in their order. Raises InvalidInput where some are missing."""
-    by_question: dict[str, dict[str, Line]] = {}
-    for _, line in read_lines(out / ANSWERS):
-        name = line["question_id"]
-        by_question.setdefault(name.removesuffix(_after(_sentence(line))), {})[name] = line
-    missing = [question.id for question in questions if question.id not in by_question]
-    if missing:
-        raise InvalidInput(
-            f"{out / ANSWERS}: got {len(by_question)} questions, expected {len(missing)} more ({missing[0]!r}, ...). "
-            "Give the same command with --answers-only first."
-        )
-    found = [(Asked(one, _sentence(line)), line) for one in questions for line in by_question[one.id].values()]
-    return familiar([asked for asked, _ in found], [line for _, line in found])
-
-
-def familiar(asked: Sequence[Asked], lines: Sequence[Line]) -> list[Familiar]:
-    return [
-        Familiar(one.question, tuple(line["answers"]), tuple(line["correct"]), one.sentence)
-        for one, line in zip(asked, lines, strict=True)
-        if "acc_rate" in line
-    ]
+        return [
+            Familiar(one.question, tuple(line["answers"]), tuple(line["correct"]), one.sentence)
+            for one, line in zip(self.asked, self.in_order(), strict=True)
+            if "acc_rate" in line
+        ]
 
 
 def _after(sentence: Passage | None) -> str:
@@ -158,9 +149,3 @@ def _shown(sentence: Passage | None) -> Line:
 def _sentence(line: Line) -> Passage | None:
     one = line.get("sentence")
     return Passage(one["id"], one["text"], one["title"]) if one else None
-
-
-def require_usable(questions: Sequence[Question]) -> None:
-    """Raise InvalidInput for a question without a gold answer, or where two share an id."""
-    require_answers(questions, "without it there is no telling whether the model knows")
-    require_distinct(questions)

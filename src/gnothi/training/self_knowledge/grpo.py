@@ -13,18 +13,25 @@ import torch
 from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from gnothi.training.finetuning import Validating
 from gnothi.training.self_knowledge.advantage import AdvantageRule
 from gnothi.training.self_knowledge.policy import Prompts
 
-Validation = Callable[[Any], Mapping[str, float | None]]
-"""From the model to the figures of ``policy.assess``."""
 
+class SkillTrainer(Validating, GRPOTrainer):
+    """``validate``: from the model to the figures of ``policy.assess``."""
 
-class SkillTrainer(GRPOTrainer):
     model: Any
 
-    def __init__(self, *args: Any, rule: AdvantageRule, prompts: Prompts, validate: Validation, **kwargs: Any) -> None:
-        self._rule, self._prompts, self._validate = rule, prompts, validate
+    def __init__(
+        self,
+        *args: Any,
+        rule: AdvantageRule,
+        prompts: Prompts,
+        validate: Callable[[Any], Mapping[str, float | None]],
+        **kwargs: Any,
+    ) -> None:
+        self._rule, self._prompts, self.validate = rule, prompts, validate
         super().__init__(*args, **kwargs)
 
     def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
@@ -65,15 +72,3 @@ class SkillTrainer(GRPOTrainer):
         if entropies is None:
             raise RuntimeError("TRL gave no entropies")
         return torch.as_tensor((entropies * mask).sum(1) / mask.sum(1).clamp(min=1))
-
-    def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
-        figures: dict[str, Any] = {
-            f"eval_{name}": value for name, value in self._validate(self.accelerator.unwrap_model(self.model)).items()
-        }
-        self.model.eval()  # so that the library files the figures under evaluation; a training step switches back
-        self.log(dict(figures))
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, figures)
-        return figures
-
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """None: the folder says what it is."""

@@ -13,8 +13,8 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.prompts import ask
 from gnothi.models.encoding import Encoder
 from gnothi.models.rendering import Renderer
-from gnothi.signals.self_report import AFFIRMATIVE, KNOW, NEGATIVE
-from gnothi.stats.statistics import auroc
+from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE
+from gnothi.stats.auroc import auroc
 from gnothi.training.self_knowledge.answers import Asked, Familiar
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.types import Passage, Question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 from gnothi.errors import UnknownName
@@ -96,7 +96,3 @@ class SelfKnowledgeSettings(TrainingSettings):
     """Both, as the command line takes them: ``answers.n`` and the like for the first."""
 
     answers: AnswerSettings = AnswerSettings()
-
-    @property
-    def training(self) -> TrainingSettings:
-        return TrainingSettings(**{item.name: getattr(self, item.name) for item in fields(TrainingSettings)})

@@ -9,39 +9,41 @@ from __future__ import annotations
 import math
 import random
 import shutil
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
-from gnothi.models.engine.loading import Declaration, load, no_progress_bars
+from gnothi.models.engine.loading import Declaration, no_progress_bars
 from gnothi.models.rendering import make_renderer
-from gnothi.signals.self_report import SelfReport
+from gnothi.signals.kinds.self_report import SelfReport
+from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.stats.statistics import auroc
-from gnothi.training.curve import Curve
+from gnothi.training import finetuning
+from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import (
-    CHECKPOINTS,
     Origin,
-    adapted,
-    read_header,
-    require_libraries,
-    restore,
-    write_header,
-    write_model,
 )
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.figures import draw_curves
+from gnothi.training.self_knowledge.figures import PANELS
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings
+from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:
     from gnothi.training.self_knowledge.policy import Prompts
 
 WARM_START = "warm-start"
 BEST = "validation_reward"
+
+KEPT = Kept(
+    BEST,
+    ("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std"),
+    (BEST, "yes_known", "yes_unknown", "auroc", "refusal", "hallucination", "no", "neither"),
+    PANELS,
+    (("reward", "reward"), ("yes_known", "P(Yes) known"), ("yes_unknown", "unknown")),
+)
 
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with what TRL says of a training step, or with the figures of ``policy.assess``."""
@@ -71,30 +73,28 @@ def train(
     asked: Sequence[Familiar],
     settings: TrainingSettings,
     correct: Correctness,
-    on_line: Callable[[Figures], None] | None = None,
+    watch: Watch = SILENT,
 ) -> dict[str, Any]:
     """Train in folder ``out``, which then holds the model; the result is its header.
 
-    ``on_line`` hears of every line of the metrics. Raises TrainingCollapsed, MissingDependency, ModelUnavailable, InvalidInput.
+    Raises TrainingCollapsed, MissingDependency, ModelUnavailable, InvalidInput.
     """
-    if (done := read_header(out)) is not None:
+    if (done := finetuning.read_header(out)) is not None:
         return done
     training, validation = split(asked, settings)
-    require_libraries("training self-knowledge")
+    finetuning.require_libraries("training self-knowledge")
     from gnothi.training.self_knowledge.policy import Prompts
 
-    base, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    base, tokenizer, declared = finetuning.load_to_train(origin)
     prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
     prompts.first_tokens()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of the libraries to each other
-        model = adapted(base, settings.adapter, settings.rank, settings.seed)
+    with finetuning.quiet():
+        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed)
         _warm(out, model, prompts, training, settings)
-        best, history = _Reinforcement(out, model, prompts, training, validation, settings, correct, on_line)()
-        restore(model, out / CHECKPOINTS / f"checkpoint-{best}", settings.adapter)
-        return _finish(out, origin, model, prompts, declared, validation, settings, correct, best, history)
+        curve = Curve(out, KEPT, settings.patience, watch)
+        _reinforce(curve, model, prompts, training, validation, settings, correct)
+        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
+        return _finish(out, origin, model, prompts, declared, validation, settings, correct, curve)
 
 
 # --- the supervised stage ------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
             temporary.rename(done)
         state.wait_for_everyone()
     # From the disk even now: what goes on is what a killed training would go on with.
-    restore(model, done, settings.adapter)
+    finetuning.restore(model, done, settings.adapter)
 
 
 # --- reinforcement learning ----------------------------------------------------------------------------------------
@@ -140,129 +140,82 @@ def collapsed(history: Sequence[Mapping[str, Any]], after: int) -> str | None:
     return "neither Yes nor No" if all(line["neither"] == 1 for line in last) else None
 
 
-class _Reinforcement:
-    """One stage of GRPO in ``out``: from the newest checkpoint or the start to the end. Calling it gives the step of the best
-    checkpoint and all lines of the metrics."""
+def _reinforce(
+    curve: Curve,
+    model: Any,
+    prompts: Prompts,
+    training: Sequence[Familiar],
+    validation: Sequence[Familiar],
+    settings: TrainingSettings,
+    correct: Correctness,
+) -> None:
+    """GRPO from the newest checkpoint or the start to the end."""
+    from accelerate import PartialState
+    from trl.trainer.grpo_config import GRPOConfig
 
-    def __init__(
-        self,
-        out: Path,
-        model: Any,
-        prompts: Prompts,
-        training: Sequence[Familiar],
-        validation: Sequence[Familiar],
-        settings: TrainingSettings,
-        correct: Correctness,
-        on_line: Callable[[Figures], None] | None,
-    ) -> None:
-        self.out, self.model, self.prompts, self.settings, self.correct = out, model, prompts, settings, correct
-        self.training, self.validation = training, validation
-        self.curve = Curve(out, BEST, settings.patience, on_line)
-        self.writes = False
+    from datasets import Dataset
+    from gnothi.training.self_knowledge.grpo import SkillTrainer
+    from gnothi.training.self_knowledge.policy import assess, reply_to
 
-    def __call__(self) -> tuple[int, list[Figures]]:
-        trainer = self._trainer(self.out / CHECKPOINTS)
-        self.writes = trainer.is_world_process_zero()
-        self.curve.draw(trainer, self.settings.steps, self.writes)
-        return self.curve.best_step, self.curve.lines
+    def dataset(asked: Sequence[Familiar]) -> Any:
+        texts = [prompts.text(one.question, one.asked.passages) for one in asked]
+        return Dataset.from_dict({"prompt": texts, "name": [one.asked.name for one in asked]})
 
-    def _trainer(self, folder: Path) -> Any:
-        from accelerate import PartialState
-        from transformers import PrinterCallback, ProgressCallback
-        from trl.trainer.grpo_config import GRPOConfig
+    def rewards(completions: Sequence[str], name: Sequence[str], **_: Any) -> list[float]:
+        found = [by_name[one] for one in name]
+        return [
+            reward(judge(text, one.question.answers, one.question.choices, correct), one.acc_rate)
+            for text, one in zip(completions, found, strict=True)
+        ]
 
-        from datasets import Dataset
-        from gnothi.training.self_knowledge.grpo import SkillTrainer
+    def validate(trained: Any) -> Figures:
+        replies = reply_to(trained, prompts, [one.asked for one in validation], settings.reply_tokens)
+        return assess(replies, validation, correct)
 
-        settings, cpu = self.settings, self.model.device.type == "cpu"
-        processes = PartialState().num_processes
-        rows = min(settings.rows or math.inf, settings.questions * settings.replies // processes)
-        args = GRPOConfig(
-            output_dir=str(folder),
-            max_steps=settings.steps,
-            per_device_train_batch_size=int(rows),
-            per_device_eval_batch_size=settings.replies,
-            gradient_accumulation_steps=settings.questions * settings.replies // (int(rows) * processes),
-            num_generations=settings.replies,
-            max_completion_length=settings.reply_tokens,
-            temperature=settings.temperature,
-            learning_rate=settings.learning_rate,
-            lr_scheduler_type="linear",
-            beta=settings.kl,
-            epsilon=settings.clip,
-            loss_type="grpo",
-            shuffle_dataset=False,  # the epochs are shuffled below: TRL's sampler resumes right only within its first
-            seed=settings.seed,
-            use_cpu=cpu,
-            bf16=not cpu,
-            gradient_checkpointing=not cpu,
-            eval_strategy="steps",
-            eval_steps=settings.evaluate_every,
-            save_steps=settings.evaluate_every,
-            save_total_limit=2,  # the newest and the one before, beside the best
-            metric_for_best_model=BEST,
-            greater_is_better=True,
-            logging_steps=1,
-            report_to="none",
-            disable_tqdm=True,
+    processes = PartialState().num_processes
+    rows = int(min(settings.rows or math.inf, settings.questions * settings.replies // processes))
+    args = GRPOConfig(
+        **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
+        per_device_train_batch_size=rows,
+        per_device_eval_batch_size=settings.replies,
+        gradient_accumulation_steps=settings.questions * settings.replies // (rows * processes),
+        num_generations=settings.replies,
+        max_completion_length=settings.reply_tokens,
+        temperature=settings.temperature,
+        beta=settings.kl,
+        epsilon=settings.clip,
+        loss_type="grpo",
+        shuffle_dataset=False,  # the epochs are shuffled below: TRL's sampler resumes right only within its first
+        gradient_checkpointing=model.device.type != "cpu",
+    )
+    random_ = random.Random(f"{settings.seed}/order")
+    chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
+    by_name = {one.asked.name: one for one in chosen}
+    trainer = SkillTrainer(
+        model=model,
+        reward_funcs=[rewards],
+        args=args,
+        train_dataset=dataset(chosen),
+        eval_dataset=dataset(validation),
+        processing_class=prompts.tokenizer,
+        callbacks=[curve.listener(lambda: _refuse_collapse(curve, settings))],
+        rule=settings.rule,
+        prompts=prompts,
+        validate=validate,
+    )
+    curve.run(finetuning.silent(trainer), settings.steps, trainer.is_world_process_zero())
+
+
+def _refuse_collapse(curve: Curve, settings: TrainingSettings) -> None:
+    reply = collapsed(curve.validated, settings.collapse_after)
+    if reply is not None and curve.validated[-1]["step"] > 0:
+        raise TrainingCollapsed(
+            f"training collapsed: for {settings.collapse_after} validations in a row the reply to every question was {reply}, "
+            "although the model knows some and others not. Train anew in another folder with a lower learning rate "
+            f"(learning_rate, now {settings.learning_rate:g}), more or other warm start (warm_start, warm_start_steps, now "
+            f"{settings.warm_start}, {settings.warm_start_steps}) or a weight on staying close (kl=0.05). The curves are in "
+            f"{curve.out}."
         )
-        random_ = random.Random(f"{settings.seed}/order")
-        chosen = warm_start.order(self.training, settings.steps * settings.questions, settings.balance, random_)
-        listener = self.curve.listener(_TRAINING_FIGURES, _FIGURES, self._after_validation)
-        trainer = SkillTrainer(
-            model=self.model,
-            reward_funcs=[self._rewards(chosen)],
-            args=args,
-            train_dataset=self._dataset(Dataset, chosen),
-            eval_dataset=self._dataset(Dataset, self.validation),
-            processing_class=self.prompts.tokenizer,
-            callbacks=[listener],
-            rule=settings.rule,
-            prompts=self.prompts,
-            validate=self._validate,
-        )
-        for callback in (PrinterCallback, ProgressCallback):
-            trainer.remove_callback(callback)
-        return trainer
-
-    def _dataset(self, dataset: Any, asked: Sequence[Familiar]) -> Any:
-        prompts = [self.prompts.text(one.question, one.asked.passages) for one in asked]
-        return dataset.from_dict({"prompt": prompts, "name": [one.asked.name for one in asked]})
-
-    def _rewards(self, asked: Sequence[Familiar]) -> Callable[..., list[float]]:
-        by_name = {one.asked.name: one for one in asked}
-
-        def table(completions: Sequence[str], name: Sequence[str], **_: Any) -> list[float]:
-            found = [by_name[one] for one in name]
-            return [
-                reward(judge(text, one.question.answers, one.question.choices, self.correct), one.acc_rate)
-                for text, one in zip(completions, found, strict=True)
-            ]
-
-        return table
-
-    def _validate(self, model: Any) -> Figures:
-        from gnothi.training.self_knowledge.policy import assess, reply_to
-
-        asked = [one.asked for one in self.validation]
-        return assess(reply_to(model, self.prompts, asked, self.settings.reply_tokens), self.validation, self.correct)
-
-    def _after_validation(self) -> None:
-        if self.writes:
-            draw_curves(self.out, self.curve.lines)
-        reply = collapsed(self.curve.validated, self.settings.collapse_after)
-        if reply is not None and self.curve.validated[-1]["step"] > 0:
-            raise TrainingCollapsed(
-                f"training collapsed: for {self.settings.collapse_after} validations in a row the reply to every question was "
-                f"{reply}, although the model knows some and others not. Train anew in another folder with a lower learning "
-                f"rate (learning_rate, now {self.settings.learning_rate:g}), more or other warm start (warm_start, "
-                f"warm_start_steps, now {self.settings.warm_start}, {self.settings.warm_start_steps}) or a weight on staying "
-                f"close (kl=0.05). The curves are in {self.out}."
-            )
-
-
-_TRAINING_FIGURES = frozenset(("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std"))
-_FIGURES = frozenset((BEST, "yes_known", "yes_unknown", "auroc", "refusal", "hallucination", "no", "neither"))
 
 
 # --- the model -----------------------------------------------------------------------------------------------------
@@ -277,8 +230,7 @@ def _finish(
     validation: Sequence[Familiar],
     settings: TrainingSettings,
     correct: Correctness,
-    best: int,
-    history: Sequence[Figures],
+    curve: Curve,
 ) -> dict[str, Any]:
     """Put the model into the folder, file by file, ``config.json`` last; then the header."""
     from accelerate import PartialState
@@ -300,17 +252,13 @@ def _finish(
         "model": origin.name,
         "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
         "from_memory": {"validation": len(alone), "auroc": auroc([yes for yes, _ in alone], [one.known for _, one in alone])},
-        "steps": max(line["step"] for line in history),
-        "best_step": best,
-        "before": next(({key: line[key] for key in sorted(_FIGURES)} for line in history if line["step"] == 0), None),
-        "after": {key: figures[key] for key in sorted(_FIGURES)},
+        **curve.header(sorted(KEPT.validation)),
+        "after": {key: figures[key] for key in sorted(KEPT.validation)},
         "threshold": thresholds[SelfReport.name],
     }
     if not PartialState().is_main_process:
         return header
-    tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
-    made = {"trained": "self-knowledge", "from": origin.name}
-    write_model(out, final, prompts.tokenizer, {"renderer": declared.renderer, **tasks, "thresholds": thresholds, **made})
-    draw_curves(out, history)
-    write_header(out, header)
+    finetuning.write_model(out, final, prompts.tokenizer, "self-knowledge", origin, declared, thresholds)
+    curve.draw()
+    finetuning.write_header(out, header)
     return header

@@ -9,12 +9,15 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gnothi.training.finetuning import silent
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.policy import Prompts
 from gnothi.training.self_knowledge.reward import NO, YES
 from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
+
+if TYPE_CHECKING:
+    from gnothi.training.self_knowledge.policy import Prompts
 
 
 def replies(asked: Sequence[Familiar], kind: WarmStart, random_: random.Random) -> list[tuple[Familiar, str]]:
@@ -48,7 +51,7 @@ def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Famil
 def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
     from accelerate import PartialState
-    from transformers import DataCollatorForSeq2Seq, PrinterCallback, ProgressCallback, Trainer, TrainingArguments
+    from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
 
     from datasets import Dataset
 
@@ -75,6 +78,4 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
         train_dataset=Dataset.from_dict({"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]}),
         data_collator=DataCollatorForSeq2Seq(prompts.tokenizer, label_pad_token_id=-100),
     )
-    for callback in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(callback)
-    trainer.train()
+    silent(trainer).train()

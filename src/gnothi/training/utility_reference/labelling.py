@@ -7,9 +7,8 @@ From top to bottom: what to judge, how one question is judged, all of them with 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSe
 from gnothi.metrics import f1
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.runs.journal import replace_file
-from gnothi.training.collecting import Collecting, Line, require_answers
+from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Passage, Question
 
 # --- what to judge -------------------------------------------------------------------------------------------------
@@ -69,6 +68,16 @@ class Judged:
     @property
     def label(self) -> int:
         return (self.after > self.before) - (self.after < self.before)
+
+
+async def label(question: Question, model: LanguageModel, retriever: Retriever, settings: UtilitySettings) -> Line:
+    """The line of one question."""
+    judged = await judge(question, model, retriever, settings)
+    return {
+        "question": question.text,
+        "form": "accumulate" if settings.accumulates(question) else "alone",
+        "judged": [{**asdict(one.passage), "before": one.before, "after": one.after, "label": one.label} for one in judged],
+    }
 
 
 async def judge(question: Question, model: LanguageModel, retriever: Retriever, settings: UtilitySettings) -> list[Judged]:
@@ -115,33 +124,8 @@ class Labelling(Collecting):
     label), ``usage``; or ``question_id`` and ``error``.
     """
 
-    def __init__(self, out: Path, questions: Sequence[Question], config: Mapping[str, Any]) -> None:
-        """Raises InvalidInput for a question without gold answers, InvalidSetting where ``out`` was made otherwise."""
-        require_judgeable(questions)
-        super().__init__(out, questions, config, LABELS, "utility reference")
-
-    async def run(
-        self,
-        model: LanguageModel,
-        retriever: Retriever,
-        settings: UtilitySettings,
-        concurrency: int = 256,
-        max_failures: int | None = None,
-        on_line: Callable[[Line], None] | None = None,
-    ) -> None:
-        """Judge what is missing. Raises as ``Collecting.collect``."""
-
-        async def find(question: Question) -> Line:
-            judged = await judge(question, model, retriever, settings)
-            return {
-                "question": question.text,
-                "form": "accumulate" if settings.accumulates(question) else "alone",
-                "judged": [
-                    {**asdict(one.passage), "before": one.before, "after": one.after, "label": one.label} for one in judged
-                ],
-            }
-
-        await self.collect(find, concurrency, max_failures, on_line)
+    file, what = LABELS, "utility reference"
+    why = "a passage is judged by what it does to the answer"
 
     def finish(self, encoder: SentenceEncoder | None, origin: Mapping[str, Any]) -> dict[str, Any]:
         """Put the lines in the order of the questions, encode the labelled pairs, and write the header, which makes a reference
@@ -175,8 +159,3 @@ class Labelling(Collecting):
         }
         replace_file(self.out / HEADER, json.dumps(header, ensure_ascii=False, indent=2) + "\n")
         return header
-
-
-def require_judgeable(questions: Sequence[Question]) -> None:
-    """Raise InvalidInput for the first question without a gold answer: nothing tells there whether a passage helped."""
-    require_answers(questions, "a passage is judged by what it does to the answer")

@@ -1,0 +1,1 @@
+"""Formats of files of questions, one file each."""

@@ -1,0 +1,104 @@
+"""``gnothi.calibrate``: a threshold for a method's gate, on questions with known answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.calibration.choose import choose
+from gnothi.calibration.file import Calibration
+from gnothi.calibration.source import Source, from_replay, replay_of
+from gnothi.errors import InvalidSetting
+from gnothi.face import given
+from gnothi.face.loop import refuse_running_loop
+from gnothi.face.rag import Rag, _spec
+from gnothi.face.rag import open as open_rag
+from gnothi.session.calibrate import METRIC, RUNS, collect, made
+from gnothi.session.plan import CONCURRENCY, Execution, with_questions
+from gnothi.stats.guarantee import EPSILON
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.protocols import Method
+
+
+def calibrate(
+    method: str | Rag | type[Method] | None,
+    data: str | os.PathLike[str] | Sequence[Question],
+    *,
+    target_error: float | None = None,
+    price: float | None = None,
+    epsilon: float = EPSILON,
+    metric: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    format: str | None = None,
+    signal: str | None = None,
+    never: str | None = None,
+    always: str | None = None,
+    concurrency: int = CONCURRENCY,
+    max_failures: int | None = None,
+    **opening: Any,
+) -> Calibration:
+    """Choose the threshold of a method's gate, for one model.
+
+    ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``:
+    questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes,
+    which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds).
+    ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
+    without retrieval is wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
+    answers are kept beside it, so that the same call goes on.
+
+    Raises PromiseRefused where the questions are too few for the guarantee, InvalidInput, InvalidSetting, and as
+    ``gnothi.open``.
+    """
+    refuse_running_loop("calibrate()", "gnothi.acalibrate(...)")
+    file = None if out is None else given.as_path(out, "out")
+    source_of = _spec(data)
+    replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
+    if replay is not None:
+        name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
+        source = from_replay(replay, name, signal, "")
+    else:
+        if signal is not None:
+            raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
+        execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
+        weigh = price is not None or target_error is None
+        source = _ask(method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening)
+    found = made(source, choose(source.sample, target_error, price, epsilon))
+    return found if file is None else found.save(file)
+
+
+async def acalibrate(method: Any, data: Any, **keywords: Any) -> Calibration:
+    """As ``calibrate``, awaited."""
+    return await asyncio.to_thread(calibrate, method, data, **keywords)
+
+
+def _ask(
+    method: Any,
+    data: Any,
+    reading: tuple[str | None, int | None],
+    execution: Execution,
+    metric: str,
+    file: Path | None,
+    weigh: bool,
+    opening: dict[str, Any],
+) -> Source:
+    if isinstance(method, Rag) and opening:
+        raise InvalidSetting(f"got {next(iter(opening))!r} with a gnothi.Rag, which is open: give it to gnothi.open.")
+    with contextlib.ExitStack() as stack:
+        rag = method if isinstance(method, Rag) else stack.enter_context(open_rag(method or "seakr", **opening))
+        rag.check_open()
+        plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
+        folder = (
+            file.with_name(file.name + RUNS)
+            if file is not None
+            else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))
+        )
+        return rag.loop.run(collect(plan, metric, folder, weigh, None, dict(rag.opened.others), rag.budget))

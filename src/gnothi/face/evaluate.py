@@ -1,0 +1,167 @@
+"""``gnothi.evaluate``: methods over questions into a run folder, as ``gnothi eval`` writes it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import InvalidSetting
+from gnothi.face import given
+from gnothi.face.loop import refuse_running_loop
+from gnothi.face.rag import Rag, _spec
+from gnothi.models.remote.budget import Budget
+from gnothi.runs.rows import Row
+from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.plan import CONCURRENCY, Execution, Plan, Request, resolve, with_questions
+from gnothi.session.sources import LAB
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.calibration.file import Calibration
+    from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
+    from gnothi.report.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run: its folder, a row per method and question, what they come to, and what to be warned of."""
+
+    path: Path
+    rows: tuple[Row, ...]
+    summary: Summary
+    warnings: tuple[str, ...]
+
+    @property
+    def failures(self) -> int:
+        """Questions that could not be answered; the same call tries them again."""
+        return sum(row.failed for row in self.rows)
+
+
+class _Heard(Watch):
+    def __init__(self, on_row: Callable[[Row], None] | None) -> None:
+        self._on_row = on_row
+
+    def row(self, row: Row, label: str) -> None:  # noqa: ARG002
+        if self._on_row is not None:
+            self._on_row(row)
+
+
+def evaluate(
+    data: str | os.PathLike[str] | Sequence[Question],
+    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    out: str | os.PathLike[str],
+    *,
+    model: str | LanguageModel | None = None,
+    index: str | os.PathLike[str] | Retriever | None = None,
+    graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
+    limit: int | None = None,
+    format: str | None = None,
+    seed: int = 0,
+    concurrency: int = CONCURRENCY,
+    workers: int = 1,
+    max_failures: int | None = None,
+    calibration: str | os.PathLike[str] | Calibration | None = None,
+    anyway: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    model_settings: Mapping[str, Any] | None = None,
+    index_settings: Mapping[str, Any] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    budget: Budget | None = None,
+    on_row: Callable[[Row], None] | None = None,
+) -> Evaluation:
+    """Ask every question with every method, and keep a run in the folder ``out``; the same call goes on with an unfinished
+    one.
+
+    ``data``: a data set's name, a file, or questions. ``methods``: names, classes, or what ``gnothi.open`` returned, whose
+    model, index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``).
+    ``on_row`` hears of each row as it is finished. The rest as for ``gnothi.open`` and ``gnothi eval``.
+
+    Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
+    """
+    refuse_running_loop("evaluate()", "gnothi.aevaluate(...)")
+    said = dict(locals())
+    plan, rag = _plan(said)
+    work = _evaluate(plan, rag, said)
+    return rag.loop.run(work) if rag else asyncio.run(work)
+
+
+async def aevaluate(
+    data: str | os.PathLike[str] | Sequence[Question],
+    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    out: str | os.PathLike[str],
+    **keywords: Any,
+) -> Evaluation:
+    """As ``evaluate``, awaited."""
+    return await asyncio.to_thread(evaluate, data, methods, out, **keywords)
+
+
+async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
+    have = rag.opened.others if rag else None
+    out = given.as_path(said["out"], "out")
+    with claimed(plan, out) as run:
+        (rows,) = await execute([run], _Heard(said["on_row"]), have, said["budget"])
+        summary = run.summarise(rows)
+    return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
+
+
+def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
+    named = said["methods"]
+    wanted = [named] if isinstance(named, str | Rag | type) else list(named)
+    if not wanted:
+        raise InvalidSetting("methods: got none, expected at least one, as in ['rag', 'seakr'].")
+    rags = [one for one in wanted if isinstance(one, Rag)]
+    for one in rags:
+        one.check_open()
+    first = rags[0] if rags else None
+    if first is not None and said["workers"] > 1:
+        raise InvalidSetting(
+            f"workers: got {said['workers']} with a gnothi.Rag, expected 1: processes cannot share its model. Name the method."
+        )
+    names = [given.method_name(one) for one in wanted if not isinstance(one, Rag)]
+    plan = _of_names(said, names, first)
+    planned = {method.name: method for method in plan.methods}
+    given_too = any(said[key] is not None for key in ("model", "index", "graph"))
+    for one in rags:
+        if given_too or (first and one.plan.sources != first.plan.sources):
+            raise InvalidSetting(
+                f"methods: {one!r} has a model and an index of its own, and a run has one of each. Leave out model, index and "
+                "graph, or evaluate into several folders: gnothi report compares them."
+            )
+        if one.method in planned:
+            raise InvalidSetting(f"methods: got {one.method!r} twice; a run has one set of settings for it. Use two folders.")
+        planned[one.method] = one.plan.methods[0]
+    order = [one.method if isinstance(one, Rag) else given.method_name(one) for one in wanted]
+    plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
+    execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"])
+    data = _spec(said["data"])
+    return with_questions(plan, data, said["format"], said["limit"], execution), first
+
+
+def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) -> Plan:
+    """The methods that are named, over the sources that are given, or over the Rag's."""
+    before = given.repeated(said["config"])
+    settings = given.settings_of(said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"])
+    if rag is not None:
+        sources = rag.plan.sources
+        own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
+        settings = replace(settings, given={**settings.given, **own})
+        model, index, graph = sources.model, sources.index, sources.graph
+    else:
+        model = said["model"] or before.get("model", LAB)
+        index, graph = (_spec(said[key]) or before.get(key) for key in ("index", "graph"))
+    plan = resolve(
+        Request(
+            methods=names,
+            model=model,
+            index=index,
+            graph=graph,
+            settings=settings,
+            calibration=given.calibration_of(said["calibration"]),
+            anyway=said["anyway"],
+        )
+    )
+    return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

@@ -1,0 +1,104 @@
+"""From what a Python caller gives (names, objects, keywords) to a request, with the nearest name for what is misspelt."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from gnothi import methods
+from gnothi.config import Given, Settings, load_toml, read_settings
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.registry import METHODS
+from gnothi.protocols import Method
+from gnothi.session.record import as_arguments, as_settings
+from gnothi.types import Question
+
+QUESTION_ID = "ask"
+"""Of a question that is only a text, as on the command line: the same question gets the same answer."""
+_OTHER_WORDS = {"retriever": "index", "search": "index", "llm": "model", "language_model": "model", "knowledge_graph": "graph"}
+
+
+def settings_of(
+    settings: Mapping[str, Any],
+    model_settings: Mapping[str, Any] | None = None,
+    index_settings: Mapping[str, Any] | None = None,
+    config: str | os.PathLike[str] | None = None,
+) -> Settings:
+    """Keywords above the file ``config``, which may be a run's. Settings under a method's name have a dot
+    (``{"seakr.threshold": -3}``)."""
+    read = read_settings(Path(config), translate=as_settings) if config is not None else Settings()
+    named = dict(settings)
+    named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
+    named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
+    given = {key: Given(value, f"{key}={value!r:.60}", 2) for key, value in named.items()}
+    return Settings({**read.given, **given})
+
+
+def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """What a run's ``config.toml`` says of data set, model, index, graph, seed and methods."""
+    return as_arguments(load_toml(Path(config))) if config is not None else {}
+
+
+def method_name(method: object) -> str:
+    """The name of a method given by name, as a class (a frozen dataclass with ``name``), or as an object.
+
+    Raises UnknownName, or InvalidSetting for what is none."""
+    if isinstance(method, str):
+        methods.find(method)
+        return method
+    if isinstance(method, type) and is_dataclass(method) and isinstance(name := getattr(method, "name", None), str):
+        return METHODS.add(name, cast("type[Method]", method))
+    raise InvalidSetting(
+        f"method: got {method!r:.80}, expected a name, as in 'seakr', or a class that does what "
+        "gnothi.protocols.Method says (a frozen dataclass with a name)."
+    )
+
+
+def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:
+    """Raise UnknownName for a keyword that is no setting of the method and no parameter; the nearest is named."""
+    known = methods.settings_of(method)
+    for key in settings:
+        plain = key.removeprefix(f"{method}.")
+        if plain not in known:
+            valid = [*known, *parameters]
+            meant = difflib.get_close_matches(key, [*_OTHER_WORDS, *valid], n=1)
+            if meant and meant[0] in _OTHER_WORDS:
+                instead = _OTHER_WORDS[meant[0]]
+                raise InvalidSetting(f"unknown keyword: got {key!r}. Did you mean {instead!r}?")
+            raise UnknownName(f"keyword (a setting of {method}, or a parameter)", key, valid)
+
+
+def as_question(question: object, choices: Sequence[str] = ()) -> Question:
+    """A text as a question. Raises InvalidInput for anything else, and for a blank text."""
+    if isinstance(question, Question):
+        return question
+    if not isinstance(question, str):
+        raise InvalidInput(f"question: got {question!r:.80}, expected a text or a gnothi.Question.")
+    if not question.strip():
+        raise InvalidInput("question: got an empty text, expected a question.")
+    if isinstance(choices, str):
+        raise InvalidInput(f"choices: got the text {choices!r:.60}, expected a list of texts.")
+    return Question(QUESTION_ID, question.strip(), choices=tuple(choices))
+
+
+def as_path(value: object, name: str) -> Path:
+    """Raises InvalidInput for what is no path."""
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
+
+
+def calibration_of(given: Any) -> Any:
+    """A path, or a calibration itself. Raises InvalidInput for anything else."""
+    from gnothi.calibration.file import Calibration
+
+    if given is None or isinstance(given, Calibration):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")

@@ -1,0 +1,238 @@
+"""``gnothi.open``: a method over a model and an index, ready to be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import queue
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from gnothi.errors import UsageError
+from gnothi.events import Event
+from gnothi.face import given
+from gnothi.face.loop import Loop, refuse_running_loop
+from gnothi.models.remote.budget import Budget, spending
+from gnothi.session.asking import Result, ask_method
+from gnothi.session.opened import Opened, opened
+from gnothi.session.plan import Execution, Plan, Request, resolve
+from gnothi.session.sources import LAB
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.calibration.file import Calibration
+    from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
+
+
+class Rag:
+    """A method, ready to answer. Made by ``gnothi.open``; close it with ``close``, or use it as a context manager.
+
+    Everything runs on a thread of its own: ``ask`` waits for an answer, ``aask`` awaits it, ``stream`` and ``astream`` show
+    what happens on the way. Questions that are asked at the same time, from any thread or loop, are decoded together.
+    """
+
+    def __init__(self, plan: Plan, budget: Budget | None = None) -> None:
+        self.plan = plan
+        self.budget = budget or Budget(plan.max_cost, plan.max_tokens)
+        self._loop = Loop()
+        self._stack = AsyncExitStack()
+        self._closed = False
+        try:
+            self.opened, self._method = self._loop.run(self._open())
+        except BaseException:
+            self._closed = True
+            self._loop.stop()
+            raise
+
+    # --- what it is ------------------------------------------------------------------------------------------------------
+
+    @property
+    def method(self) -> str:
+        return self.plan.methods[0].name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every setting with its value."""
+        return self.plan.methods[0].values
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """How a threshold came about, and the like."""
+        return self.plan.told
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        index = self.opened.retriever and self.opened.retriever.name
+        return f"<gnothi.Rag {self.method}, model {self.opened.model.name!r}, index {index!r}{state}>"
+
+    # --- asking ----------------------------------------------------------------------------------------------------------
+
+    def ask(self, question: str | Question, choices: Sequence[str] = ()) -> Result:
+        """The answer with everything that was decided on the way. ``choices``: pick one of them.
+
+        Raises InvalidInput for what is no question, UsageError inside a running event loop or when closed, and what the model
+        or the index raises."""
+        asked = self._ready(question, choices)
+        refuse_running_loop("ask()", "rag.aask(question)")
+        return self._loop.run(self._ask(asked))
+
+    async def aask(self, question: str | Question, choices: Sequence[str] = ()) -> Result:
+        """As ``ask``, awaited."""
+        return await self._loop.arun(self._ask(self._ready(question, choices)))
+
+    def stream(self, question: str | Question, choices: Sequence[str] = ()) -> Iterator[Event | Result]:
+        """Every event as it happens (``gnothi.events``), and the ``Result`` last. Leaving early stops the work."""
+        asked = self._ready(question, choices)
+        refuse_running_loop("stream()", "rag.astream(question), with `async for`")
+        return self._stream(asked)
+
+    def _stream(self, asked: Question) -> Iterator[Event | Result]:
+        heard: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        work = self._loop.submit(self._ask(asked, heard.put))
+        work.add_done_callback(lambda _: heard.put(None))
+        try:
+            while (event := heard.get()) is not None:
+                yield event
+            yield work.result()
+        finally:
+            work.cancel()
+
+    async def astream(self, question: str | Question, choices: Sequence[str] = ()) -> AsyncIterator[Event | Result]:
+        """As ``stream``, for ``async for``."""
+        asked = self._ready(question, choices)
+        heard: asyncio.Queue[Event | None] = asyncio.Queue()
+        here = asyncio.get_running_loop()
+
+        def tell(event: Event | None) -> None:
+            here.call_soon_threadsafe(heard.put_nowait, event)
+
+        work = self._loop.submit(self._ask(asked, tell))
+        work.add_done_callback(lambda _: tell(None))
+        try:
+            while (event := await heard.get()) is not None:
+                yield event
+            result: Event | Result = await _result(work)
+            yield result
+        finally:
+            work.cancel()
+
+    # --- the end ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of model and index; what was given as an object stays open. Closing twice does no harm."""
+        if not self._closed:
+            self._closed = True
+            self._loop.run(self._stack.aclose())
+            self._loop.stop()
+
+    async def aclose(self) -> None:
+        """As ``close``, awaited."""
+        if not self._closed:
+            self._closed = True
+            await self._loop.arun(self._stack.aclose())
+            await asyncio.to_thread(self._loop.stop)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # --- on its own loop -------------------------------------------------------------------------------------------------
+
+    async def _open(self) -> tuple[Opened, Method]:
+        with spending(self.budget):
+            found = await self._stack.enter_async_context(opened([self.plan]))
+            try:
+                return found, found.method(self.plan.methods[0])
+            except BaseException:
+                await self._stack.aclose()
+                raise
+
+    async def _ask(self, asked: Question, *listeners: Any) -> Result:
+        return await ask_method(self.plan, self.opened, self._method, asked, listeners)
+
+    def _ready(self, question: object, choices: Sequence[str]) -> Question:
+        self.check_open()
+        return given.as_question(question, choices)
+
+    def check_open(self) -> None:
+        """Raises UsageError where it is closed."""
+        if self._closed:
+            raise UsageError(f"this gnothi.Rag ({self.method}) is closed: open another one with gnothi.open(...).")
+
+    @property
+    def loop(self) -> Loop:
+        """Where its model lives: what shares the model has to run there."""
+        return self._loop
+
+
+async def _result(work: Future[Result]) -> Result:
+    return await asyncio.wrap_future(work)
+
+
+def open(
+    method: str | type[Method] = "seakr",
+    model: str | LanguageModel = LAB,
+    index: str | os.PathLike[str] | Retriever | None = None,
+    graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
+    *,
+    calibration: str | os.PathLike[str] | Calibration | None = None,
+    anyway: bool = False,
+    seed: int = 0,
+    model_settings: Mapping[str, Any] | None = None,
+    index_settings: Mapping[str, Any] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    budget: Budget | None = None,
+    **settings: Any,
+) -> Rag:
+    """Open a method over a model and an index.
+
+    ``method``: a name (``gnothi methods`` lists them) or a class of your own. ``model``, ``index``, ``graph``: names, folders,
+    or objects of your own; None is the laboratory's with the laboratory's model. ``settings`` are the method's, by name; one
+    that names a model, a signal, a probe or the like takes an object, too. ``model_settings`` and ``index_settings`` are those
+    of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a file, or what ``gnothi.calibrate`` returned; ``anyway``:
+    also where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models
+    behind an API may cost.
+
+    Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
+    IndexUnavailable, MissingDependency.
+    """
+    return Rag(_plan(dict(locals())), budget)
+
+
+async def aopen(*arguments: Any, **keywords: Any) -> Rag:
+    """As ``open``, without blocking the event loop while the model is loaded."""
+    return await asyncio.to_thread(open, *arguments, **keywords)
+
+
+def _plan(said: dict[str, Any]) -> Plan:
+    settings = said["settings"]
+    name = given.method_name(said["method"])
+    given.check_keywords(settings, name, [key for key in inspect.signature(open).parameters if key != "settings"])
+    plan = resolve(
+        Request(
+            methods=[name],
+            model=said["model"],
+            index=_spec(said["index"]),
+            graph=_spec(said["graph"]),
+            settings=given.settings_of(settings, said["model_settings"], said["index_settings"], said["config"]),
+            calibration=given.calibration_of(said["calibration"]),
+            anyway=said["anyway"],
+        )
+    )
+    return replace(plan, execution=Execution(said["seed"]))
+
+
+def _spec(source: Any) -> Any:
+    return os.fspath(source) if isinstance(source, os.PathLike) else source

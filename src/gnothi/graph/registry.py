@@ -1,0 +1,55 @@
+"""Graphs by what users call them: ``lab``, a folder, or ``SCHEME:ARGUMENT``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnothi.protocols import KnowledgeGraph
+from gnothi.registry import Registry
+from gnothi.retrieval.wrappers import TracedGraph
+from gnothi.schemes import Scheme, as_scheme, split
+
+GRAPHS: Registry[Scheme[KnowledgeGraph]] = Registry(
+    "graph", "gnothi.graphs", also={"folder": "gnothi.graph.registry:FOLDER", "lab": "gnothi.lab.named:GRAPH"}
+)
+
+
+def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
+    names in a text; None: the graph's own names do.
+
+    Raises IndexUnavailable, UnknownName for a scheme that does not exist, BrokenPlugin, and for a recogniser MissingDependency,
+    ModelUnavailable or UnknownName."""
+    scheme, argument = _scheme(spec)
+    graph = scheme.open(argument)
+    if recogniser is None:
+        return TracedGraph(graph)
+    from gnothi.graph.recognisers import RecognisedGraph, open_recogniser
+
+    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
+
+
+def graph_fingerprint(spec: str) -> str:
+    """Of the facts and the sentences that say them; empty where a graph does not say. Raises as ``open_graph``."""
+    scheme, argument = _scheme(spec)
+    return scheme.fingerprint(argument)
+
+
+def _scheme(spec: str) -> tuple[Scheme[KnowledgeGraph], str]:
+    name, argument = split(GRAPHS, spec)
+    return as_scheme(GRAPHS.find(name or "folder")), argument
+
+
+def _open_folder(argument: str) -> KnowledgeGraph:
+    from gnothi.graph.folder import open_folder
+
+    return open_folder(argument)
+
+
+def _fingerprint(argument: str) -> str:
+    from gnothi.graph.folder import fingerprint
+
+    return fingerprint(Path(argument))
+
+
+FOLDER = Scheme(open=_open_folder, summary="a folder made by `gnothi index build --graph`", fingerprint=_fingerprint)

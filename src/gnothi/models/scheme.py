@@ -1,0 +1,77 @@
+"""How a kind of model is opened, and what is told of one before it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from gnothi.errors import UsageError
+from gnothi.models.settings import CallCache
+from gnothi.protocols import LanguageModel
+from gnothi.schemes import Scheme, as_scheme
+
+LAB = "lab"
+LAB_FOLDER = Path(__file__).parent.parent / "lab" / "model"
+PLUGINS = "of other packages"
+
+
+def _nothing(argument: str, spec: str, on_the_hub: bool) -> None:
+    """The model answers for itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScheme(Scheme[LanguageModel]):
+    """``open`` takes the argument, the whole spec (the name that errors tell) and settings of the class ``settings``, which is
+    what ``--set model.KEY`` takes for models that run ``where``. ``check`` raises ModelUnavailable where there is no such
+    model, without loading it. ``specs`` are what users write, each with a line about it. ``remote``: calls go to a server
+    and cost money."""
+
+    settings: type[CallCache] = CallCache
+    where: str = PLUGINS
+    specs: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[str, str, bool], None] = _nothing
+    remote: bool = False
+
+
+def as_model_scheme(thing: Any) -> ModelScheme:
+    """What another package offers as a scheme: a ``ModelScheme``, or a class or function of the argument alone. One that has an
+    attribute ``settings``, a dataclass that inherits from ``CallCache``, takes such settings, too."""
+    if isinstance(thing, ModelScheme):
+        return thing
+    plain, settings = as_scheme(thing), getattr(thing, "settings", None)
+
+    def open_plainly(argument: str, _: str, given: CallCache) -> LanguageModel:
+        return kept(plain.open(argument, given) if settings else plain.open(argument), given, argument, plain.fingerprint)
+
+    return ModelScheme(open=open_plainly, summary=plain.summary, fingerprint=plain.fingerprint, settings=settings or CallCache)
+
+
+def kept(model: LanguageModel, settings: CallCache, argument: str, fingerprint: Callable[[str], str]) -> LanguageModel:
+    """The model, its replies kept where the settings ask for it."""
+    from gnothi.models.cache import Cached, open_store
+
+    if (store := open_store(settings, by_default=False)) is None:
+        return model
+    own = {one.name: repr(getattr(settings, one.name)) for one in fields(settings) if not one.metadata.get("execution")}
+    identity = {"kind": type(model).__qualname__, "model": argument, "version": fingerprint(argument), "settings": own}
+    return Cached(model, store, identity, repr)
+
+
+def folder_of(argument: str, spec: str) -> str:
+    """A folder or hub id; for ``lab`` the folder that comes with the package. Raises UsageError for a blank one."""
+    if not argument.strip():
+        raise UsageError(
+            f"no model was named: got {spec!r}, expected 'lab', a folder or a hub id, or one of them after 'vllm:', "
+            "or openai:NAME."
+        )
+    return str(LAB_FOLDER) if argument == LAB else argument
+
+
+def check_folder(argument: str, spec: str, on_the_hub: bool) -> None:
+    """Raise ModelUnavailable where there is no such model here; to look ``on_the_hub`` takes a moment."""
+    from gnothi.models.engine.loading import locate, names_a_path
+
+    if argument != LAB and argument.strip() and (on_the_hub or names_a_path(argument)):
+        locate(argument, spec)

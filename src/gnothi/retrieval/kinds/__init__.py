@@ -1,0 +1,1 @@
+"""What ``--index SCHEME:ARGUMENT`` opens: one file per scheme, called by its name."""

@@ -1,0 +1,121 @@
+"""A threshold for one model, chosen on questions with known answers: asked for it, or recorded before."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gnothi.calibration.choose import Chosen, Sample
+from gnothi.calibration.file import Calibration, details_of
+from gnothi.calibration.from_run import replay_scores
+from gnothi.calibration.gate import gate_of
+from gnothi.calibration.probes import calibrating_warning, learnt_from
+from gnothi.calibration.source import Source
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.metrics import METRICS
+from gnothi.models.identity import Identity, identify
+from gnothi.models.remote.budget import Budget
+from gnothi.runs.rows import Row, scored
+from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.opened import Key
+from gnothi.session.plan import Plan
+
+METRIC = "em"
+RUNS = ".runs"
+"""Behind the name of the calibration: the folder of the answers that it was chosen on."""
+
+
+async def collect(
+    plan: Plan,
+    metric: str,
+    folder: Path,
+    weigh: bool,
+    watch: Watch | None = None,
+    have: dict[Key, Any] | None = None,
+    budget: Budget | None = None,
+) -> Source:
+    """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
+    ``weigh`` retrievals, with the gate open, too. Answers are kept in ``folder``, so that the same call goes on.
+
+    Raises UnknownName for a metric, InvalidSetting for a method without a threshold, and what running raises."""
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+    (method,) = plan.methods
+    gate = gate_of(method)
+    if gate is None or gate.signal is None:
+        raise InvalidSetting(_no_gate(method))
+    asked, told = plan.questions, "gnothi calibrate"
+    watch = watch or Watch()
+    for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
+        watch.warn(calibrating_warning(spec, asked.dataset))
+    shut_plan = plan.changed(gate.at(float("inf")) | gate.measured(), told)
+    with claimed(shut_plan, folder / "shut") as shut_run:
+        if weigh:
+            with claimed(plan.changed(gate.at(float("-inf")), told), folder / "open") as open_run:
+                shut, open_ = await execute([shut_run, open_run], watch, have, budget)
+        else:
+            (shut,) = await execute([shut_run], watch, have, budget)
+            open_ = []
+    scores, never, always = _paired(shut, open_ if weigh else None, metric)
+    return Source(
+        sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
+        method=method.name,
+        signal=gate.signal,
+        answers_of=method.name,
+        dataset=asked.dataset,
+        metric=metric,
+        model=name_of(method.speaker(plan.sources.model)),
+        fingerprint=asked.fingerprint,
+        settings=gate.settings,
+        failed=[row for row in [*shut, *open_] if row.failed],
+    )
+
+
+def made(source: Source, chosen: Chosen) -> Calibration:
+    """What is written: the threshold with everything that it depends on."""
+    return Calibration(
+        method=source.method,
+        signal=source.signal,
+        threshold=source.sign * chosen.threshold,
+        model=identify(source.model) if source.model else Identity(""),
+        dataset=source.dataset,
+        questions=chosen.n,
+        failures=source.failures,
+        answers_of=source.answers_of,
+        metric=source.metric,
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        fires="above" if source.sign > 0 else "below",
+        data_fingerprint=source.fingerprint,
+        settings=source.settings,
+        details=details_of(chosen, source.sign),
+    )
+
+
+def _no_gate(method: PlannedMethod) -> str:
+    expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
+    if method.gating:
+        what, expected = "asks no signal before it retrieves", f"Name one: <--set {method.gating.signal}=perplexity>, say."
+    elif method.name == "keqa":
+        what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
+    else:
+        what = "has no gate with a threshold"
+    return f"<--method>: got {method.name!r}, which {what}. {expected}"
+
+
+def _paired(
+    shut: Sequence[Row], open_: Sequence[Row] | None, metric: str
+) -> tuple[list[float], list[float], list[float] | None]:
+    """Scores, quality with the gate shut and open, of the questions that have all of them."""
+    scores, never = replay_scores(shut, trusts_all=True), scored(shut)
+    always = None if open_ is None else scored(open_)
+    common = [question for question in never if question in scores and (always is None or question in always)]
+    return (
+        [scores[question] for question in common],
+        [never[question].metrics[metric] for question in common],
+        None if always is None else [always[question].metrics[metric] for question in common],
+    )

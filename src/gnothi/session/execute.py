@@ -1,0 +1,147 @@
+"""A plan carried out: every question answered with every method, kept row by row in a run folder, and summed up."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gnothi.errors import RunStopped
+from gnothi.methods.planned import name_of
+from gnothi.models.remote.budget import Budget, spending
+from gnothi.report.summary import Summary, summarise
+from gnothi.runs.folder import RunFolder
+from gnothi.runs.outcomes import Outcome
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import Answer, here, run
+from gnothi.runs.workers import workers
+from gnothi.session.opened import Key, label, opened_methods
+from gnothi.session.plan import Plan
+from gnothi.session.record import record
+from gnothi.types import Question
+
+
+class Watch:
+    """Told how far work is. This one is silent; the command line's draws bars."""
+
+    def opening(self, what: str) -> None:
+        """``what`` is being opened, which may take a while."""
+
+    def asking(self, total: int, done: int, what: str) -> None:
+        """Questions are asked from now on; ``done`` of ``total`` are from before."""
+
+    def row(self, row: Row, label: str) -> None:
+        """One more is finished."""
+
+    def warn(self, text: str) -> None:
+        """Something that may mislead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A plan with the folder that its answers go to; ``label`` tells runs of one piece of work apart."""
+
+    plan: Plan
+    folder: RunFolder
+    label: str = ""
+
+    @property
+    def missing(self) -> int:
+        rows = self.folder.rows
+        return sum(key not in rows or rows[key].failed for key in self.plan.keys)
+
+    def summarise(self, rows: Sequence[Row]) -> Summary:
+        """What the rows come to, also written into the folder."""
+        summary = summarise(rows, self.plan.questions.dataset, self.plan.trusting)
+        self.folder.write_summary(summary)
+        return summary
+
+
+@contextlib.contextmanager
+def claimed(plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None) -> Iterator[Run]:
+    """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
+    the folder holds something else, InvalidInput where it is damaged."""
+    with RunFolder(out, record(plan, told or {})) as folder:
+        yield Run(plan, folder, label)
+
+
+def budget_of(plan: Plan) -> Budget:
+    """What its models behind an API may cost, and what they did."""
+    return Budget(plan.max_cost, plan.max_tokens)
+
+
+def done(runs: Sequence[Run]) -> str:
+    """How much is kept, in words."""
+    wanted = sum(len(run.plan.keys) for run in runs)
+    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are"
+
+
+async def execute(
+    runs: Sequence[Run], watch: Watch | None = None, have: Mapping[Key, Any] | None = None, budget: Budget | None = None
+) -> list[list[Row]]:
+    """All rows of each run, in order. Models and indexes are opened only where something is missing, once for all runs that
+    share them, and not at all where the caller ``has`` them.
+
+    Whatever ends it early, what is finished is kept, and summed up where that is possible; the same call completes the rest.
+    Raises TooManyFailures, BudgetSpent, WorkerDied, and what opening raises."""
+    watch = watch or Watch()
+    wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
+    unfinished = [one for one in runs if one.missing]
+    told = False
+    try:
+        with spending(budget or budget_of(runs[0].plan)):
+            while unfinished:
+                sources = unfinished[0].plan.sources
+                together = [one for one in unfinished if one.plan.sources == sources]
+                unfinished = [one for one in unfinished if one.plan.sources != sources]
+                several = together[0].plan.execution.workers
+                watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
+                async with _answering(together, have) as answer:
+                    if not told:
+                        watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
+                        told = True
+                    for place, one in enumerate(together):
+                        await _run(one, partial(_named, answer, place), watch)
+    except RunStopped:
+        for one in runs:
+            if one.folder.rows:
+                one.summarise(list(one.folder.rows.values()))
+        raise
+    return [one.folder.finish(one.plan.keys) for one in runs]
+
+
+async def _run(one: Run, answer: Answer, watch: Watch) -> None:
+    def heard(row: Row) -> None:
+        watch.row(row, one.label)
+
+    await run(
+        answer,
+        [method.name for method in one.plan.methods],
+        one.plan.questions.questions,
+        one.folder,
+        concurrency=one.plan.execution.concurrency,
+        max_failures=one.plan.execution.max_failures,
+        on_row=heard,
+    )
+
+
+async def _named(answer: Answer, place: int, method: str, question: Question) -> Outcome:
+    """The answer of the method of the run in that place, in a row that bears the method's name."""
+    found = await answer(label(place, method), question)
+    return replace(found, row=replace(found.row, method=method))
+
+
+@contextlib.asynccontextmanager
+async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[Answer]:
+    plans = [replace(one.plan, asked=None) for one in runs]  # questions need not travel to other processes
+    execution = plans[0].execution
+    if execution.workers == 1:
+        async with opened_methods(plans, have) as methods:
+            yield here(methods, execution.seed)
+    else:
+        opening: Callable[[], Any] = partial(opened_methods, plans)
+        async with workers(execution.workers, opening, execution.seed) as several:
+            yield several

@@ -1,0 +1,122 @@
+"""What a plan names, opened: each model, index and the like once, closed at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gnothi.errors import InvalidSetting, UsageError
+from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
+from gnothi.session import sources as specs
+from gnothi.session.plan import Plan
+
+if TYPE_CHECKING:
+    from gnothi.models.settings import CallCache
+
+Key = tuple[type, str]
+"""The protocol of what was opened, and its name."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What methods share. ``retriever`` is None where no index was named and none is the default, and ``graph`` likewise, or
+    where nothing reads one; ``others`` are further models, indexes and the like: a judge, say."""
+
+    model: LanguageModel
+    retriever: Retriever | None
+    graph: KnowledgeGraph | None = None
+    others: Mapping[Key, Any] = field(default_factory=dict)
+
+    def method(self, planned: PlannedMethod) -> Method:
+        """Ready to answer. Raises InvalidSetting or MissingCapability."""
+        further = {
+            key: self.others[protocol, given] if isinstance(given, str) else given
+            for key, (protocol, given) in planned.named.items()
+        }
+        return planned.made({"model": self.model, "retriever": self.retriever, "graph": self.graph} | further)
+
+
+@contextlib.asynccontextmanager
+async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Opened]:
+    """Open what plans of equal sources name, and close it at the end. The main ones named again are shared; what the caller
+    ``has`` already, or gave as an object, is used and left open. Raises what opening raises."""
+    sources = plans[0].sources
+    models = {spec: settings for plan in plans for spec, settings in plan.models.items()}
+    async with contextlib.AsyncExitStack() as stack:
+        found: dict[Key, Any] = dict(have or {})
+
+        def keep(protocol: type, named: Any, opening: Callable[[str], Any]) -> Any:
+            if not isinstance(named, str):
+                return named
+            if (protocol, named) not in found:
+                found[protocol, named] = one = opening(named)
+                stack.push_async_callback(one.aclose)
+            return found[protocol, named]
+
+        searches = sources.searches
+        graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(specs.open_graph, recogniser=searches.recogniser))
+        index = sources.index
+        if isinstance(index, str):
+            index = specs.open_index(index)
+            stack.push_async_callback(index.aclose)
+        elif index is not None:
+            index = _traced(index)
+        model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
+        reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
+        retriever = index and searches.wrap(index, model, graph, reranker or None)
+        if sources.index is not None:
+            found[Retriever, name_of(sources.index)] = retriever
+        openers: dict[type, Callable[[str], Any]] = {
+            LanguageModel: partial(_open_model, models),
+            KnowledgeGraph: partial(specs.open_graph, recogniser=searches.recogniser),
+            Retriever: specs.open_index,
+            Reranker: specs.open_reranker,
+        }
+        for protocol, named in (one for plan in plans for method in plan.methods for one in method.named.values()):
+            keep(protocol, named, openers.get(protocol) or partial(specs.open_learnt, protocol))
+        yield Opened(model, retriever, graph, found)
+
+
+def _open_model(settings: Mapping[str, CallCache], spec: str) -> LanguageModel:
+    return specs.open_model(spec, settings[spec])
+
+
+def _traced(index: Retriever) -> Retriever:
+    """Searches of an object of the caller's are told like any other."""
+    from gnothi.retrieval.wrappers import Traced
+
+    return index if isinstance(index, Traced) else Traced(index)
+
+
+def _heard(model: LanguageModel, given: Any) -> LanguageModel:
+    """Calls of an object of the caller's are seeded and told like any other's."""
+    from gnothi.models.wrappers import Seeded, Traced
+
+    return model if isinstance(given, str) or isinstance(model, Traced) else Traced(Seeded(model))
+
+
+@contextlib.asynccontextmanager
+async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Mapping[str, Method]]:
+    """The methods of plans of equal sources, by ``label``."""
+    async with opened(plans, have) as found:
+        yield {label(place, method.name): _made(found, method) for place, plan in enumerate(plans) for method in plan.methods}
+
+
+def label(place: int, method: str) -> str:
+    """Names a method of the plan in that place."""
+    return f"{place}/{method}"
+
+
+def _made(found: Opened, method: PlannedMethod) -> Method:
+    try:
+        return found.method(method)
+    except UsageError as error:
+        if not method.variant:
+            raise
+        raise InvalidSetting(
+            f"variant {method.variant!r}: {error.message} Or name the variants that can be run with <--only LABEL>."
+        ) from None

@@ -1,0 +1,270 @@
+"""What is to be done, resolved once: names, files, environment, settings, calibration, probes and defaults become a ``Plan``.
+
+Opening, running, recording and resuming read the plan and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi import methods
+from gnothi.calibration.apply import calibrated, chosen_on
+from gnothi.calibration.probes import check_probes, evaluating_warning, learnt_from
+from gnothi.config import Settings
+from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.session.data import load_questions
+from gnothi.session.searches import SearchSettings
+from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
+from gnothi.types import Question
+
+if TYPE_CHECKING:
+    from gnothi.calibration.file import Calibration
+    from gnothi.models.settings import CallCache
+
+CONCURRENCY = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller wants, as it was given. ``model``, ``index`` and ``graph`` are names or objects; None is the laboratory's
+    with the laboratory's model, and nothing with any other. ``anyway``: use a calibration or a probe that was made for another
+    model or with other settings; None where the caller cannot ask for that."""
+
+    methods: Sequence[str] = ("seakr",)
+    model: Any = LAB
+    index: Any = None
+    graph: Any = None
+    settings: Settings = field(default_factory=Settings)
+    calibration: Path | Calibration | None = None
+    anyway: bool | None = False
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Questions to be asked, and how they were named and read."""
+
+    dataset: str
+    questions: Sequence[Question]
+    format: str | None = None
+    limit: int | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How questions are asked. Answers depend on ``seed`` alone."""
+
+    seed: int = 0
+    concurrency: int = CONCURRENCY
+    workers: int = 1
+    max_failures: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is opened: names or objects. Plans of equal sources share what they open. ``given`` are the settings of models and
+    searches that somebody gave, as text."""
+
+    model: Any
+    index: Any
+    graph: Any
+    searches: SearchSettings
+    given: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``models`` are the settings of every model that is opened by name, the main one and those that methods name;
+    ``settings`` all that was given, ``told`` what a person should know of how it was resolved, ``warnings`` what may mislead.
+    ``max_cost`` and ``max_tokens`` limit what models behind an API may cost."""
+
+    sources: Sources
+    methods: tuple[PlannedMethod, ...]
+    models: Mapping[str, CallCache]
+    settings: Settings
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    told: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    calibration: Calibration | None = None
+    asked: Asked | None = None
+    execution: Execution = Execution()
+
+    @property
+    def remote(self) -> bool:
+        """Whether a model behind an API is asked."""
+        from gnothi.models import is_remote
+
+        return any(map(is_remote, self.models))
+
+    @property
+    def trusting(self) -> list[str]:
+        """The methods whose gate was told never to fire."""
+        return [method.name for method in self.methods if method.never_retrieves]
+
+    @property
+    def questions(self) -> Asked:
+        if self.asked is None:
+            raise ValueError("a plan without questions: expected one of `with_questions`")
+        return self.asked
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Method and question of every answer."""
+        return [(method.name, question.id) for method in self.methods for question in self.questions.questions]
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """Every setting of every method with its value, by ``method.NAME.KEY``."""
+        return {f"method.{one.name}.{key}": value for one in self.methods for key, value in one.values.items()}
+
+    def method(self, name: str) -> PlannedMethod:
+        return next(method for method in self.methods if method.name == name)
+
+    def changed(self, values: Mapping[str, Any], source: str) -> Plan:
+        """With other values for settings of its only method."""
+        (method,) = self.methods
+        return replace(self, methods=(method.changed(values, source),))
+
+
+def resolve(request: Request) -> Plan:
+    """Check and resolve everything that can be before anything heavy is opened.
+
+    Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
+    wrong model and a missing index, the model is told first.
+    """
+    settings = request.settings
+    planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
+    found = _calibration(request.calibration)
+    told: list[str] = []
+    if found is not None:
+        planned, told = calibrated(planned, found, request.model, bool(request.anyway))
+    check_probes(planned, request.model, request.anyway)
+    sources = _sources(request, planned)
+    named = (request.model, *(model for method in planned for model in method.models))
+    models = model_settings(list(dict.fromkeys(one for one in named if isinstance(one, str))), settings)
+    if isinstance(request.model, str):
+        check_model(request.model, on_the_hub=False)
+    if sources.index is None:
+        check_no_retriever(planned, request.model)
+    plan = Plan(sources, planned, models, settings, request.max_cost, request.max_tokens, tuple(told), (), found)
+    _check_budget(plan)
+    return plan
+
+
+def with_questions(
+    plan: Plan,
+    data: str | Path | Sequence[Question] | Asked,
+    format: str | None = None,
+    limit: int | None = None,
+    execution: Execution | None = None,
+) -> Plan:
+    """The plan with questions: of a data set, of a file, themselves, or another plan's. Warns where a probe, or the threshold
+    of the calibration, was made with them. Raises UnknownName, InvalidInput, or InvalidSetting for an execution that
+    cannot be."""
+    execution = execution or Execution()
+    _check_execution(plan, execution)
+    asked = data if isinstance(data, Asked) else _asked(data, format, limit)
+    warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
+    if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
+        warnings.append(warning)
+    return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
+
+
+def _asked(data: str | Path | Sequence[Question], format: str | None, limit: int | None) -> Asked:
+    from gnothi.runs.runner import fingerprint
+
+    if isinstance(data, str | Path):
+        questions = load_questions(str(data), format, limit)
+        return Asked(str(data), questions, format, limit, fingerprint(questions))
+    questions = list(data)[:limit]
+    check_questions(questions)
+    return Asked("questions", questions, None, None, fingerprint(questions))
+
+
+def check_questions(questions: Sequence[object]) -> None:
+    """Raise InvalidInput for what is no list of questions with different ids."""
+    from gnothi.errors import InvalidInput
+
+    if not questions:
+        raise InvalidInput("questions: got an empty list, expected at least one Question.")
+    for one in questions:
+        if not isinstance(one, Question):
+            raise InvalidInput(f"questions: got {one!r:.80} among them, expected objects of the class gnothi.Question.")
+    ids = [one.id for one in questions if isinstance(one, Question)]
+    if len(set(ids)) < len(ids):
+        twice = next(one for one in ids if ids.count(one) > 1)
+        raise InvalidInput(f"questions: got the id {twice!r} more than once, expected ids to be unique.")
+
+
+def _calibration(given: Path | Calibration | None) -> Calibration | None:
+    from gnothi.calibration.file import read
+
+    return read(given) if isinstance(given, Path) else given
+
+
+def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
+    for key, protocol in (("model", LanguageModel), ("index", Retriever), ("graph", KnowledgeGraph)):
+        if (value := getattr(request, key)) is not None and not isinstance(value, str):
+            check_fits(value, protocol, key)
+    model = request.model
+    default = LAB if model in LAB_MODELS or name_of(model) == LAB else None
+    index, graph = request.index or default, request.graph or default
+    searches = search_settings(request.settings)
+    reads_graph = searches.expand != "none" or any("graph" in methods.resources_of(method.name) for method in planned)
+    given = tuple(
+        sorted(
+            (key, repr(one.value))
+            for key, one in request.settings.given.items()
+            if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
+        )
+    )
+    return Sources(model, index, graph if reads_graph else None, searches, given)
+
+
+def check_no_retriever(planned: Sequence[PlannedMethod], model: Any) -> None:
+    """Raise InvalidSetting for the first method that cannot do without a retriever; where there is no such model either, that
+    is told first (ModelUnavailable)."""
+    for method in planned:
+        if "retriever" in methods.required_resources(method.name):
+            if isinstance(model, str):
+                check_model(model)
+            raise InvalidSetting(
+                f"method {method.name!r} looks for evidence and got no index: give <--index PATH> (built with `gnothi "
+                "index build`)."
+            )
+
+
+def _check_budget(plan: Plan) -> None:
+    """Raises InvalidSetting where costs are limited and none of the models costs anything."""
+    limits = {"<--max-cost>": plan.max_cost, "<--max-tokens>": plan.max_tokens}
+    given = [flag for flag, limit in limits.items() if limit is not None]
+    if given and not plan.remote:
+        raise InvalidSetting(
+            f"{given[0]} limits what a model behind an API may cost: got model {name_of(plan.sources.model)!r}, which runs "
+            "here and is free; expected openai:NAME. (The length of replies is the setting max_tokens: <--set max_tokens=...>)"
+        )
+
+
+def _check_execution(plan: Plan, execution: Execution) -> None:
+    """Raises InvalidSetting where several processes would wait for a model behind an API, or would have to share an object."""
+    if execution.workers <= 1:
+        return
+    if plan.remote:
+        raise InvalidSetting(
+            f"<--workers>: got {execution.workers} with a model behind an API, expected 1: such a run waits for the server "
+            "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
+        )
+    for key in ("model", "index", "graph"):
+        if (value := getattr(plan.sources, key)) is not None and not isinstance(value, str):
+            raise InvalidSetting(
+                f"<--workers>: got {execution.workers} with the {key} {name_of(value)!r} as an object, expected 1: processes "
+                "cannot share it. Give it by name, or use one process."
+            )

@@ -1,0 +1,1 @@
+"""The signals that come along, one file each, called by the signal's name."""

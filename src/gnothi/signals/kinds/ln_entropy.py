@@ -1,0 +1,36 @@
+"""Length-normalised predictive entropy of sampled continuations (Malinin and Gales 2020; SeaKR, section 5.1): the average of
+their mean negative log-probabilities, so of the logarithms of their perplexities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import ClassVar
+
+from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.signals.kinds.multi_perplexity import spoken
+from gnothi.types import Capabilities
+
+
+def length_normalized_entropy(samples: Sequence[Sequence[float]]) -> float:
+    """Monte Carlo estimate, in nats per token, of -Σ p(y) ln p(y) / length(y) from samples y ~ p given as token
+    log-probabilities. Empty samples are dropped; infinity when none is left. At least 0."""
+    values = [-fmean(logprobs) for logprobs in samples if logprobs]
+    return fmean(values) if values else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class LengthNormalizedEntropy(Read):
+    sampling: Sampling = field(default_factory=Sampling)
+
+    name: ClassVar[str] = "ln_entropy"
+    needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
+    default_threshold: ClassVar[float | None] = 0.25
+
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    def read(self, said: Continued) -> float:
+        return length_normalized_entropy(spoken(said.samples.generations))

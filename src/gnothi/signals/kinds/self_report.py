@@ -1,0 +1,60 @@
+"""What the model says when asked whether it knows: the probability of "Yes" (Kadavath et al. 2022; SKILL-RAG, section 3).
+
+It is asked about the whole question, with the passages of the prompt: a chain of thought begun so far plays no part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnothi.protocols import LanguageModel
+from gnothi.signals.base import Foreseen
+from gnothi.types import Capabilities, Demonstration, Passage, Prompt, Task
+
+KNOW = Task(
+    name="know",
+    instruction=(
+        "Say whether you can answer the question correctly, from memory or from the passages where there are any. "
+        'If you can, reply "Yes, I know: " and the shortest possible answer. If not, reply "No, I don\'t know."'
+    ),
+    demonstrations=(
+        Demonstration("What is the capital of Japan?", "Yes, I know: Tokyo."),
+        Demonstration("What did the baker Ilse Marn of Oldreach name her second shop?", "No, I don't know."),
+        Demonstration(
+            "In which year was the mill at Tarn Hollow rebuilt?",
+            "Yes, I know: 1874.",
+            (Passage("demonstration", "The mill burnt down in 1871 and stood rebuilt by 1874.", "Tarn Hollow"),),
+        ),
+        Demonstration("Which seat did the tallest passenger of the first tram in Lodz choose?", "No, I don't know."),
+    ),
+)
+AFFIRMATIVE = "Yes"
+NEGATIVE = "No"
+
+
+def probability_of_yes(affirmative: float, negative: float) -> float:
+    """P("Yes") among the two replies, from their log-probabilities; 0.5 when both are impossible."""
+    difference = negative - affirmative
+    if math.isnan(difference):  # both -inf
+        return 0.5
+    return 1.0 / (1.0 + math.exp(difference)) if difference < 700 else 0.0
+
+
+def asked_whether_known(prompt: Prompt) -> Prompt:
+    """The prompt's question, with its passages, as a question whether the model knows the answer."""
+    return Prompt(KNOW, prompt.question, prompt.passages, prompt.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfReport(Foreseen):
+    """1 - P("Yes"), by scoring the first words of both replies."""
+
+    name: ClassVar[str] = "self_report"
+    needs: ClassVar[Capabilities] = Capabilities(scoring=True)
+    default_threshold: ClassVar[float | None] = 0.5
+
+    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+        affirmative, negative = await model.score(asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+        return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)

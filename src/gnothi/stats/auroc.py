@@ -1,0 +1,74 @@
+"""How well a score tells two classes apart: the area under the ROC curve, its interval, and whether two scores differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from gnothi.stats.arrays import Floats, Mask, ranked
+from gnothi.stats.intervals import CONFIDENCE, Interval, wilson_interval
+from gnothi.stats.paired import PairedTest
+
+
+def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
+    """Probability that a positive scores above a negative, ties counting half (Mann & Whitney 1947). None without both classes.
+
+    Infinite scores are fine; NaN is a ValueError.
+    """
+    x, y = ranked(scores, positive)
+    m, n = int(y.sum()), int((~y).sum())
+    if not m or not n:
+        return None
+    ranks = stats.rankdata(x)
+    return float((ranks[y].sum() - m * (m + 1) / 2) / (m * n))
+
+
+def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
+    """DeLong's interval (DeLong et al. 1988, by mid-ranks: Sun & Xu 2014) on the logit scale, so that it stays in [0, 1].
+
+    Perfect separation has no estimated variance: then Wilson's interval for the smaller class is given, which is wide enough.
+    None without two of each class.
+    """
+    x, y = ranked(scores, positive)
+    above, below = x[y], x[~y]
+    m, n = len(above), len(below)
+    area = auroc(x, y)
+    if area is None or min(m, n) < 2:
+        return None
+    placements_above, placements_below = _placements(x, y)
+    variance = placements_above.var(ddof=1) / m + placements_below.var(ddof=1) / n
+    if area in (0.0, 1.0) or variance == 0:
+        return wilson_interval(round(area * min(m, n)), min(m, n), confidence)
+    half = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+    centre = np.log(area / (1 - area))
+    low, high = 1 / (1 + np.exp(-(centre + np.array([-half, half]))))
+    return Interval(float(low), float(high))
+
+
+def auroc_difference(
+    first: ArrayLike, second: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE
+) -> PairedTest | None:
+    """Do two scores of the same examples differ in AUROC (first minus second)? DeLong's test and interval (DeLong et al. 1988).
+
+    None without two of each class. Where the scores place all examples alike there is no variance: then p is 1."""
+    (a, y), (b, _) = ranked(first, positive), ranked(second, positive)
+    m, n = int(y.sum()), int((~y).sum())
+    if min(m, n) < 2:
+        return None
+    above, below = (one - other for one, other in zip(_placements(a, y), _placements(b, y), strict=True))
+    difference = float(above.mean())
+    deviation = float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
+    if deviation == 0:
+        return PairedTest(len(y), difference, None, 1.0 if difference == 0 else 0.0, "delong")
+    half = float(stats.norm.ppf((1 + confidence) / 2)) * deviation
+    p = float(2 * stats.norm.sf(abs(difference) / deviation))
+    return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "delong")
+
+
+def _placements(x: Floats, y: Mask) -> tuple[Floats, Floats]:
+    """Of each positive the share of negatives below it, of each negative the share of positives above it; ties count half."""
+    above, below = x[y], x[~y]
+    joint = stats.rankdata(np.concatenate([above, below]))
+    m, n = len(above), len(below)
+    return (joint[:m] - stats.rankdata(above)) / n, 1 - (joint[m:] - stats.rankdata(below)) / m

@@ -1,0 +1,82 @@
+"""Means, and how sure a mean or a share is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from gnothi.stats.arrays import Floats
+
+CONFIDENCE = 0.95
+RESAMPLES = 2_000
+_HELD = 1 << 22  # numbers of resamples held at once
+
+
+class Interval(NamedTuple):
+    """A two-sided confidence interval."""
+
+    low: float
+    high: float
+
+
+def mean(values: Iterable[float]) -> float | None:
+    """None where there is nothing to average."""
+    found = list(values)
+    return sum(found) / len(found) if found else None
+
+
+def mean_interval(
+    values: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval | None:
+    """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13). None for fewer than two values.
+
+    Where all values are equal the bootstrap says nothing: for all zeros or all ones the Wilson interval of a share is given.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2:
+        return None
+    if np.ptp(sample) == 0:
+        value = float(sample[0])
+        share = value in (0.0, 1.0)
+        return wilson_interval(round(value * len(sample)), len(sample), confidence) if share else Interval(value, value)
+    return bootstrap((sample,), np.mean, confidence, resamples, seed)
+
+
+def bootstrap(
+    data: tuple[Floats, ...],
+    statistic: Callable[..., Any],
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Percentile bootstrap interval of a statistic of ``data``: arrays of one length (2 at least), drawn from together.
+
+    A ``statistic`` that takes ``axis`` is computed of many samples at once."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of its standard error, which nobody asked for
+        found = stats.bootstrap(
+            data,
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, _HELD // len(data[0])),
+            paired=len(data) > 1,
+            confidence_level=confidence,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        ).confidence_interval
+    return Interval(float(found.low), float(found.high))
+
+
+def percentiles(drawn: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Between which that share of what was ``drawn`` lies, as much of the rest on either side."""
+    low, high = np.quantile(np.asarray(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's score interval of a share (Wilson 1927); never empty, never outside [0, 1]."""
+    found = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return Interval(float(found.low), float(found.high))

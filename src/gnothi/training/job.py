@@ -1,0 +1,164 @@
+"""What is trained from, with and to, and all that trainings ask ``gnothi.session`` for: a plan, its record, what it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gnothi import config, methods
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import MODEL_SECTION
+from gnothi.models import LAB, LAB_FOLDER, ModelSettings
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.runs.journal import EXECUTION
+from gnothi.session import sources
+from gnothi.session.data import refuse_test_questions
+from gnothi.session.fingerprints import Named, fingerprints
+from gnothi.session.opened import label, opened_methods
+from gnothi.session.plan import CONCURRENCY, Asked, Plan, Request, resolve, with_questions
+from gnothi.session.record import of_questions, of_sources
+from gnothi.training.finetuning import Origin
+from gnothi.training.watch import Watch
+from gnothi.types import Question
+from gnothi.version import __version__
+
+S = TypeVar("S")
+R = TypeVar("R", LanguageModel, Retriever, KnowledgeGraph)
+Data = str | Sequence[Question]
+"""A data set, a file, or questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to train from, and where to: ``data`` to ``out``, a folder.
+
+    ``model``, ``index`` and ``graph`` are names; the last two are the laboratory's with the laboratory's model. ``findings`` is
+    a folder for what is found out first, which several trainings may share (None: in ``out``); with ``collect_only`` that is
+    all. Raises InvalidSetting for the laboratory's test questions.
+    """
+
+    data: Data
+    out: Path
+    settings: Settings | Mapping[str, object] = field(default_factory=Settings)
+    model: str = LAB
+    index: str | None = None
+    graph: str | None = None
+    findings: Path | None = None
+    collect_only: bool = False
+    format: str | None = None
+    limit: int | None = None
+    concurrency: int = CONCURRENCY
+    max_failures: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.data, str):
+            refuse_test_questions(self.data)
+
+    @property
+    def given(self) -> Settings:
+        if isinstance(self.settings, Settings):
+            return self.settings
+        return Settings({key: Given(value, "settings") for key, value in self.settings.items()})
+
+    def settings_as(self, kind: type[S], name: str) -> S:
+        """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
+        return config.build(kind, self.given.plain({MODEL_SECTION, *methods.names()}), name)
+
+    def plan(self, method: str | None = None, given: Settings | None = None) -> Plan:
+        """Model, index, graph and the method, resolved; ``given`` None: with the settings of the model. Raises as
+        ``resolve``."""
+        if given is None:
+            of_model = f"{MODEL_SECTION}."
+            given = Settings({key: one for key, one in self.given.given.items() if key.startswith(of_model)})
+        return resolve(
+            Request(
+                methods=[] if method is None else [method],
+                model=self.model,
+                index=self.index,
+                graph=self.graph,
+                settings=given,
+                max_cost=self.max_cost,
+                max_tokens=self.max_tokens,
+            )
+        )
+
+    def or_lab(self, spec: str | None, lacking: str) -> str:
+        """The spec, or the laboratory's with its model. Raises InvalidSetting, which says ``lacking``, where there is none."""
+        if spec is None and self.model in sources.LAB_MODELS:
+            return LAB
+        if spec is None:
+            raise InvalidSetting(lacking)
+        return spec
+
+    def origin(self, plan: Plan) -> Origin:
+        """The model as one whose weights are trained. Raises InvalidSetting where they are not at hand."""
+        settings = plan.models[self.model]
+        if not isinstance(settings, ModelSettings):
+            raise InvalidSetting(
+                f"<--model>: got {self.model!r}, expected 'lab', a folder or a hub id: a model is trained in this "
+                "process, by its weights."
+            )
+        return Origin(self.model, str(LAB_FOLDER) if self.model == LAB else self.model, settings)
+
+    def asked(self, plan: Plan) -> Asked:
+        """Raises UnknownName or InvalidInput."""
+        return with_questions(plan, self.data, self.format, self.limit).questions
+
+
+def record(plan: Plan, asked: Asked, named: Mapping[str, Named]) -> dict[str, Any]:
+    """What anything learnt depends on: questions, model, what else is ``named``, methods."""
+    return {
+        **of_questions(asked),
+        **of_sources(plan, named),
+        **({"methods": [method.name for method in plan.methods]} if plan.methods else {}),
+        **plan.resolved,
+        f"{EXECUTION}gnothi": __version__,
+    }
+
+
+def of_named(**named: Named) -> dict[str, Any]:
+    return {key: spec for key, (_, spec) in named.items()} | fingerprints(named)
+
+
+def of_settings(prefix: str, settings: object, without: str = "") -> dict[str, Any]:
+    """All of them, ``without`` those of a section."""
+    found = config.resolved(settings)
+    return {f"{prefix}.{key}": value for key, value in found.items() if key.partition(".")[0] != without}
+
+
+class Sources:
+    """What a plan names, opened when it is asked for, the model once, and closed together."""
+
+    def __init__(self, plan: Plan, watch: Watch, opened: AsyncExitStack) -> None:
+        self.plan, self.watch, self._opened = plan, watch, opened
+        self._model: LanguageModel | None = None
+
+    def model(self) -> LanguageModel:
+        if self._model is None:
+            spec = self.plan.sources.model
+            self._model = self._keep(f"model {spec}", lambda: sources.open_model(spec, self.plan.models[spec]))
+        return self._model
+
+    def index(self, spec: str) -> Retriever:
+        return self._keep(f"index {spec}", lambda: sources.open_index(spec))
+
+    def graph(self, spec: str) -> KnowledgeGraph:
+        return self._keep(f"graph {spec}", lambda: sources.open_graph(spec))
+
+    async def method(self) -> Any:
+        """The plan's only method, over resources of its own."""
+        (method,) = self.plan.methods
+        with self.watch.waiting(f"opening model {self.plan.sources.model} ..."):
+            return (await self._opened.enter_async_context(opened_methods([self.plan])))[label(0, method.name)]
+
+    def _keep(self, what: str, opening: Callable[[], R]) -> R:
+        with self.watch.waiting(f"opening {what} ..."):
+            found = opening()
+        self._opened.push_async_callback(found.aclose)
+        return found

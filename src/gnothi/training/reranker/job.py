@@ -1,0 +1,80 @@
+"""From training questions to a re-ranker: the training of ``gnothi.training.reranker``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.training.collecting import Finding
+from gnothi.training.job import Job, Sources, of_named, of_settings
+from gnothi.training.reranker import stages
+from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
+from gnothi.training.reranker.settings import RerankerSettings
+from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.watch import Watch
+
+LAB = "lab"
+QUESTIONS = 500
+"""N, on how many the paper trains its cross-encoder: what is taken where no limit is given."""
+
+
+class TrainableReranker(Staged[CollectingPairs, Example]):
+    """Train the cross-encoder ``base`` to find the facts that a multiple-choice question needs; ``settings`` are those of
+    ``RerankerSettings``.
+
+    ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header."""
+
+    kind, stage = CollectingPairs, "pairs"
+
+    def __init__(self, job: Job, base: str = LAB) -> None:
+        super().__init__(replace(job, limit=job.limit or QUESTIONS))
+        self.base = base
+        self.settings = job.settings_as(RerankerSettings, "reranker")
+        lacking = "facts come from a knowledge graph, and there is none: give <--graph PATH>."
+        self.graph = job.or_lab(job.graph, lacking)
+        self.named, self.recorded = {"graph": (KnowledgeGraph, self.graph)}, of_settings("pairs", self.settings.pairs)
+        self.training = of_named(base=(Reranker, base)) | of_settings("training", self.settings, "pairs")
+
+    async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
+        graph = sources.graph(self.graph)
+        model = sources.model() if self.settings.pairs.internal else None
+        return partial(pairs, model=model, graph=graph, settings=self.settings.pairs)
+
+    def gather(self, collecting: CollectingPairs) -> tuple[Sequence[Example], dict[str, Any]]:
+        found = collecting.finish()
+        candidates = sorted(line["candidates"] for line in collecting.in_order() if "candidates" in line)
+        return found, {
+            "questions": len(collecting.questions),
+            "usable": len(found),
+            "candidates": candidates[len(candidates) // 2],
+            "positives": sum(len(one.positive) for one in found),
+            "negatives": sum(len(one.negative) for one in found),
+        }
+
+    def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings, watch)
+
+    def report(self, trained: Trained) -> list[tuple[str, str]]:
+        made = trained.figures
+        usable = f"{made['usable']:,} with facts that lead to the gold choice"
+        rows = [
+            ("questions", f"{made['questions']:,}{failures(trained)}; {usable}"),
+            ("candidates", f"{made['candidates']:,} facts a question (median)"),
+            ("pairs", f"{made['positives']:,} positives, {made['negatives']:,} negatives in {self.folder}"),
+        ]
+        if done := made.get("training"):
+            rows += changes(done, {"average precision": "average_precision", "a positive first": "first"})
+        return rows
+
+
+def _loaded(spec: str) -> Any:
+    from gnothi.retrieval.rerank import load_cross_encoder
+
+    if spec == LAB:
+        from gnothi.lab.judge import judge
+
+        return judge()
+    return load_cross_encoder(spec, spec, untrained=True)

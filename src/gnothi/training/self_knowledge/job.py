@@ -1,0 +1,87 @@
+"""From training questions to a model that says whether it knows: the training of ``gnothi.training.self_knowledge``."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gnothi.errors import InvalidSetting
+from gnothi.protocols import Retriever
+from gnothi.training.collecting import Finding
+from gnothi.training.job import Job, Sources, of_settings
+from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.self_knowledge import stages
+from gnothi.training.self_knowledge.answers import Answers, Familiar
+from gnothi.training.self_knowledge.contexts import find
+from gnothi.training.self_knowledge.figures import draw_familiarity
+from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
+from gnothi.training.self_knowledge.stages import BEST
+from gnothi.training.watch import Watch
+from gnothi.types import Question
+
+
+class TrainableKnower(Staged[Answers, Familiar]):
+    """Train the model to say whether it knows the answer; ``settings`` are those of ``SelfKnowledgeSettings``.
+
+    ``out`` is then a model folder; under ``training`` of the figures stands its header."""
+
+    kind, stage = Answers, "answers"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.settings = job.settings_as(SelfKnowledgeSettings, "self-knowledge")
+        self.origin = job.origin(self.plan)
+        self.index = _index(job, self.settings.answers.sentences)
+        self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("answers", self.settings.answers)
+        self.training = of_settings("training", self.settings, "answers")
+
+    async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Answers:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # a launcher's processes would wait for each other too long
+            return Answers.finished(self.folder, questions)
+        shown = None
+        if self.index is not None:
+            answers = self.settings.answers
+            shown = await find(questions, sources.index(self.index), answers.sentences, answers.k)
+        return Answers(self.folder, questions, about, shown)
+
+    async def finding(self, collecting: Answers, sources: Sources) -> Finding:
+        return collecting.sampling(sources.model(), self.settings.answers)
+
+    def gather(self, collecting: Answers) -> tuple[Sequence[Familiar], dict[str, Any]]:
+        asked = collecting.finish()
+        rates = Counter(one.acc_rate for one in asked)
+        if collecting.writes:
+            draw_familiarity(self.folder, [one.acc_rate for one in asked], self.settings.answers.n)
+        return asked, {
+            "questions": len(asked),
+            "known": sum(one.known for one in asked),
+            "always_right": rates[1.0],
+            "never_right": rates[0.0],
+        }
+
+    def train(self, found: Sequence[Familiar], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, self.origin, found, self.settings, self.settings.answers.correct, watch)
+
+    def report(self, trained: Trained) -> list[tuple[str, str]]:
+        made = trained.figures
+        rows = [
+            ("questions", f"{made['questions']:,}{failures(trained)}"),
+            ("known", f"{made['known']:,}: {made['always_right']:,} always right, {made['never_right']:,} never right"),
+            ("answers", str(self.folder)),
+        ]
+        if done := made.get("training"):
+            named = {"reward": BEST, "AUROC": "auroc", "P(Yes) known": "yes_known", "P(Yes) unknown": "yes_unknown"}
+            rows += changes(done, {**named, "refusal": "refusal", "hallucination": "hallucination"})
+        return rows
+
+
+def _index(job: Job, sentences: int) -> str | None:
+    """Where sentences are found; None where none are shown."""
+    if sentences:
+        lacking = f"setting 'answers.sentences': got {sentences}, but there is no index to find them: give "
+        return job.or_lab(job.index, f"{lacking}<--index PATH>.")
+    if job.index is not None:
+        raise InvalidSetting("<--index>: got one, but no sentences are shown. Say how many with <--set answers.sentences=4>.")
+    return None

@@ -1,0 +1,45 @@
+"""What tells the content of a model's folder, or of one on the hub, from another: nothing is loaded for it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+_ENDS = 1 << 20
+"""Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
+_FILES = (
+    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json",
+    "tokenizer*", "*.model", "vocab.*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template*",
+)  # fmt: skip
+"""What a model's answers depend on. Not what ``gnothi.json`` declares: a threshold noted there leaves the model what it is."""
+
+
+def digest(files: Iterable[Path]) -> str:
+    """Of names, sizes and content, of large files the content at either end; times and places do not count, nor what is not
+    there."""
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(file for file in files if file.is_file()):
+        size = path.stat().st_size
+        found.update(f"{path.name}\0{size}\n".encode())
+        with path.open("rb") as file:
+            found.update(file.read(_ENDS))
+            file.seek(max(file.tell(), size - _ENDS))
+            found.update(file.read(_ENDS))
+    return found.hexdigest()
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Configuration, weights and tokenizer."""
+    return [path for path in folder.iterdir() if any(path.match(pattern) for pattern in _FILES)]
+
+
+def version_of(hub_id: str) -> str:
+    """The version of it that is cached; empty where none is. It downloads nothing."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(hub_id, "config.json")
+    except (ImportError, ValueError):  # not installed, or no hub id
+        return ""
+    return Path(found).parent.name if isinstance(found, str) else ""

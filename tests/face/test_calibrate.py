@@ -1,0 +1,57 @@
+"""``gnothi.calibrate``: a threshold for what is open, for a name, or from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gnothi
+from gnothi.calibration.file import read
+from gnothi.errors import PromiseRefused
+from gnothi.testing.model import Scripted
+from tests.cli.test_calibrate import teach
+
+Run = Callable[..., tuple[int, str, str]]
+KEPT = ("signal", "threshold", "questions", "metric", "data_fingerprint")
+
+
+def kept(made: gnothi.Calibration) -> dict[str, object]:
+    return {key: getattr(made, key) for key in KEPT}
+
+
+def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
+    known = teach(scripted)
+    given = ("--method", "seakr", "--set", "form=simple", "--set", "samples=4", "--limit", "60", "--price", "0.1")
+    assert gnothi_run("calibrate", "lab:one_hop", *given, "--out", str(tmp_path / "typed.toml"))[0] == 0
+    typed = read(tmp_path / "typed.toml")
+    with gnothi.open("seakr", form="simple", samples=4) as rag:
+        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.1)
+        written = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.1, out=tmp_path / "held.toml")
+    assert kept(typed) == kept(held) == kept(written) == kept(read(tmp_path / "held.toml"))
+    asked = len(scripted.prompts)
+    gnothi.calibrate("seakr", "lab:one_hop", limit=60, price=0.1, out=tmp_path / "held.toml", form="simple", samples=4)
+    assert len(scripted.prompts) == asked  # answers are kept beside the file
+    with gnothi.open("seakr", form="simple", samples=4, calibration=held) as rag:
+        assert rag.settings["threshold"] == held.threshold
+        assert "threshold" in rag.told[0]
+        trusted = rag.ask(known[0])
+        assert trusted.cost.retrievals == 0
+        assert trusted.probability_wrong is not None
+
+
+async def test_awaited_and_refused(scripted: Scripted) -> None:
+    teach(scripted)
+    async with await gnothi.aopen("seakr", form="simple", samples=4) as rag:
+        with pytest.raises(PromiseRefused):
+            await gnothi.acalibrate(rag, "lab:one_hop", limit=30, target_error=0.001)
+
+
+def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
+    teach(scripted)
+    run = gnothi.evaluate("lab:one_hop", ["cot", "rag", "seakr"], tmp_path / "run", limit=60, settings={"samples": 4})
+    asked = len(scripted.prompts)
+    made = gnothi.calibrate("seakr", run.path, price=0.05)
+    assert (made.signal, made.answers_of, made.questions) == ("gram", "cot", 60)
+    assert len(scripted.prompts) == asked

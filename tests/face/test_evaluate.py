@@ -1,0 +1,79 @@
+"""``gnothi.evaluate``: the same run as ``gnothi eval``, whoever starts it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gnothi
+from gnothi.errors import InvalidSetting
+from gnothi.runs.folder import read_config
+from gnothi.testing.model import Scripted
+from tests.command_line import KNOWN, script
+
+Run = Callable[..., tuple[int, str, str]]
+METHODS = "rag,seakr"
+
+
+def rows(run: Path) -> bytes:
+    """The file without times."""
+    lines = [json.loads(line) for line in (run / "rows.jsonl").read_bytes().splitlines()]
+    for line in lines:
+        del line["cost"]["seconds"]
+    return json.dumps(lines, ensure_ascii=False).encode()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_rows_are_those_of_the_command_line(gnothi_run: Run, tmp_path: Path) -> None:
+    given = ("--method", METHODS, "--limit", "6", "--set", "seakr.threshold=-3", "--seed", "2", "--set", "index.depth=7")
+    assert gnothi_run("eval", "lab", *given, "--out", str(tmp_path / "typed"))[0] == 0
+    more: dict[str, Any] = {"limit": 6, "seed": 2, "index_settings": {"depth": 7}}
+    named = gnothi.evaluate("lab", ["rag", "seakr"], tmp_path / "named", settings={"seakr.threshold": -3}, **more)
+    with gnothi.open("seakr", threshold=-3, index_settings={"depth": 7}) as rag:
+        more.pop("index_settings")
+        held = gnothi.evaluate("lab", ["rag", rag], tmp_path / "held", **more)
+    expected = rows(tmp_path / "typed")
+    assert rows(named.path) == rows(held.path) == expected
+    told = {key: value for key, value in read_config(tmp_path / "typed").items() if not key.startswith("execution.")}
+    for run in (named, held):
+        assert {key: value for key, value in read_config(run.path).items() if not key.startswith("execution.")} == told
+    # and each goes on with the other's
+    assert gnothi_run("eval", "lab", *given, "--out", str(named.path))[0] == 0
+
+
+async def test_awaited_it_is_the_same(scripted: Scripted, tmp_path: Path) -> None:
+    seen: list[str] = []
+    first = await gnothi.aevaluate(
+        "lab", METHODS.split(","), tmp_path / "one", limit=4, on_row=lambda row: seen.append(row.method)
+    )
+    assert len(seen) == len(first.rows) == 8
+    asked = len(scripted.prompts)
+    again = await gnothi.aevaluate("lab", METHODS.split(","), tmp_path / "one", limit=4)
+    assert len(scripted.prompts) == asked
+    assert rows(again.path) == rows(first.path)
+    assert (first.failures, [row.method for row in first.rows[:4]]) == (0, ["rag"] * 4)
+
+
+def test_questions_and_models_of_ones_own(tmp_path: Path) -> None:
+    asked = [gnothi.Question("1", KNOWN, ("Ada Bram",)), gnothi.Question("2", "Who?", ("Bo",))]
+    model = Scripted(script, name="mine")
+    run = gnothi.evaluate(asked, "direct", tmp_path / "run", model=model)
+    assert [row.metrics["em"] for row in run.rows] == [1.0, 0.0]
+    assert read_config(run.path)["objects.model.name"].endswith("Scripted")
+    with pytest.raises(InvalidSetting, match=r"objects\.model\.name"):
+        gnothi.evaluate(asked, "direct", tmp_path / "run", model=Other(script, name="mine"))
+
+
+class Other(Scripted):
+    pass
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_is_repeated_from_its_record(tmp_path: Path) -> None:
+    first = gnothi.evaluate("lab", "rag", tmp_path / "one", limit=3, settings={"k": 2})
+    again = gnothi.evaluate("lab", "rag", tmp_path / "two", limit=3, config=first.path / "config.toml")
+    assert rows(again.path) == rows(first.path)

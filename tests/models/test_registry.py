@@ -1,0 +1,106 @@
+"""Models of other packages, by a scheme of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import events
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.models import MODELS, CallCache, check_model, is_remote, listed, load_model, settings_class, settings_listed
+from gnothi.models.identity import content, identify
+from gnothi.testing import Scripted
+from gnothi.types import Decoding, Prompt, Task
+
+PROMPT = Prompt(Task("answer"), "Who?")
+WARM = Decoding(temperature=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(CallCache):
+    loud: bool = field(default=False, metadata={"help": "in capitals"})
+
+
+class Echo(Scripted):
+    """Says its argument."""
+
+    settings = Settings
+
+    def __init__(self, argument: str, given: Settings) -> None:
+        super().__init__(lambda _: argument.upper() if given.loud else argument, name=f"echo:{argument}")
+
+    @staticmethod
+    def fingerprint(argument: str) -> str:
+        return f"version of {argument}"
+
+
+def plain(argument: str) -> Scripted:
+    """Says nothing else."""
+    return Scripted(lambda _: argument)
+
+
+@pytest.fixture(autouse=True)
+def schemes() -> Iterator[None]:
+    MODELS.add("echo", Echo)
+    MODELS.add("plain", plain)
+    yield
+    MODELS.remove("echo")
+    MODELS.remove("plain")
+
+
+async def test_a_class_is_opened_with_its_argument_and_settings() -> None:
+    assert settings_class("echo:hello") is Settings
+    model = load_model("echo:hello", Settings(loud=True))
+    with events.record() as happened:
+        assert (await model.generate(PROMPT, Decoding())).text == "HELLO"
+        first, second = [await model.sample(PROMPT, 2, WARM) for _ in range(2)]
+    assert first == second
+    assert [type(event) for event in happened] == [events.ModelCall] * 3
+    assert model.name == "echo:hello"
+    assert (identify("echo:hello").fingerprint, content("echo:hello")) == ("version of hello", "version of hello")
+    assert not is_remote("echo:hello")
+    check_model("echo:hello")
+    with pytest.raises(InvalidSetting, match="got CallCache, expected settings of the class Settings"):
+        load_model("echo:hello", CallCache())
+
+
+async def test_a_function_of_the_argument_alone_will_do() -> None:
+    assert settings_class("plain:x") is CallCache
+    assert (await load_model("plain:x").generate(PROMPT, Decoding())).text == "x"
+    assert (await load_model("plain").generate(PROMPT, Decoding())).text == ""
+    assert identify("plain:x").fingerprint == ""
+
+
+async def test_its_replies_are_kept_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path))
+
+    async def asked(spec: str, **settings: Any) -> bool:
+        model = load_model(spec, Settings(**settings))
+        with events.record() as happened:
+            await model.generate(PROMPT, Decoding())
+        await model.aclose()
+        (call,) = happened
+        assert isinstance(call, events.ModelCall)
+        return call.cached
+
+    assert [await asked("echo:a", cache="on") for _ in range(2)] == [False, True]
+    assert not await asked("echo:a")
+    assert not await asked("echo:a", cache="on", loud=True)
+    assert not await asked("echo:b", cache="on")
+
+
+def test_listings_say_who_brings_it() -> None:
+    found = listed()
+    assert next(iter(found)) == "lab"
+    assert found["echo:ARGUMENT"] == ("Says its argument.", "this process")
+    assert settings_listed()["echo:... (this process)"] is Settings
+    assert not [kind for kind in settings_listed() if kind.startswith("plain")]
+
+
+def test_a_scheme_that_does_not_exist() -> None:
+    with pytest.raises(UnknownName, match=r"kind of model .*'opnai:gpt'.*Did you mean 'openai'"):
+        load_model("opnai:gpt")

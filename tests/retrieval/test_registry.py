@@ -1,0 +1,77 @@
+"""Indexes, graphs and re-rankers by name, and by schemes of other packages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gnothi.errors import IndexUnavailable, UnknownName
+from gnothi.events import Reranked, Searched, record
+from gnothi.graph.registry import GRAPHS, graph_fingerprint, open_graph
+from gnothi.protocols import Retriever
+from gnothi.retrieval.build import build
+from gnothi.retrieval.registry import (
+    RERANKERS,
+    RETRIEVERS,
+    index_fingerprint,
+    open_index,
+    open_reranker,
+    reranker_fingerprint,
+)
+from gnothi.testing import FakeReranker, ListedGraph, ScriptedRetriever
+from gnothi.types import Passage
+
+
+def mine(argument: str) -> Retriever:
+    return ScriptedRetriever([Passage("p", argument)], name=f"mine:{argument}")
+
+
+@pytest.fixture(autouse=True)
+def schemes() -> Iterator[None]:
+    RETRIEVERS.add("mine", mine)  # type: ignore[arg-type]
+    RERANKERS.add("mine", lambda argument: FakeReranker(name=argument))  # type: ignore[arg-type]
+    GRAPHS.add("mine", lambda argument: ListedGraph([("a b", "is", argument)]))  # type: ignore[arg-type]
+    yield
+    for registry in (RETRIEVERS, RERANKERS, GRAPHS):
+        registry.remove("mine")
+
+
+async def test_an_index_of_another_package_is_traced_like_ours() -> None:
+    index = open_index("mine:some text")
+    with record() as happened:
+        (found,) = await index.search("anything", 3)
+    assert found.passage.text == "some text"
+    assert [type(event) for event in happened] == [Searched]
+    assert (index.name, index_fingerprint("mine:x")) == ("mine:some text", "")
+
+
+async def test_a_folder_says_which_kind_it_is(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("A heron stands in shallow water.")
+    build([tmp_path / "text.txt"], tmp_path / "index")
+    by_folder, by_scheme = open_index(tmp_path / "index"), open_index(f"bm25:{tmp_path / 'index'}")
+    assert await by_folder.search("heron", 1) == await by_scheme.search("heron", 1) != ()
+    assert index_fingerprint(tmp_path / "index") == index_fingerprint(f"bm25:{tmp_path / 'index'}") != ""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "gnothi-index.json").write_text(json.dumps({"format": "gnothi-mine"}))
+    assert open_index(tmp_path / "theirs").name == f"mine:{tmp_path / 'theirs'}"
+    (tmp_path / "theirs" / "gnothi-index.json").write_text(json.dumps({"format": "gnothi-others"}))
+    with pytest.raises(IndexUnavailable, match="got format 'gnothi-others'"):
+        open_index(tmp_path / "theirs")
+
+
+async def test_rerankers_and_graphs_have_schemes_too() -> None:
+    with record() as happened:
+        await open_reranker("mine:words").score("a", ["a b"])
+    assert [event.reranker for event in happened if isinstance(event, Reranked)] == ["words"]
+    assert (await open_graph("mine:c").link("see a b"))[0].node == "a b"
+    assert (reranker_fingerprint("mine:x"), graph_fingerprint("mine:x")) == ("", "")
+    assert len(reranker_fingerprint("lab")) == 32
+
+
+@pytest.mark.parametrize(("opening", "what"), [(open_index, "index"), (open_graph, "graph"), (open_reranker, "re-ranker")])
+def test_a_scheme_that_does_not_exist_is_told_with_the_nearest(opening: object, what: str) -> None:
+    with pytest.raises(UnknownName, match=rf"kind of {what} .*'mien:x'.*Did you mean 'mine'"):
+        opening("mien:x")  # type: ignore[operator]

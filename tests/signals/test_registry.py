@@ -1,0 +1,134 @@
+"""Signals of others: named by text or given as objects, wherever a signal is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from gnothi import config, events, methods
+from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.compose import Compose
+from gnothi.methods.seakr import SeaKR
+from gnothi.protocols import LanguageModel
+from gnothi.signals import registry
+from gnothi.signals.base import Continued, Measured, Read
+from gnothi.testing import Reply, Scripted, ScriptedRetriever
+from gnothi.types import Capabilities, Decoding, Passage, Prompt, Question
+
+QUESTION = Question("q", "Where was Mira Tolven born?")
+PASSAGES = [Passage("p", "Mira Tolven was born in Kestrel.", "Mira Tolven")]
+
+
+@dataclass(frozen=True)
+class Length(Read):
+    """Long replies are uncertain."""
+
+    scale: float = 1.0
+
+    name: ClassVar[str] = "length"
+    needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
+    default_threshold: ClassVar[float | None] = 6.0
+
+    def read(self, said: Continued) -> float:
+        return self.scale * len(said.greedy.text.split())
+
+
+class Plain:
+    """No dataclass, and made without arguments."""
+
+    name: ClassVar[str] = "plain"
+    needs: ClassVar[Capabilities] = Capabilities()
+    default_threshold: ClassVar[float | None] = None
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        return Measured(await model.generate(prompt, decoding), 0.25)
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    for name in ("length", "plain"):
+        registry.SIGNALS.remove(name)
+
+
+def resources(**beside: object) -> dict[str, Any]:
+    def script(prompt: Prompt) -> Reply:
+        return Reply("So the answer is Kestrel." if prompt.passages else "I guess that it may well be so: the answer is Ulm.")
+
+    return {"model": Scripted(script, **beside), "retriever": ScriptedRetriever(PASSAGES)}  # type: ignore[arg-type]
+
+
+WAYS: list[tuple[str, str, dict[str, object]]] = [
+    ("seakr", "signal", {"form": "simple"}),
+    ("compose", "gate", {}),
+    ("skill_rag", "gate", {"at_least": 1}),
+    ("slimplm", "judgement", {}),
+    ("rag", "signal", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "key", "settings"), WAYS)
+@pytest.mark.parametrize("as_name", [False, True])
+async def test_every_place_for_a_signal_takes_one_of_others(
+    method: str, key: str, settings: dict[str, object], as_name: bool
+) -> None:
+    signal: object = Length()
+    if as_name:
+        signal = registry.SIGNALS.add("length", Length)
+    with events.record() as happened:
+        made = methods.create(method, resources(), {key: signal, **settings})
+        answer = await made(QUESTION)
+    assert answer.text == "Kestrel"
+    assert config.resolved(made)[key] == "length"  # what a run records
+    decided = [event for event in happened if isinstance(event, events.Decided) and event.signal == "length"]
+    if method == "rag":
+        assert answer.uncertainty == 5.0
+    else:
+        assert (decided[0].threshold, decided[0].verdict) == (6.0, "retrieve")
+
+
+async def test_a_dataclass_that_is_made_by_hand_takes_the_object() -> None:
+    made = resources()
+    answer = await SeaKR(made["model"], made["retriever"], form="simple", signal=Length(0.1))(QUESTION)  # type: ignore[arg-type]
+    assert answer.text == "Ulm"
+    assert answer.uncertainty == pytest.approx(1.2)
+    answer = await Compose(made["model"], made["retriever"], gate=Length(0.1))(QUESTION)  # type: ignore[arg-type]
+    assert answer.text == "Ulm"
+    with pytest.raises(InvalidSetting, match=r"'threshold': got none, but signal .* has no usual threshold"):
+        SeaKR(made["model"], made["retriever"], signal=Plain())  # type: ignore[arg-type]
+
+
+async def test_panel_measures_it_beside_the_others_where_the_model_can() -> None:
+    for signal in (Length, Plain()):
+        registry.SIGNALS.add(signal.name, signal)
+    for capabilities, expected in ((Capabilities(logprobs=True), {"length", "plain"}), (Capabilities(), {"plain"})):
+        with events.record() as happened:
+            await methods.create("panel", resources(capabilities=capabilities), {})(QUESTION)
+        (gauged,) = [event for event in happened if isinstance(event, events.Gauged)]
+        scores = {gauge.signal: gauge.score for gauge in gauged.gauges}
+        assert scores.keys() & {"length", "plain"} == expected
+        assert scores["plain"] == 0.25
+    assert registry.create("plain") is registry.find("plain")
+
+
+def test_what_is_no_signal_is_refused_with_what_would_do() -> None:
+    with pytest.raises(InvalidSetting, match=r"has no name and no needs .*expected the name of a signal, or an object with"):
+        methods.create("seakr", resources(), {"signal": object()})
+    with pytest.raises(InvalidSetting, match="'signal': got 5, expected one of consistency, energy"):
+        methods.create("seakr", resources(), {"signal": 5})
+    methods.create("rag", resources(), {"signal": Length(1.0)})
+    with pytest.raises(InvalidSetting, match=r"signal 'length': another object of that name is in use \(Length\(scale=1.0"):
+        methods.create("rag", resources(), {"signal": Length(2.0)})
+    with pytest.raises(MissingCapability, match="logprobs"):
+        methods.create("rag", resources(capabilities=Capabilities()), {"signal": Length(1.0)})
+
+
+def test_the_choices_of_a_setting_name_it() -> None:
+    registry.SIGNALS.add("plain", Plain)
+    for method, key in (("seakr", "signal"), ("compose", "gate")):
+        assert "plain" in methods.settings_of(method)[key].type_name
+    with pytest.raises(InvalidSetting, match=r"'plan', expected one of never, always, .*consistency, .*plain"):
+        methods.create("compose", resources(), {"gate": "plan"})

@@ -1,0 +1,128 @@
+"""Everything that is trained, called from Python, without the command line; a scripted model stands in."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import training
+from gnothi.config import Settings
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.filtering.reference import HEADER, open_reference
+from gnothi.testing.model import Scripted
+from gnothi.training.job import Job
+from gnothi.training.watch import Progress
+from gnothi.types import Question
+from tests.command_line import KNOWN, covered_fact
+from tests.test_imports import HEAVY, loaded_after
+from tests.training.heard import Heard
+
+THINGS = [module.name for module in pkgutil.iter_modules(training.__path__) if module.ispkg]
+QUESTIONS = [Question("known", KNOWN, ("Ada Bram",)), Question("covered", covered_fact()[2], (covered_fact()[1],))]
+
+
+class Counting(Heard):
+    """Also keeps what is counted, and what is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counted: list[tuple[int, int, str]] = []
+        self.waited: list[str] = []
+        self.notes: list[str] = []
+
+    def waiting(self, message: str) -> AbstractContextManager[object]:
+        self.waited.append(message)
+        return nullcontext()
+
+    def counting(self, total: int, done: int, label: str) -> AbstractContextManager[Any]:
+        self.counted.append((total, done, label))
+        notes = self.notes
+
+        class Noting(Progress):
+            def advance(self, failed: bool, note: str = "") -> None:  # noqa: ARG002
+                notes.append(note)
+
+        return nullcontext(Noting())
+
+
+def train(thing: str, *arguments: Any, **given: Any) -> Any:
+    return importlib.import_module(f"gnothi.training.{thing}").train(*arguments, **given)
+
+
+def test_seven_things_and_nothing_heavy() -> None:
+    assert len(THINGS) == 7
+    loaded = loaded_after("import " + ", ".join(f"gnothi.training.{thing}" for thing in THINGS))
+    assert not {name for name in loaded if name.partition(".")[0] in HEAVY | {"click"}}
+
+
+def test_from_questions_at_hand(scripted: Scripted, tmp_path: Path) -> None:
+    watch = Counting()
+    out = tmp_path / "reference"
+    made = train("utility_reference", QUESTIONS, str(out), watch=watch, settings={"k": 3, "form": "alone"})
+    assert (made.out, made.failed) == (out, 0)
+    assert made.figures == json.loads((out / HEADER).read_text())
+    assert (made.figures["questions"], made.figures["passages"], made.figures["dataset"]) == (2, 6, "questions")
+    assert watch.counted == [(2, 0, "questions")]
+    assert watch.waited == ["opening index lab ...", "opening model lab ...", "encoding (lexical) ..."]
+    assert all(note.startswith("1 searches, ") and note.endswith(" tokens") for note in watch.notes[:1])
+    assert open_reference(str(out)).labelled
+    asked, again = len(scripted.prompts), Counting()
+    assert train("utility_reference", QUESTIONS, out, watch=again, settings={"k": 3, "form": "alone"}) == made
+    assert (len(scripted.prompts), again.counted) == (asked, [])
+    with pytest.raises(InvalidSetting, match=r"utility\.k = 3, got 2"):
+        train("utility_reference", QUESTIONS, out, settings={"k": 2, "form": "alone"})
+    with pytest.raises(InvalidSetting, match="the questions of questions have changed"):
+        train("utility_reference", QUESTIONS[:1], out, settings={"k": 3, "form": "alone"})
+
+
+@pytest.mark.usefixtures("scripted")
+def test_findings_that_two_trainings_share(tmp_path: Path) -> None:
+    shared = tmp_path / "answers"
+    first = train("self_knowledge", "lab-train:one_hop", tmp_path / "a", limit=6, findings=str(shared), collect_only=True)
+    assert first.figures["questions"] == 6
+    assert (shared / "answers.jsonl").is_file()
+    watch = Counting()
+    again = train(
+        "self_knowledge", "lab-train:one_hop", tmp_path / "b", watch=watch, limit=6, findings=shared, collect_only=True
+    )
+    assert (again.figures, watch.counted) == (first.figures, [])
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UnknownName, match=r"got 'modle'. Did you mean 'model'\?"):
+        train("reader", QUESTIONS, out, modle="lab")
+    with pytest.raises(UnknownName, match=r"got 'kk'. Did you mean 'k'\?"):
+        train("reader", QUESTIONS, out, settings={"kk": 3})
+    with pytest.raises(InvalidSetting, match="whose questions are for testing"):
+        Job("lab:one_hop", out, Settings())
+    with pytest.raises(InvalidInput, match="'q' has no gold answer"):
+        train("probe", [Question("q", "Who?")], out)
+    with pytest.raises(InvalidSetting, match="no sentences are shown"):
+        train("self_knowledge", QUESTIONS, out, index="lab")
+    with pytest.raises(InvalidSetting, match="by its weights"):
+        train("reader", QUESTIONS, out, model="openai:gpt")
+    assert not out.exists()
+
+
+def test_all_questions_fail(monkeypatch: pytest.MonkeyPatch, scripted: Scripted, tmp_path: Path) -> None:
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(scripted, "sample", fails)
+    with pytest.raises(InvalidInput, match=r"all 2 questions failed; .*answers says why"):
+        train("self_knowledge", QUESTIONS, tmp_path, collect_only=True)
+
+
+def test_from_a_run(tmp_path: Path) -> None:
+    for thing in ("knowledge_reference", "complexity"):
+        with pytest.raises(InvalidInput, match="there is no folder"):
+            train(thing, tmp_path / "absent", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
