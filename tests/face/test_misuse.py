@@ -128,7 +128,7 @@ MISUSES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a folder that is a number": (lambda _: gnothi.evaluate("lab", "direct", 3, model=MODEL), r"out: got 3, expected a path"),  # type: ignore[arg-type]
     "several processes and an object": (
         run_of("lab", "direct", workers=2),
-        r"workers: got 2 with the model 'lab' as an object",
+        r"workers: got 2 with the model 'lab' as",
     ),
     "two models in one run": (two_models, r"has a model and an index of its own, and a run has one of each"),
     "a method twice in one run": (twice, r"got 'direct' twice"),

@@ -267,8 +267,8 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
         )
     for what in _objects(plan):
         raise InvalidSetting(
-            f"<--workers>: got {execution.workers} with {what}, which only this process knows, expected 1. Other processes know "
-            "what has a name: of this package, of a folder, or by another package's entry point."
+            f"<--workers>: got {execution.workers} with {what}, which only this process knows, expected 1. Other processes "
+            "know what has a name: of this package, of a folder, or by another package's entry point."
         )
 
 
