@@ -1,10 +1,10 @@
 # `make help` lists what there is. Everything runs in the environment that is active.
 
 PYTHON ?= python
-CODE = src tests benchmarks tools
+CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports test test-slow test-docs test-vllm coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -26,6 +26,9 @@ types: ## Check types, strictly
 
 imports: ## Check that imports point one way
 	lint-imports
+
+docs: ## Build the site of the docs into build/site/; any broken link fails
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 
 test: ## Run the tests that take seconds
 	$(PYTHON) -m pytest -n auto

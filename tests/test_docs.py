@@ -1,25 +1,36 @@
-"""README and docs: their examples run, their links lead somewhere, their commands exist.
+"""README and docs: their examples run, their links lead somewhere, their commands exist, the guide stays short.
 
 The Python blocks of a page are run in order as one program, its ``console`` blocks as one shell script, in an empty folder.
 Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only; one after
-``<!-- output of: gnothi ... -->`` is held against what that command prints, numbers aside.
+``<!-- output of: gnothi ... -->`` is held against what that command prints, numbers aside. Pages that the program writes itself
+(``docs/generate_reference.py``) are written once for all tests.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gnothi import methods
 from gnothi.cli.main import COMMANDS
+from gnothi.signals import registry as signals
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+APART = ("results", "papers", "reference")
+"""Folders of pages to look things up in; all others are the guide."""
+MOST_WORDS = 28_000
 _NOT_OURS = re.compile(r"^(pip|pytest|make|git|cd|python -m (pip|pytest|venv)|source|\.ci/run)\b")
 _BLOCK = re.compile(r"(?:<!--(?P<note>[^>]*)-->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -54,6 +65,18 @@ def outputs() -> list[Example]:
             if note.startswith("output of:"):
                 found.append(Example(page, note.removeprefix("output of:").strip(), block["code"]))
     return found
+
+
+@functools.cache
+def generated() -> dict[str, str]:
+    """The pages that the program writes, by path below ``docs/``."""
+    spec = importlib.util.spec_from_file_location("generate_reference", DOCS / "generate_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: Callable[[], dict[str, str]] = module.pages
+    return pages()
 
 
 def run(command: list[str], folder: Path) -> str:
@@ -91,6 +114,14 @@ def test_output_is_what_the_command_prints(example: Example, tmp_path: Path) -> 
     assert told(run(["bash", "-euc", example.language], tmp_path)) == told(example.code)
 
 
+def test_the_picture_of_ask_shows_what_the_guide_shows() -> None:
+    """Both are of the same command: of the answer's lines (numbers aside), none is missing in the picture."""
+    (shown,) = [example for example in outputs() if example.page.name == "ask.md"]
+    picture = (DOCS / "pictures" / "ask.svg").read_text(encoding="utf-8")
+    words = set(re.findall(r"[A-Za-z]{4,}", picture.replace("&#160;", " ")))
+    assert set(re.findall(r"[A-Za-z]{4,}", shown.code)) <= words
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -99,17 +130,30 @@ def test_links_lead_somewhere(page: Path) -> None:
             continue
         path, _, anchor = target.partition("#")
         linked = (page.parent / path).resolve() if path else page
-        assert linked.exists(), f"{page.name} links to {target}"
+        written = generated().get(str(linked.relative_to(DOCS))) if linked.is_relative_to(DOCS) else None
+        assert linked.exists() or written is not None, f"{page.name} links to {target}"
         if anchor and linked.suffix == ".md":
-            titles = re.findall(r"^#+ +(.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+            known = written if written is not None else linked.read_text(encoding="utf-8")
+            titles = re.findall(r"^#+ +(.+)$", known, re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_every_page_is_listed() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in PAGES:
-        if page.parent.name == "docs" and page.name != "index.md":
-            assert f"]({page.name})" in index
+def test_every_page_is_in_the_navigation() -> None:
+    """mkdocs says so, too, but only as an information."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(DOCS)) for page in PAGES if page.is_relative_to(DOCS)} | generated().keys()
+    assert {page for page in pages if not re.search(rf"[ :]{re.escape(page)}$", navigation, re.MULTILINE)} == set()
+
+
+def test_every_page_of_the_guide_is_listed_on_its_first_page() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    for folder in ("how-to", "concepts", "project"):
+        assert {page.name for page in (DOCS / folder).glob("*.md") if f"]({folder}/{page.name})" not in index} == set()
+
+
+def test_the_guide_is_short_enough_to_be_read() -> None:
+    guide = [page for page in PAGES if page.is_relative_to(DOCS) and page.relative_to(DOCS).parts[0] not in APART]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in guide) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -118,7 +162,37 @@ def test_commands_named_in_the_pages_exist(page: Path) -> None:
     assert named <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_reference(command: str) -> None:
+    assert f"## `gnothi {command}`" in generated()["reference/cli.md"]
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_is_in_the_reference_with_its_settings(name: str) -> None:
+    (section,) = re.findall(rf"^## `{name}`\n(.*?)(?=^## |\Z)", generated()["reference/methods.md"], re.MULTILINE | re.DOTALL)
+    for setting in methods.describe(name).settings:
+        assert f"| `{setting.key}` |" in section
+
+
+@pytest.mark.parametrize("name", signals.names())
+def test_every_signal_is_explained(name: str) -> None:
+    assert f"| `{name}` |" in (DOCS / "concepts" / "gates.md").read_text(encoding="utf-8")
+
+
+def test_nothing_of_the_site_comes_from_elsewhere() -> None:
+    """No fonts, no scripts: it is built, and read, without a network."""
+    assert "font: false" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in PAGES:
+        assert "```mermaid" not in page.read_text(encoding="utf-8")  # the theme would fetch its script
+    for picture in (DOCS / "pictures").glob("*.svg"):
+        assert not re.search(r"(?:href|src)=\"https?:|url\(.?https?:", picture.read_text(encoding="utf-8"))
+
+
 def test_ci_runs_a_block_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"<!-- ci -->\n```console\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
     assert block.splitlines()[-1].startswith("pytest")
+
+
+def test_ci_builds_the_site() -> None:
+    assert re.search(r"^make .*\bdocs\b", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)

@@ -62,7 +62,7 @@ def ablate(
     gnothi ablate seakr --limit 100 --out runs/seakr
     gnothi ablate my-study.toml questions.jsonl --model PATH --index my-index --out runs/mine --markdown table.md
 
-    STUDY is the name of one that comes along, or a TOML file (docs/ablations.md). Each variant is a run of its own under
+    STUDY is the name of one that comes along, or a TOML file (docs/how-to/ablate.md). Each variant is a run of its own under
     --out, which `gnothi report` and `gnothi gates` read. The same command again goes on with what is unfinished. Exit code 1:
     some questions failed.
     """

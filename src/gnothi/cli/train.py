@@ -163,7 +163,7 @@ def self_knowledge() -> Kind:
     gnothi train self-knowledge lab-train:one_hop --out filtering --set answers.sentences=4
 
     First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
-    and for No where it is not. --out is then a model folder. docs/training.md lists the settings (--set) and what is written.
+    and for No where it is not. --out is then a model folder. docs/reference/training.md lists the settings (--set).
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
@@ -201,8 +201,8 @@ def reader() -> Kind:
     gnothi eval lab:choice --model reading --index lab --method rag --set reason=false --set choose=likelihood --out runs/read
 
     First the method makes its prompt for each question, as it would to answer it; then the model learns the gold answers that
-    follow them. --out is then a model folder. docs/training.md lists the settings (--set) and what is written; settings of the
-    method are given as usual.
+    follow them. --out is then a model folder. docs/reference/training.md lists the settings (--set); those
+    of the method are given as usual.
 
     The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
     """
@@ -240,7 +240,7 @@ def reranker() -> Kind:
     QUESTIONS are multiple choice; without --limit the first 500 are taken. First --model tells what it knows about the
     entities of each question; then --base learns to score facts of the graph that link a question to its gold choice above the
     others, reading [question : knowledge : fact]. --out is then a cross-encoder as sentence-transformers saves it.
-    docs/training.md lists the settings (--set).
+    docs/reference/training.md lists the settings (--set).
 
     The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
     """
@@ -267,7 +267,7 @@ def probe() -> Kind:
 
     The folder holds two gates: probe reads a hidden state of the prompt, question only the words of the question (all there
     is for a model behind an API). Settings (--set): target=correctness|uncertainty, prompts, layers, sites, metric, and those
-    of methods with a gate: reason, signal, samples, max_tokens, ... docs/training.md tells more.
+    of methods with a gate: reason, signal, samples, max_tokens, ... docs/reference/training.md tells more.
 
     The same command again completes an interrupted one and tries failed questions again. Exit code 1: some questions failed.
     """

@@ -12,7 +12,7 @@ near it:
 - all other heads start with equal query and key projections, so that a token attends to what resembles it (mimetic
   initialisation, Trockman and Kolter 2023), on the slow rotary pairs only, which survive distance.
 
-Everything stays trainable; ``docs/lab.md`` shows the learning curves with and without.
+Everything stays trainable; ``docs/results/laboratory.md`` shows the learning curves with and without.
 """
 
 from __future__ import annotations

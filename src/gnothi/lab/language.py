@@ -3,8 +3,8 @@
 Everything the laboratory's texts are made of lives here, so that the tokenizer can collect its words from one place.
 ``{s}`` stands for the subject, ``{o}`` for the object. The first statement is the canonical one, which the model writes
 when it reasons; passages use all of them. Statements end in ``of {s} is {o}.``: the subject stands two tokens before the
-object, where a small model's positional heads find it (``docs/lab.md`` tells what happened with freer wordings). A relation
-with a ``phrase`` ("the director of {s}") can be the first hop of a two-hop question.
+object, where a small model's positional heads find it (``docs/results/laboratory.md`` tells what happened with freer
+wordings). A relation with a ``phrase`` ("the director of {s}") can be the first hop of a two-hop question.
 """
 
 from __future__ import annotations

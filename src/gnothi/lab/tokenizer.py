@@ -2,7 +2,7 @@
 
 A unigram tokenizer with equal piece scores picks the segmentation with the fewest pieces, so that "Ada Brolm" is one
 token wherever it stands and decoding gives the text back with its spaces. One token a name spares a small model the work
-of binding the parts of a name to each other (``docs/lab.md`` has the measurements behind this).
+of binding the parts of a name to each other (``docs/results/laboratory.md`` has the measurements behind this).
 """
 
 from __future__ import annotations

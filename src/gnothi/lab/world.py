@@ -59,7 +59,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Grid:
-    """Shares of the two grids over entities; each sums to 1. ``docs/lab.md`` gives the reasons for the defaults."""
+    """Shares of the two grids over entities; each sums to 1 (``docs/concepts/laboratory.md`` says why they are these)."""
 
     often: float = 0.6
     seldom: float = 0.1

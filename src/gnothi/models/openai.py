@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible API: OpenAI itself, vLLM, llama.cpp, Ollama, a gateway (docs/remote-models.md).
+"""A model behind an OpenAI-compatible API: OpenAI itself, vLLM, llama.cpp, Ollama, a gateway (docs/how-to/use-an-api.md).
 
 Prompts go to the chat endpoint as messages, or to the (legacy) completions endpoint as plain text. Requests run concurrently
 up to a limit, are tried again where that may help and keep within a budget (``models/remote/client.py``). What the server can

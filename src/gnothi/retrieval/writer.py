@@ -18,7 +18,7 @@ from gnothi.types import Passage
 
 LEAST_MEMORY_MB = 64
 DEFAULT_MEMORY_MB = 256
-# What a build takes beside tantivy's buffer: interpreter, merges, the texts on their way (measured, see docs/retrieval.md).
+# What a build takes beside tantivy's buffer: interpreter, merges, the texts on their way (measured: docs/results/retrieval.md).
 _OTHER_MEMORY_MB = 48
 _LEAST_BUFFER = 15_000_000  # tantivy's own limit
 

@@ -18,7 +18,7 @@ SCHEME = ModelScheme(
     settings=RemoteSettings,
     where="behind an API",
     specs={
-        "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/remote-models.md)",
+        "openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama (docs/how-to/use-an-api.md)",
     },
     remote=True,
 )

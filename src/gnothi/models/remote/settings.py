@@ -58,7 +58,7 @@ class RemoteSettings(CallCache):
     )
     extra: str = field(default="", metadata={"help": "more fields of every request, as a JSON object"})
     leave_out: tuple[str, ...] = field(
-        default=(), metadata={"help": "fields of requests that the server does not bear: seed, top_k, stop, n, ..."}
+        default=(), metadata={"help": "fields of requests that the server cannot handle: seed, top_k, stop, n, ..."}
     )
     concurrency: int = field(default=16, metadata={"help": "requests under way at a time", "execution": True})
     timeout: float = field(default=120.0, metadata={"help": "seconds until a request is given up", "execution": True})
