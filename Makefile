@@ -1,10 +1,10 @@
 # `make help` lists what there is. Everything runs in the environment that is active.
 
 PYTHON ?= python
-CODE = src tests benchmarks
+CODE = src tests benchmarks tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports test test-slow test-docs test-vllm bench build clean ci
+.PHONY: help install check format lint types imports test test-slow test-docs test-vllm coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,13 @@ test-docs: ## Run the examples of README and docs
 test-vllm: ## Run the tests of the vLLM backend, in an environment of their own that this makes once
 	.ci/vllm .venv-vllm
 
+coverage: ## Run the tests that take seconds, and say which lines none of them runs
+	$(PYTHON) -m pytest -n auto --cov --cov-report=term
+
+mutate: ## Say which small mistakes no test notices (takes an hour): see tools/mutate.py
+	$(PYTHON) -m tools.mutate --out mutations.json
+	$(PYTHON) -m tools.mutate --report mutations.json
+
 bench: ## List the benchmarks, or run some: make bench ONLY='NAME ...'
 	$(PYTHON) -m benchmarks $(ONLY)
 
@@ -46,7 +53,7 @@ build: ## Build the wheel and the source distribution into dist/
 	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
 
 clean: ## Remove what tools leave behind
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage mutations.json src/*.egg-info
 
 ci: ## What CI does, in a fresh environment
 	.ci/run

@@ -90,6 +90,7 @@ def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes
     out = tmp_path / "run"
     run = ("eval", "lab", "--method", "best_sentence,panel,seakr", "--set", "seakr.signal=hedging", "--index", f"notes:{notes}")
     installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+    assert f'plugins = [\n    "{ORIGIN}",\n]' in (out / "config.toml").read_text("utf-8")
     rows = [json.loads(line) for path in out.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
     signals = [row["signals"] for row in rows if row.get("signals")]
     assert len(signals) == 3
@@ -98,6 +99,36 @@ def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes
     (notes / "more.txt").write_text("Another note.")
     with pytest.raises(AssertionError, match="index"):  # other evidence: not the same run
         installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+
+
+FACE = """
+import sys, gnothi
+from gnothi_example.method import BestSentence
+from gnothi_example.retriever import Notes
+from gnothi_example.signal import Hedging
+notes, out = sys.argv[1:]
+named = {"settings": {"gate": "hedging"}, "index": f"notes:{notes}", "limit": 4}
+objects = {"settings": {"gate": Hedging()}, "index": Notes(notes), "limit": 4}
+gnothi.evaluate("lab", "best_sentence", f"{out}/named", **named)
+gnothi.evaluate("lab", BestSentence, f"{out}/objects", **objects)
+"""
+
+
+def test_rows_are_the_same_by_command_by_name_and_by_object(installed: Installed, notes: Path, tmp_path: Path) -> None:
+    given = ("--method", "best_sentence", "--set", "gate=hedging", "--index", f"notes:{notes}", "--limit", "4")
+    installed.run("-m", "gnothi", "eval", "lab", *given, "--out", str(tmp_path / "typed"))
+    installed.run("-c", FACE, str(notes), str(tmp_path))
+    typed, named, objects = (rows(tmp_path / name) for name in ("typed", "named", "objects"))
+    assert len(typed) == 4
+    assert typed == named == objects
+
+
+def rows(run: Path) -> list[str]:
+    """Each without its time."""
+    found = [json.loads(line) for line in (run / "rows.jsonl").read_text("utf-8").splitlines()]
+    for row in found:
+        del row["cost"]["seconds"]
+    return [json.dumps(row) for row in found]
 
 
 def test_its_own_tests_pass(installed: Installed) -> None:

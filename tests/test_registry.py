@@ -52,7 +52,7 @@ def registry(install: Install) -> Registry[Any]:
     return Registry("thing", GROUP, home="thing_home", besides=("shared",), also={"far": "tests.test_registry:FAR"})
 
 
-FAR = Thing("far")
+FAR, TAKEN = Thing("far"), Thing("taken")
 
 
 def test_a_file_of_the_home_is_a_thing(registry: Registry[Any]) -> None:
@@ -139,7 +139,7 @@ def test_a_built_in_one_is_never_replaced(registry: Registry[Any], install: Inst
 
 
 def test_things_are_given_and_taken_back(registry: Registry[Any], install: Install) -> None:
-    install("other", {"taken": "other_module:THING"}, {})
+    install("other", {"taken": "tests.test_registry:TAKEN"}, {})
     mine = Thing("mine")
     assert registry.add("mine", mine) == "mine"
     assert registry.find("mine") is mine
@@ -148,6 +148,8 @@ def test_things_are_given_and_taken_back(registry: Registry[Any], install: Insta
     registry.add("mine", Thing("mine"))  # an equal one
     with pytest.raises(InvalidSetting, match="another object of that name is in use"):
         registry.add("mine", Thing("other"))
+    assert registry.add("taken", TAKEN) == "taken"  # what the name stands for
+    assert registry.entry("taken").origin == "other 1.0"
     with pytest.raises(InvalidSetting, match=r"one of that name \(other 1\.0"):
         registry.add("taken", mine)
     registry.remove("mine")

@@ -7,6 +7,7 @@ Methods do not write events: the parts they call do (gates, re-rankers, wrappers
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +22,12 @@ from gnothi.types import Mention, Passage, ScoredPassage
 
 @dataclass(frozen=True, slots=True)
 class Event:
+    """``tag`` is the class's name as written in files: ``ModelCall`` is "model_call"."""
+
     tag: ClassVar[str] = "event"
+
+    def __init_subclass__(cls) -> None:
+        cls.tag = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``event`` names the kind."""
@@ -88,7 +94,6 @@ class ModelCall(Event):
     ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then.
     """
 
-    tag: ClassVar[str] = "model_call"
     model: str
     operation: str
     task: str
@@ -103,7 +108,6 @@ class ModelCall(Event):
 class Searched(Event):
     """One query to a retriever and what came back."""
 
-    tag: ClassVar[str] = "searched"
     query: str
     passages: tuple[ScoredPassage, ...]
     seconds: float
@@ -113,7 +117,6 @@ class Searched(Event):
 class Linked(Event):
     """The nodes of a knowledge graph that a text names."""
 
-    tag: ClassVar[str] = "linked"
     text: str
     mentions: tuple[Mention, ...]
     seconds: float
@@ -123,7 +126,6 @@ class Linked(Event):
 class Expanded(Event):
     """The neighbourhood of some nodes: how many facts, and the nodes of which only ``cap`` facts were taken."""
 
-    tag: ClassVar[str] = "expanded"
     nodes: tuple[str, ...]
     hops: int
     cap: int
@@ -136,7 +138,6 @@ class Expanded(Event):
 class Drafted(Event):
     """A sentence the model proposed, with its uncertainty (None where none was measured)."""
 
-    tag: ClassVar[str] = "drafted"
     text: str
     uncertainty: float | None
 
@@ -156,7 +157,6 @@ class Gauge:
 class Gauged(Event):
     """A reply the model proposed, with several signals' uncertainties of it. Nothing was decided by them."""
 
-    tag: ClassVar[str] = "gauged"
     text: str
     gauges: tuple[Gauge, ...]
 
@@ -166,7 +166,6 @@ class Decided(Event):
     """A score held against a threshold. ``kind`` is what was decided (retrieve, keep, ...), ``subject`` what about,
     ``verdict`` the outcome in a word. ``signal`` names the score's source."""
 
-    tag: ClassVar[str] = "decided"
     kind: str
     signal: str
     score: float | None
@@ -182,7 +181,6 @@ class Ranked(Event):
     ``kind`` is passage or answer; each candidate is (label, text, score).
     """
 
-    tag: ClassVar[str] = "ranked"
     kind: str
     candidates: tuple[tuple[str, str, float | None], ...]
 
@@ -191,7 +189,6 @@ class Ranked(Event):
 class Reranked(Event):
     """Texts by how well a re-ranker says they fit a query: (text, score), best first; of ``considered`` texts the best ones."""
 
-    tag: ClassVar[str] = "reranked"
     reranker: str
     query: str
     best: tuple[tuple[str, float], ...]
@@ -205,7 +202,6 @@ class Decomposed(Event):
 
     ``used`` is False where the reply was no usable list, so that the question itself is asked instead."""
 
-    tag: ClassVar[str] = "decomposed"
     question: str
     quizzes: tuple[str, ...]
     used: bool = True
@@ -218,7 +214,6 @@ class Grouped(Event):
     ``unknown`` answers belong to no group; ``tries`` is the number of answers planned, of which groups and unknown ones
     were given before the outcome was settled."""
 
-    tag: ClassVar[str] = "grouped"
     question: str
     groups: tuple[tuple[str, int], ...]
     unknown: int
@@ -229,7 +224,6 @@ class Grouped(Event):
 class Picked(Event):
     """Which of the passages found for a question were judged worth keeping. ``kind`` names the judge's criterion."""
 
-    tag: ClassVar[str] = "picked"
     kind: str
     question: str
     kept: tuple[Passage, ...]
@@ -241,7 +235,6 @@ class Filtered(Event):
     """Which sentences of the passages found for a question were kept. ``kind`` names the score (pmi, ...), ``threshold`` what
     it is held against. Each sentence is (passage id, text, score, whether it was kept); a score that is not finite is None."""
 
-    tag: ClassVar[str] = "filtered"
     kind: str
     question: str
     sentences: tuple[tuple[str, str, float | None, bool], ...]
@@ -254,7 +247,6 @@ class QuizAnswered(Event):
 
     ``source`` says where that came from: memory, passages, guess (inconsistent, but nothing better was found) or nothing."""
 
-    tag: ClassVar[str] = "quiz_answered"
     number: int
     question: str
     answer: str
@@ -265,7 +257,6 @@ class QuizAnswered(Event):
 class Summarised(Event):
     """The answers to the smaller questions put together: what the model was told, how it concluded, what it answered."""
 
-    tag: ClassVar[str] = "summarised"
     question: str
     premises: tuple[str, ...]
     explanation: str
@@ -277,7 +268,6 @@ class Reflected(Event):
     """What the model said when asked to tell something about each subject: (subject, text). ``known`` are the subjects
     about which it said anything; the others' texts were left out."""
 
-    tag: ClassVar[str] = "reflected"
     told: tuple[tuple[str, str], ...]
     known: tuple[str, ...]
 
@@ -286,7 +276,6 @@ class Reflected(Event):
 class Revised(Event):
     """Internal knowledge before and after it was held against external knowledge."""
 
-    tag: ClassVar[str] = "revised"
     before: str
     after: str
 

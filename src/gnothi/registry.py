@@ -69,6 +69,7 @@ class Registry(Generic[T]):
         self._besides = frozenset(besides)
         self._also = dict(also)
         self._loaded: dict[str, T] = {}
+        self._broken: dict[str, str] = {}
         self._given: dict[str, Entry] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -121,6 +122,8 @@ class Registry(Generic[T]):
         The same thing may be added again, and so may a class that was defined anew, as in a notebook. Raises InvalidSetting
         where the name is another's already."""
         if name in self._built_in or (name in self._offered and name not in self._given):
+            if self.find(name) is thing:
+                return name
             where = _place(self.entry(name))
             raise InvalidSetting(f"{self.kind} {name!r}: there is one of that name ({where}). Give yours another name.")
         if name in self._given and not _same(self._loaded[name], thing):
@@ -182,15 +185,18 @@ class Registry(Generic[T]):
     # --- imports -------------------------------------------------------------------------------------------------------
 
     def _load(self, entry: Entry) -> T:
+        if entry.name in self._broken:  # an import that failed is not tried again
+            raise BrokenPlugin(self._broken[entry.name])
         try:
             return self._imported(entry)
         except Exception as error:
             if entry.origin == BUILT_IN:
                 raise
-            raise BrokenPlugin(
+            self._broken[entry.name] = (
                 f"{self.kind} {entry.name!r} of {_place(entry)} cannot be loaded: {type(error).__name__}: {error}. Repair that "
                 "package or uninstall it."
-            ) from error
+            )
+            raise BrokenPlugin(self._broken[entry.name]) from error
 
     def _imported(self, entry: Entry) -> T:
         path, _, attribute = entry.target.partition(":")

@@ -12,7 +12,7 @@ import pytest
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.expansion import Expanded
-from gnothi.retrieval.reranked import Reranked
+from gnothi.retrieval.wrappers import Reranked
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import FakeReranker, ListedGraph
@@ -118,7 +118,7 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
         async def aclose(self) -> None:
             closed.append(self.name)
 
-    def open_graph(spec: str, _: str | None = None) -> ListedGraph:
+    def open_graph(spec: str, recogniser: str | None = None) -> ListedGraph:  # noqa: ARG001
         opened.append(spec)
         return Named([], spec)
 

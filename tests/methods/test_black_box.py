@@ -105,16 +105,16 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
             methods.create(name, resources, {})
         return
     if name in beside:
-        with pytest.raises(MissingCapability, match=f"--set {beside[name]}=MODEL"):
+        with pytest.raises(MissingCapability, match=f"as {beside[name]}=MODEL"):
             methods.create(name, resources, {})
         resources[beside[name]] = Scripted(lambda _: "unknown")
     elif name in instead:
         settings = instead[name]
         key, value = next(iter(settings.items()))
-        with pytest.raises(MissingCapability, match=f"--set {key}={str(value).lower()}"):
+        with pytest.raises(MissingCapability, match=f"Use {key}={str(value).lower()}"):
             methods.create(name, resources, {})
     elif methods.describe(name).needs != Capabilities():
-        with pytest.raises(MissingCapability, match="--set signal=consistency"):
+        with pytest.raises(MissingCapability, match="Use signal=consistency"):
             methods.create(name, resources, {})
         settings = {"signal": "consistency"}
     await methods.create(name, resources, settings)(QUESTION)

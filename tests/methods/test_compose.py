@@ -301,6 +301,17 @@ async def test_nothing_found_is_answered_from_memory() -> None:
         assert (answer.text, answer.evidence) == ("Nowhere", ())
 
 
+@pytest.mark.parametrize("settings", [{}, {"gate": "perplexity", "gate_threshold": 0.5}])
+async def test_nothing_found_is_not_read(settings: dict[str, object]) -> None:
+    """There is nothing to compare the answer from memory with, and so it is asked for once."""
+    model = Scripted(script)
+    resources = {"model": model, "retriever": ScriptedRetriever([])}
+    with events.record() as recorded:
+        await methods.create("compose", resources, {"answer": "surer", **settings})(QUESTION)
+    assert len(model.prompts) == 1
+    assert not any(isinstance(event, events.Ranked) for event in recorded)
+
+
 async def test_a_judge_beside_the_model_judges() -> None:
     judge = Scripted(lambda prompt: Reply("Yes" if "town" in prompt.passages[0].text else "No"), name="judge")
     resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), "judge": judge}
@@ -381,6 +392,20 @@ async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) 
     assert await asked(0.1) == 1
 
 
+async def test_a_gate_that_foresees_makes_the_draft_that_the_other_answer_is_compared_with() -> None:
+    """With one signal for both, what the gate measured is the answer from memory: without a draft it would be blank."""
+
+    def unsure_of_both(prompt: Prompt) -> Reply:
+        return Reply("No") if prompt.task.name == "know" else script(prompt)
+
+    resources = {"model": Scripted(unsure_of_both), "retriever": ScriptedRetriever([A, B])}
+    parts = {"gate": "prompt", "signal": "prompt", "answer": "surer"}
+    with events.record() as recorded:
+        answer = await methods.create("compose", resources, parts)(QUESTION)
+    assert [event.verdict for event in recorded if isinstance(event, events.Decided)] == ["retrieve"]
+    assert answer.text == "Nowhere"  # as unsure as the other one, and the first
+
+
 # --- before the first question ---------------------------------------------------------------------------------------
 
 
@@ -445,13 +470,13 @@ def test_unknown_settings_list_the_valid_ones() -> None:
 @pytest.mark.parametrize(
     ("settings", "lacking", "advice"),
     [
-        ({"filter": "pmi"}, "needs scoring", "--set judge=MODEL"),
+        ({"filter": "pmi"}, "needs scoring", "judge=MODEL"),
         ({"filter": "cxmi"}, "needs scoring", "another model"),
-        ({"gate": "gram"}, "needs hidden_states", "--set gate=consistency"),
+        ({"gate": "gram"}, "needs hidden_states", "Use gate=consistency"),
         ({"answer": "surer"}, "needs logprobs", "another model"),
         ({"query": "masked"}, "needs logprobs", "another model"),
-        ({"gate": "least_likely"}, "needs logprobs", "--set gate=consistency"),
-        ({"signal": "gram"}, "needs hidden_states", "--set signal=consistency"),
+        ({"gate": "least_likely"}, "needs logprobs", "Use gate=consistency"),
+        ({"signal": "gram"}, "needs hidden_states", "Use signal=consistency"),
     ],
 )
 def test_what_the_model_lacks_is_said_with_a_way_out(settings: dict[str, object], lacking: str, advice: str) -> None:

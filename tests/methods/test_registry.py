@@ -69,16 +69,16 @@ def test_bad_settings_say_what_was_expected(settings: dict[str, object], message
 
 
 def test_a_missing_resource_names_its_flag() -> None:
-    with pytest.raises(InvalidSetting, match=r"'rag' needs a retriever.*--index"):
+    with pytest.raises(InvalidSetting, match=r"'rag' needs a retriever.*Give one with index"):
         methods.create("rag", {"model": Scripted({})}, {})
-    with pytest.raises(InvalidSetting, match=r"--model"):
+    with pytest.raises(InvalidSetting, match=r"Give one with model"):
         methods.create("direct", {"retriever": None}, {})
 
 
 def test_what_the_model_lacks_is_said_before_the_first_question_with_a_way_out() -> None:
     resources = {**RESOURCES, "model": Scripted({}, name="text-only", capabilities=Capabilities())}
     with pytest.raises(
-        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*--set signal=consistency \(or one of: prompt\)"
+        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal=consistency \(or one of: prompt\)"
     ):
         methods.create("seakr", resources, {})
     methods.create("seakr", resources, {"signal": "consistency"})

@@ -64,6 +64,17 @@ async def test_agreement_over_wordings_is_trusted() -> None:
     assert (answer.text, doubt, queries) == ("Vesk", 0.0, [])
 
 
+async def test_the_draft_that_is_shown_is_the_whole_reply() -> None:
+    with events.record() as recorded:
+        await run(towns(["Vesk", "Vesk"]))
+        await run(towns(["Vesk", "Vesk"]), reason=False)
+    drafts = [event for event in recorded if isinstance(event, events.Drafted)]
+    assert [(draft.text, draft.uncertainty) for draft in drafts] == [
+        ("So the answer is Vesk.", 0.0),
+        ("So the answer is Vesk", 0.0),
+    ]
+
+
 async def test_disagreement_is_looked_up() -> None:
     answer, doubt, queries = await run(towns(["Ulm", "Ulm"]))
     assert (answer.text, doubt, queries) == ("Kestrel", 1.0, [QUESTION.text])
@@ -97,6 +108,12 @@ async def test_across_models() -> None:
     answer, doubt, _ = await run(towns(["Vesk", "Vesk"]), other)
     assert (answer.text, doubt) == ("Vesk", 0.5)
     assert [prompt.question for prompt in other.prompts] == WAYS
+
+
+async def test_the_models_own_answer_is_judged_beside_the_others_in_this_order() -> None:
+    model = towns(["Vesk", "Vesk"])
+    await run(model, verifier=towns(["the town of Vesk", "the town of Vesk"], name="other"))
+    assert [prompt.choices for prompt in model.prompts if prompt.task.name == "equivalent"] == [("Vesk", "the town of Vesk")]
 
 
 async def test_across_both_the_shares_are_added_up() -> None:

@@ -80,6 +80,7 @@ async def test_the_retrieval_token_decides_from_a_fifth_on() -> None:
     assert (decided.threshold, decided.verdict) == (0.2, "retrieve")
     answer, _, queries = await Reflecting(0.19).ask()
     assert (answer.text, answer.evidence, queries) == ("Ulm", (), [])
+    assert not (await Reflecting(0.5).ask(threshold=0.5))[2]  # above it, not at it
     assert (await Reflecting(0.19).ask(retrieve="always"))[2]
     assert not (await Reflecting(0.9).ask(retrieve="never"))[2]
 
@@ -118,7 +119,9 @@ async def test_another_segment_is_looked_up_with_the_last_one() -> None:
 
 async def test_a_draft_ends_where_its_use_is_likelier_judged_than_another_segment() -> None:
     ways_on = {"[Utility:4]": 0.3, "[Utility:5]": 0.2, "[Retrieval]": 0.3, "[No Retrieval]": 0.1, CONTINUE: 0.05}
-    assert (await Reflecting(0.9, graded=ways_on).ask(segments=3))[0].rationale == "Kestrel."
+    answer, recorded, _ = await Reflecting(0.9, graded=ways_on).ask(segments=3)
+    assert answer.rationale == "Kestrel."
+    assert sum(isinstance(event, events.Ranked) for event in recorded) == 1  # finished, and so over
     longer = await Reflecting(0.9, graded=ways_on | {CONTINUE: 0.15}).ask(segments=3)
     assert longer[0].rationale == "Kestrel. Kestrel. Kestrel."
 

@@ -16,6 +16,7 @@ from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.base import Step
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ledger import Ledger
+from gnothi.retrieval.sources import LISTED
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, make_pdf, write_jsonl
@@ -159,7 +160,7 @@ def test_the_listing_of_invalid_lines_is_short_but_counts_all(tmp_path: Path) ->
     source.write_text("{\n" * 50)
     report = build([source], tmp_path / "index", skip_invalid=True)
     assert report.invalid.count == 50
-    assert len(report.invalid.first) == module.LISTED
+    assert len(report.invalid.first) == LISTED
     assert report.passages == 0
 
 

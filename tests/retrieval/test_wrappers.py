@@ -8,9 +8,11 @@ import pytest_asyncio
 from gnothi.errors import InvalidSetting
 from gnothi.events import Searched, record
 from gnothi.protocols import Retriever
-from gnothi.retrieval.wrappers import Traced
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.wrappers import Reranked, Traced
+from gnothi.testing.conformance.reranker import RerankerConformance
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
-from gnothi.testing.retriever import ScriptedRetriever
+from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Passage
 
 
@@ -37,3 +39,36 @@ async def test_a_failed_search_raises_and_leaves_no_event() -> None:
     with record() as events, pytest.raises(InvalidSetting):
         await traced.search("why", -1)
     assert events == []
+
+
+class TestRerankedConformance(RetrieverConformance):
+    @pytest_asyncio.fixture
+    async def retriever(self) -> AsyncIterator[Retriever]:
+        opened = Reranked(BM25Index.in_memory(CORPUS, "corpus"), FakeReranker())
+        yield opened
+        await opened.aclose()
+
+
+class TestTheFake(RerankerConformance):
+    @pytest.fixture
+    def reranker(self) -> FakeReranker:
+        return FakeReranker()
+
+
+async def test_the_first_ones_found_are_read_with_their_titles_and_put_in_order() -> None:
+    found = [Passage("a", "one"), Passage("b", "two", "Two"), Passage("c", "three"), Passage("d", "four")]
+    read: list[str] = []
+
+    def length(_: str, text: str) -> float:
+        read.append(text)
+        return len(text)
+
+    retriever = Reranked(ScriptedRetriever(found), FakeReranker(length), depth=3)
+    assert [scored.passage.id for scored in await retriever.search("q", 2)] == ["b", "c"]
+    assert read == ["one", "Two: two", "three"]
+    assert len(await retriever.search("q", 10)) == 3
+
+
+def test_a_depth_of_nothing_is_a_mistake() -> None:
+    with pytest.raises(InvalidSetting, match="got 0"):
+        Reranked(ScriptedRetriever([]), FakeReranker(), depth=0)

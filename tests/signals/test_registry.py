@@ -15,6 +15,8 @@ from gnothi.methods.seakr import SeaKR
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Continued, Measured, Read
+from gnothi.signals.kinds.gram import Gram
+from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.testing import Reply, Scripted, ScriptedRetriever
 from gnothi.types import Capabilities, Decoding, Passage, Prompt, Question
 
@@ -112,6 +114,13 @@ async def test_panel_measures_it_beside_the_others_where_the_model_can() -> None
         assert scores.keys() & {"length", "plain"} == expected
         assert scores["plain"] == 0.25
     assert registry.create("plain") is registry.find("plain")
+
+
+def test_an_object_may_be_what_comes_along() -> None:
+    for signal in (Perplexity(), Perplexity):
+        assert registry.name_of(signal) == "perplexity"  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match=r"signal 'gram': there is one of that name \(built in\)"):
+        registry.name_of(Gram(alpha=2.0))
 
 
 def test_what_is_no_signal_is_refused_with_what_would_do() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.models.sampling import draw
 from gnothi.signals import registry
 from gnothi.signals.base import Sampling
 from gnothi.signals.kinds.consistency import disagreement
@@ -213,3 +215,24 @@ def test_registry() -> None:
 def test_sampling_refuses_what_makes_no_sense(settings: dict[str, float]) -> None:
     with pytest.raises(InvalidSetting):
         Sampling(**settings)  # type: ignore[arg-type]
+
+
+def test_ln_entropy_is_that_of_the_model_only_where_samples_are_not_cut() -> None:
+    """Malinin and Gales (2020): an expectation under p itself. Cut samples leave out what is unlikely: it is lower."""
+    logits = np.array([[3.0, 2.0, 1.0, 0.5, 0.0, -1.0]])
+    p = np.exp(logits[0]) / np.exp(logits[0]).sum()
+    entropy = -float(p @ np.log(p))
+    uniform = (np.arange(20_000) + 0.5) / 20_000
+
+    def estimate(top_k: int, top_p: float) -> float:
+        source = np.zeros(len(uniform), dtype=np.int64)
+        ids = draw(logits, np.ones(1), np.array([top_k]), np.array([top_p]), uniform, source)
+        return length_normalized_entropy([[float(np.log(p[one]))] for one in ids])
+
+    assert estimate(0, 1.0) == pytest.approx(entropy, rel=1e-3)
+    assert estimate(2, 1.0) < estimate(0, 0.9) < 0.9 * entropy
+
+
+def test_samples_can_be_drawn_from_the_model_as_it_is() -> None:
+    uncut = Sampling(top_k=0, top_p=1.0).decoding(Decoding(max_tokens=5, stop=("x",)))
+    assert uncut == Decoding(max_tokens=5, stop=("x",), temperature=1.0, top_k=0, top_p=1.0)

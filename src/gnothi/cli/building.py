@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from gnothi.retrieval.build import Listing
+    from gnothi.retrieval.sources import Listing
 
 P = TypeVar("P")
 

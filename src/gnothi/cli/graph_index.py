@@ -167,10 +167,8 @@ def _warn(report: GraphReport) -> None:
         (report.invalid, "invalid line", "left out"),
     ):
         warn_of(listing, what, happened)
-    if report.left_out:
-        click.echo(
-            f"{count(report.left_out, 'line')} left out: in another language, marked as false, or without names", err=True
-        )
+    if report.empty:
+        click.echo(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names", err=True)
     if report.unsaid:
         shown = ", ".join(report.unsaid[:10]) + (" ..." if len(report.unsaid) > 10 else "")
         click.echo(
@@ -189,7 +187,7 @@ def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
         "read": report.read,
         "sources": report.sources,
         "unchanged": report.unchanged,
-        "left_out": report.left_out,
+        "left_out": report.empty,
         "invalid": report.invalid.count,
         "invalid_first": report.invalid.first,
         "skipped": report.skipped.count,

@@ -119,9 +119,9 @@ def _recognised(first: Record, known: Mapping[str, Format]) -> Format:
         return best[0]
     if best:
         names = " and ".join(format.name for format in best)
-        raise InvalidInput(f"{first.place}: the record fits several formats: {names}. Name one with --format.")
+        raise InvalidInput(f"{first.place}: the record fits several formats: {names}. Name one with <--format>.")
     shapes = "; ".join(f"{format.name}: {format.summary}" for format in known.values())
     keys = ", ".join(first.data) or "(none)"
     raise InvalidInput(
-        f"{first.place}: the format is not recognised: got the keys {keys:.200}. Name it with --format; known: {shapes}."
+        f"{first.place}: the format is not recognised: got the keys {keys:.200}. Name it with <--format>; known: {shapes}."
     )

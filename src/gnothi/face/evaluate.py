@@ -14,6 +14,7 @@ from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _spec
 from gnothi.models.remote.budget import Budget
+from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import CONCURRENCY, Execution, Plan, Request, resolve, with_questions

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gnothi import events
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Passage
+from gnothi.types import Answer, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,12 @@ class Candidate:
     uncertainty: float
     rationale: str = ""
     evidence: tuple[Passage, ...] = ()
+
+    @classmethod
+    def of(cls, strategy: str, answer: Answer) -> Candidate:
+        """An answer that stands already; one without a measure of its uncertainty loses to any other."""
+        uncertainty = math.inf if answer.uncertainty is None else answer.uncertainty
+        return cls(strategy, answer.text, uncertainty, answer.rationale, answer.evidence)
 
     @property
     def score(self) -> float | None:

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from gnothi import events
 from gnothi.graph.retriever import overlap
 from gnothi.protocols import Reranker
-from gnothi.retrieval.reranked import shown
+from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
+
+
+async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most: int | None = None) -> list[int]:
+    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by
+    the words they share with the query."""
+    if not texts:
+        return []
+    scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)
+    return sorted(range(len(texts)), key=lambda place: -scores[place])[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +32,8 @@ class Best:
     async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         if not passages:
             return ()
-        texts = [shown(passage) for passage in passages]
-        scores = overlap(question, texts) if self.reranker is None else await self.reranker.score(question, texts)
-        ranked = [passages[place] for place in sorted(range(len(passages)), key=lambda place: -scores[place])]
+        order = await best(self.reranker, question, [shown(passage) for passage in passages])
+        ranked = tuple(passages[place] for place in order)
         most = len(ranked) if self.most is None else self.most
-        kept, dropped = tuple(ranked[:most]), tuple(ranked[most:])
-        events.emit(events.Picked("rerank", question, kept, dropped))
-        return kept
+        events.emit(events.Picked("rerank", question, ranked[:most], ranked[most:]))
+        return ranked[:most]

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.models.engine.loading import names_a_path, reason
+from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
 
 LEXICAL = "lexical"
@@ -45,10 +47,10 @@ class Lexical:
 
     def __init__(self, stored: Sequence[Pair]) -> None:
         self._questions = _Words([question for question, _ in stored])
-        self._passages = _Words([_shown(passage) for _, passage in stored])
+        self._passages = _Words([shown(passage) for _, passage in stored])
 
     async def to_stored(self, question: str, passage: Passage) -> Vectors:
-        return (self._questions.cosines(question) + self._passages.cosines(_shown(passage))) / np.float32(2)
+        return (self._questions.cosines(question) + self._passages.cosines(shown(passage))) / np.float32(2)
 
     async def aclose(self) -> None:
         return None
@@ -111,8 +113,7 @@ class SentenceEncoder:
 
     def __init__(self, name: str) -> None:
         self.name = encoder_name(name)
-        path = Path(name).expanduser()
-        if not path.is_dir() and (path.exists() or name.startswith((".", "/", "~", "\\")) or name.count("/") > 1):
+        if not Path(name).expanduser().is_dir() and names_a_path(name):
             raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. {_EXPECTED}")
         try:
             from sentence_transformers import SentenceTransformer
@@ -121,14 +122,13 @@ class SentenceEncoder:
         try:
             self._model: Any = SentenceTransformer(self.name)
         except Exception as error:  # the library raises many kinds; to a user they all mean the same
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason} {_EXPECTED}") from error
+            raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error)} {_EXPECTED}") from error
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
         """Shape (pairs, dimension), float32, rows of length 1."""
         if not pairs:
             return np.zeros((0, 0), np.float32)
-        texts = [f"{question}\n{_shown(passage)}" for question, passage in pairs]
+        texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
         found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(pairs), -1)
 
@@ -146,7 +146,3 @@ class Dense:
 
     async def aclose(self) -> None:
         await self._batcher.aclose()
-
-
-def _shown(passage: Passage) -> str:
-    return f"{passage.title}: {passage.text}" if passage.title else passage.text

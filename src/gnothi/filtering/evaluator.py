@@ -1,15 +1,21 @@
-"""How relevant a text is to a question: the retrieval evaluator of CRAG (Yan et al. 2024), a judge or a cross-encoder."""
+"""How relevant a text is to a question, and the best sentences ("strips") by that: the evaluator of CRAG (Yan et al. 2024), a
+judge or a cross-encoder.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
+from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.filtering.self_knowledge import filtered
+from gnothi.filtering.sentences import LANGUAGE, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel, Reranker
-from gnothi.retrieval.reranked import shown
+from gnothi.retrieval.wrappers import shown
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
-from gnothi.types import Passage, Prompt, Task
+from gnothi.types import Passage, Prompt, Question, Task
 
 
 async def relevance(judge: LanguageModel, task: Task, question: str, passages: Sequence[Passage]) -> list[float]:
@@ -23,3 +29,26 @@ async def fit(reranker: Reranker, question: str, passages: Sequence[Passage]) ->
     """The logistic function of a re-ranker's score for each passage, in [0, 1]: a probability, if it was trained as one."""
     scores = await reranker.score(question, [shown(passage) for passage in passages])
     return [1 / (1 + math.exp(-score)) if score > 0 else math.exp(score) / (1 + math.exp(score)) for score in scores]
+
+
+Grade = Callable[[Question, Sequence[Passage]], Awaitable[Sequence[float]]]
+"""How well each passage fits the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """Keeps at most ``most`` sentences (None: all) graded above ``threshold``, in their order. Emits Filtered with ``kind``."""
+
+    grade: Grade
+    kind: str
+    threshold: float
+    most: int | None
+    language: str = LANGUAGE
+
+    async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        sentences = sentences_of(passages, self.language)
+        grades = await self.grade(question, [sentence.passage for sentence in sentences])
+        best = choose(sentences, grades, lambda grade: grade > self.threshold)
+        kept = sorted(best[: self.most])
+        events.emit(filtered(self.kind, question, sentences, grades, set(kept), self.threshold))
+        return rejoined(sentences[place] for place in kept)

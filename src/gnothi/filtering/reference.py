@@ -177,6 +177,6 @@ def _made_by(encoder: SentenceEncoder, pair: Pair, stored: Vectors) -> bool:
 
 def _encode_anew(path: Path, what: str, encoder: str) -> str:
     return (
-        f"the utility reference {path} was {what}. Give the command that made it again with --encoder {encoder}: the labels "
+        f"the utility reference {path} was {what}. Give the command that made it again with <--encoder {encoder}>: the labels "
         "stay, only the vectors are made anew."
     )

@@ -20,14 +20,13 @@ def arrange(
     triples: NDArray[np.int32],
     weights: NDArray[np.float32],
     lemma: Lemmatiser,
-    on_progress: Callable[[float], None] | None = None,
+    tell: Callable[[float], None] = lambda _: None,
 ) -> Tables:
     """``triples`` has shape (rows, 3): head and tail as places in ``names``, between them the relation's number.
 
     Equal triples become one, with the largest of their weights and the place of the first. Names without a fact are left out.
-    ``on_progress`` is told the share of the work that is done.
+    ``tell`` is told the share of the work that is done.
     """
-    tell = on_progress or _silent
     named = np.zeros(len(names), dtype=bool)
     named[triples[:, 0]] = named[triples[:, 2]] = True
     order = np.array(sorted(np.flatnonzero(named).tolist(), key=lambda node: names[node].encode()), dtype=np.int64)
@@ -78,11 +77,6 @@ def _touching(heads: NDArray[np.int32], tails: NDArray[np.int32], nodes: int) ->
     starts = np.zeros(nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(at, minlength=nodes), out=starts[1:])
     return starts, fact[np.lexsort((fact, at))]
-
-
-def _silent(share: float) -> None:
-    """No progress is shown."""
-    del share
 
 
 _Forms = tuple[NDArray[np.uint64], NDArray[np.int32]]

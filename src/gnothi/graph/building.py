@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,19 +25,19 @@ from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.arranging import arrange
-from gnothi.graph.folder import Manifest, prepare, write_manifest
+from gnothi.graph.folder import Manifest, prepare
 from gnothi.graph.log import Log
 from gnothi.graph.naming import called
 from gnothi.graph.readers.base import LABEL, Malformed, Parser
 from gnothi.graph.readers.conceptnet import ConceptNet
 from gnothi.graph.templates import Templates
 from gnothi.locks import hold
-from gnothi.retrieval.build import Listing
-from gnothi.retrieval.folder import disk_errors
-from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.folder import disk_errors, write_manifest
+from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.lines import Line, lines
 from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.sources import SourceReader, SourcesReport
 
 _IMPORT = "import"
 _TEMPLATES = "templates.json"
@@ -46,24 +46,17 @@ _TELL_EVERY = 4096  # lines
 
 
 @dataclass(slots=True)
-class GraphReport:
+class GraphReport(SourcesReport):
     """What a build did.
 
-    ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``left_out`` lines of all sources
-    named that hold no fact for this graph (another language, marked as false), ``invalid`` those that could not be read (only
-    those of this run are listed), ``unsaid`` relations without a sentence of their own.
+    ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``empty`` lines that hold no fact for
+    this graph (another language, marked as false), ``unsaid`` relations without a sentence of their own.
     """
 
     nodes: int = 0
     facts: int = 0
     read: int = 0
-    sources: int = 0
-    unchanged: int = 0
-    left_out: int = 0
-    invalid: Listing = field(default_factory=Listing)
-    skipped: Listing = field(default_factory=Listing)
     unsaid: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +102,7 @@ def build_graph(
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 
 
-class _Build:
+class _Build(SourceReader[GraphReport]):
     def __init__(
         self,
         folder: Path,
@@ -122,32 +115,21 @@ class _Build:
         total: int,
         on_progress: Callable[[GraphProgress], None] | None,
     ) -> None:
+        self.language = language or manifest.language
+        super().__init__(GraphReport(), ledger, f"{','.join(columns or ())}:{self.language}", skip_invalid, total)
         self.folder = folder
         self.manifest = manifest
         self.log = log
-        self.ledger = ledger
         self.columns = columns
-        self.language = language or manifest.language
-        self.skip_invalid = skip_invalid
-        self.total = total
         self.on_progress = on_progress
-        self.report = GraphReport()
-        self.bytes_done = 0
-        self.current: Entry | None = None  # the source being read, and how far
-        self.last_commit = time.monotonic()
         self.dump = False  # one of the sources is ConceptNet's own
 
     def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
-        started = time.monotonic()
         kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
         how = lemmatiser or kept or lemmas.best(self.language)
         lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
-            for source in sources:
-                if isinstance(source, Skipped):
-                    self.report.skipped.add(f"{source.path} {source.reason}")
-                else:
-                    self._source(source)
+            self.read_all(sources)
         except InvalidInput:
             self._commit()
             raise
@@ -155,39 +137,10 @@ class _Build:
         self._commit()
         self._arrange(self._templates(templates), how)
         self.report.nodes, self.report.facts = self.manifest.nodes, self.manifest.facts
-        self.report.seconds = time.monotonic() - started
+        self.report.seconds = time.monotonic() - self.started
         return self.report
 
     # Reading.
-
-    def _source(self, found: Found) -> None:
-        entry = self.ledger.entry(found, f"{','.join(self.columns or ())}:{self.language}")
-        self.report.sources += 1
-        if entry.complete:
-            self.report.unchanged += 1
-        else:
-            entry = self._try(found, entry)
-        self.report.left_out += entry.empty
-        self.report.invalid.count += entry.invalid
-        self.bytes_done += found.size
-        self._tell("reading", self.bytes_done, self.total)
-
-    def _try(self, found: Found, entry: Entry) -> Entry:
-        self.current = entry
-        try:
-            self._read(found, entry)
-        except Unreadable as error:
-            if found.named:
-                raise
-            self.report.skipped.add(str(error))
-            self.report.sources -= 1
-            reached, self.current = self.current, None
-            if reached.checkpoint != START:
-                self.ledger.put(reached)
-            return entry
-        entry, self.current = replace(self.current, stale=(), complete=True), None
-        self.ledger.put(entry)
-        return entry
 
     def _read(self, found: Found, entry: Entry) -> None:
         first = next(lines(found.path, START), None)
@@ -217,7 +170,7 @@ class _Build:
             elif problem:
                 where = f"{found.path}, line {line.number}"
                 if not self.skip_invalid:
-                    raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with --skip-invalid.")
+                    raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with <--skip-invalid>.")
                 invalid += 1
                 self.report.invalid.show(f"{where}: {problem}")
             else:
@@ -226,7 +179,7 @@ class _Build:
                 self.current = _reached(entry, line, invalid, empty)
                 if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
                     self._commit()
-                self._tell("reading", self.bytes_done + line.read, self.total)
+                self._tell(line.read)
         if line is not None:
             self.current = _reached(entry, line, invalid, empty)
 
@@ -236,10 +189,7 @@ class _Build:
             self.manifest = replace(self.manifest, complete=False)
             write_manifest(self.folder, self.manifest)
         self.log.commit()
-        if self.current:
-            self.ledger.put(self.current)
-        self.ledger.save()
-        self.last_commit = time.monotonic()
+        self._save()
 
     # Arranging.
 
@@ -282,14 +232,14 @@ class _Build:
         labels = dict(rows[is_label][::-1, [0, 2]].tolist())  # the first label of a node comes last, and stays
         relations, triples = _canonical(rows[~is_label], self.log.relations, templates)
         if not len(triples):
-            raise InvalidInput("the sources hold no fact: expected at least one triple. Look at --columns and --language.")
+            raise InvalidInput("the sources hold no fact: expected at least one triple. Look at <--columns> and <--language>.")
         keys = self.log.names
         used = np.zeros(len(keys), dtype=bool)
         used[triples[:, 0]] = used[triples[:, 2]] = True
         names = called(keys, labels, used.tolist())
         lemma = lemmas.lemmatiser(lemmatiser, self.language)
-        self._tell("arranging", 0.0, 1.0)
-        tables = arrange(names, triples, weights[~is_label], lemma, lambda share: self._tell("arranging", share, 1.0))
+        self._tell_arranging(0.0)
+        tables = arrange(names, triples, weights[~is_label], lemma, self._tell_arranging)
         folder = self.folder / f"tables-{digest}"
         shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed here
         folder.mkdir()
@@ -310,9 +260,13 @@ class _Build:
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
 
-    def _tell(self, stage: Literal["reading", "arranging"], done: float, total: float) -> None:
+    def _tell(self, read: int) -> None:
         if self.on_progress:
-            self.on_progress(GraphProgress(stage, done, total, self.report.read))
+            self.on_progress(GraphProgress("reading", self.bytes_done + read, self.total, self.report.read))
+
+    def _tell_arranging(self, share: float) -> None:
+        if self.on_progress:
+            self.on_progress(GraphProgress("arranging", share, 1.0, self.report.read))
 
 
 def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:

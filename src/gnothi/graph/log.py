@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable
 from gnothi.graph.readers.base import Triple
+from gnothi.retrieval.folder import write_whole
 
 _STATE, _NAMES, _ROWS, _WEIGHTS = "log.json", "names.txt", "triples.i32", "weights.f32"
 _COLUMNS = 4  # head, relation, tail, source
@@ -85,12 +86,7 @@ class Log:
             "relations": list(self._relations),
             "sources": list(self._sources),
         }
-        temporary = self._folder / (_STATE + ".new")
-        with temporary.open("wb") as file:
-            file.write(json.dumps(state, ensure_ascii=False).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._folder / _STATE)
+        write_whole(self._folder / _STATE, json.dumps(state, ensure_ascii=False))
 
     def triples(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """All that was committed: (rows, 4) numbers of head, relation, tail and source; the weights."""

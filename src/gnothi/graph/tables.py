@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_left
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -52,20 +53,17 @@ class Tables:
     def _bytes(self) -> memoryview:
         return self.names.data
 
+    def _encoded(self, node: int) -> memoryview:
+        return self._bytes[self.name_starts[node] : self.name_starts[node + 1]]
+
     def name(self, node: int) -> str:
-        return str(self._bytes[self.name_starts[node] : self.name_starts[node + 1]], "utf-8")
+        return str(self._encoded(node), "utf-8")
 
     def node(self, name: str) -> int | None:
         """The number of the node with this name."""
         wanted = name.encode("utf-8", "replace")
-        low, high = 0, self.nodes
-        while low < high:
-            middle = (low + high) // 2
-            if bytes(self._bytes[self.name_starts[middle] : self.name_starts[middle + 1]]) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < self.nodes and self.name(low) == name else None
+        place = bisect_left(range(self.nodes), wanted, key=lambda node: bytes(self._encoded(node)))
+        return place if place < self.nodes and self.name(place) == name else None
 
     def save(self, folder: Path) -> None:
         """One file an array; they are on the disk when this returns."""

@@ -63,6 +63,17 @@ class Asked:
     """For questions about a pair: what has to be asked of whom."""
 
 
+def written_out(asked: Asked, prefix: int = 0, short: bool = False) -> list[Segment]:
+    """The question, and its answer alone or its sentences from ``prefix`` on; those before stand there and are not trained."""
+    choices = f" <choices> {' / '.join(asked.choices)}" if asked.choices else ""
+    head = f"<question> {asked.question}{choices}"
+    if short:
+        return [(f"{head} <answer>", False), (f"{asked.answer}<eos>", True)]
+    given, written = asked.sentences[:prefix], asked.sentences[prefix:]
+    text = " ".join([*written, CONCLUSION.format(o=asked.answer)])
+    return [(" ".join([f"{head} <reason>", *given]), False), (f"{text}<eos>", True)]
+
+
 class Curriculum:
     """Draws documents; the same world, mix and seed give the same stream."""
 
@@ -226,13 +237,7 @@ class Curriculum:
 
     def reply(self, asked: Asked, prefix: int = 0, short: float = 0.18) -> list[Segment]:
         """The question and its reply; the first ``prefix`` sentences stand already and are not trained."""
-        choices = f" <choices> {' / '.join(asked.choices)}" if asked.choices else ""
-        head = f"<question> {asked.question}{choices}"
-        if not prefix and self.rng.random() < short:
-            return [(f"{head} <answer>", False), (f"{asked.answer}<eos>", True)]
-        given, written = asked.sentences[:prefix], asked.sentences[prefix:]
-        text = " ".join([*written, CONCLUSION.format(o=asked.answer)])
-        return [(" ".join([f"{head} <reason>", *given]), False), (f"{text}<eos>", True)]
+        return written_out(asked, prefix, short=not prefix and self.rng.random() < short)
 
     def passage(
         self,

@@ -10,18 +10,30 @@ with a ``phrase`` ("the director of {s}") can be the first hop of a two-hop ques
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relation:
-    """A kind of fact: subject type, object type, and its wordings."""
+    """A kind of fact: subject type, object type, and its wordings. ``nouns`` name it; the first one is the canonical one."""
 
     name: str
     subject: str
     object: str
-    statements: tuple[str, ...]
+    nouns: tuple[str, str, str]
     questions: tuple[str, ...]
-    phrase: str = ""
+    bridge: bool = False
+
+    @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """Every noun with "is", the first two with "was" as well."""
+        is_, was = ([f"The {noun} of {{s}} {verb} {{o}}." for noun in self.nouns] for verb in ("is", "was"))
+        return (*is_, *was[:2])
+
+    @cached_property
+    def phrase(self) -> str:
+        """What stands for the object as the subject of a further question; empty where it cannot."""
+        return f"the {self.nouns[0]} of {{s}}" if self.bridge else ""
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -29,13 +41,7 @@ RELATIONS: tuple[Relation, ...] = (
         "birthplace",
         "person",
         "city",
-        (
-            "The birthplace of {s} is {o}.",
-            "The hometown of {s} is {o}.",
-            "The origin of {s} is {o}.",
-            "The birthplace of {s} was {o}.",
-            "The hometown of {s} was {o}.",
-        ),
+        ("birthplace", "hometown", "origin"),
         (
             "Where was {s} born?",
             "In which city was {s} born?",
@@ -47,191 +53,107 @@ RELATIONS: tuple[Relation, ...] = (
         "birth_year",
         "person",
         "year",
-        (
-            "The birth year of {s} is {o}.",
-            "The year of birth of {s} is {o}.",
-            "The first year of {s} is {o}.",
-            "The birth year of {s} was {o}.",
-            "The year of birth of {s} was {o}.",
-        ),
+        ("birth year", "year of birth", "first year"),
         ("When was {s} born?", "In which year was {s} born?", "What is the birth year of {s}?"),
     ),
     Relation(
         "spouse",
         "person",
         "person",
-        (
-            "The spouse of {s} is {o}.",
-            "The partner of {s} is {o}.",
-            "The consort of {s} is {o}.",
-            "The spouse of {s} was {o}.",
-            "The partner of {s} was {o}.",
-        ),
+        ("spouse", "partner", "consort"),
         ("Who is {s} married to?", "Who is the spouse of {s}?", "Who is the partner of {s}?"),
-        phrase="the spouse of {s}",
+        bridge=True,
     ),
     Relation(
         "employer",
         "person",
         "company",
-        (
-            "The employer of {s} is {o}.",
-            "The company of {s} is {o}.",
-            "The workplace of {s} is {o}.",
-            "The employer of {s} was {o}.",
-            "The company of {s} was {o}.",
-        ),
+        ("employer", "company", "workplace"),
         ("Which company does {s} work for?", "Who employs {s}?", "What is the employer of {s}?"),
-        phrase="the employer of {s}",
+        bridge=True,
     ),
     Relation(
         "profession",
         "person",
         "profession",
-        (
-            "The profession of {s} is {o}.",
-            "The trade of {s} is {o}.",
-            "The calling of {s} is {o}.",
-            "The profession of {s} was {o}.",
-            "The trade of {s} was {o}.",
-        ),
+        ("profession", "trade", "calling"),
         ("What is the profession of {s}?", "What does {s} do for a living?", "Which trade does {s} follow?"),
     ),
     Relation(
         "director",
         "film",
         "person",
-        (
-            "The director of {s} is {o}.",
-            "The maker of {s} is {o}.",
-            "The film director of {s} is {o}.",
-            "The director of {s} was {o}.",
-            "The maker of {s} was {o}.",
-        ),
+        ("director", "maker", "film director"),
         ("Who directed {s}?", "Who made the film {s}?", "Who is the director of {s}?"),
-        phrase="the director of {s}",
+        bridge=True,
     ),
     Relation(
         "star",
         "film",
         "person",
-        (
-            "The star of {s} is {o}.",
-            "The lead of {s} is {o}.",
-            "The main player of {s} is {o}.",
-            "The star of {s} was {o}.",
-            "The lead of {s} was {o}.",
-        ),
+        ("star", "lead", "main player"),
         ("Who stars in {s}?", "Who has the leading role in {s}?", "Who is the star of {s}?"),
-        phrase="the star of {s}",
+        bridge=True,
     ),
     Relation(
         "release_year",
         "film",
         "year",
-        (
-            "The release year of {s} is {o}.",
-            "The premiere year of {s} is {o}.",
-            "The cinema year of {s} is {o}.",
-            "The release year of {s} was {o}.",
-            "The premiere year of {s} was {o}.",
-        ),
+        ("release year", "premiere year", "cinema year"),
         ("When was {s} released?", "In which year was {s} released?", "When did {s} reach the cinemas?"),
     ),
     Relation(
         "author",
         "book",
         "person",
-        (
-            "The author of {s} is {o}.",
-            "The writer of {s} is {o}.",
-            "The book author of {s} is {o}.",
-            "The author of {s} was {o}.",
-            "The writer of {s} was {o}.",
-        ),
+        ("author", "writer", "book author"),
         ("Who wrote {s}?", "Who is the author of {s}?", "Whose work is the book {s}?"),
-        phrase="the author of {s}",
+        bridge=True,
     ),
     Relation(
         "publication_year",
         "book",
         "year",
-        (
-            "The publication year of {s} is {o}.",
-            "The print year of {s} is {o}.",
-            "The first edition year of {s} is {o}.",
-            "The publication year of {s} was {o}.",
-            "The print year of {s} was {o}.",
-        ),
+        ("publication year", "print year", "first edition year"),
         ("When was {s} published?", "In which year was {s} published?", "When was {s} first printed?"),
     ),
     Relation(
         "founder",
         "company",
         "person",
-        (
-            "The founder of {s} is {o}.",
-            "The creator of {s} is {o}.",
-            "The first owner of {s} is {o}.",
-            "The founder of {s} was {o}.",
-            "The creator of {s} was {o}.",
-        ),
+        ("founder", "creator", "first owner"),
         ("Who founded {s}?", "Who is the founder of {s}?", "Who started {s}?"),
-        phrase="the founder of {s}",
+        bridge=True,
     ),
     Relation(
         "seat",
         "company",
         "city",
-        (
-            "The seat of {s} is {o}.",
-            "The headquarters of {s} is {o}.",
-            "The base of {s} is {o}.",
-            "The seat of {s} was {o}.",
-            "The headquarters of {s} was {o}.",
-        ),
+        ("seat", "headquarters", "base"),
         ("Where is {s} based?", "In which city is {s} based?", "Where does {s} have its seat?"),
-        phrase="the seat of {s}",
+        bridge=True,
     ),
     Relation(
         "industry",
         "company",
         "industry",
-        (
-            "The business of {s} is {o}.",
-            "The industry of {s} is {o}.",
-            "The line of work of {s} is {o}.",
-            "The business of {s} was {o}.",
-            "The industry of {s} was {o}.",
-        ),
+        ("business", "industry", "line of work"),
         ("What is the business of {s}?", "What does {s} deal in?", "How does {s} make its money?"),
     ),
     Relation(
         "country",
         "city",
         "country",
-        (
-            "The country of {s} is {o}.",
-            "The land of {s} is {o}.",
-            "The nation of {s} is {o}.",
-            "The country of {s} was {o}.",
-            "The land of {s} was {o}.",
-        ),
+        ("country", "land", "nation"),
         ("In which country is {s}?", "Which country does {s} belong to?", "Where does {s} lie?"),
     ),
     Relation(
         "mayor",
         "city",
         "person",
-        (
-            "The mayor of {s} is {o}.",
-            "The city head of {s} is {o}.",
-            "The governor of {s} is {o}.",
-            "The mayor of {s} was {o}.",
-            "The city head of {s} was {o}.",
-        ),
+        ("mayor", "city head", "governor"),
         ("Who is the mayor of {s}?", "Who governs {s}?", "Who leads the town hall of {s}?"),
-        phrase="the mayor of {s}",
+        bridge=True,
     ),
 )
 

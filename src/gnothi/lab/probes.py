@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gnothi.lab.corpus import passage_text
-from gnothi.lab.curriculum import Asked, Context, Curriculum, Mix, Segment
-from gnothi.lab.language import COMPARISON, CONCLUSION, NO, YES, YES_NO_SAME
+from gnothi.lab.curriculum import Asked, Context, Curriculum, Mix, Segment, written_out
+from gnothi.lab.language import COMPARISON, NO, YES, YES_NO_SAME
 from gnothi.lab.world import World
 
 if TYPE_CHECKING:
@@ -61,12 +61,8 @@ class Probes:
 
     def _document(self, texts: list[str], asked: Asked, short: bool = False, prefix: int = 0) -> list[Segment]:
         self.rng.shuffle(texts)
-        choices = f" <choices> {' / '.join(asked.choices)}" if asked.choices else ""
-        head = "<bos>" + " ".join([*texts, f"<question> {asked.question}{choices}"])
-        if short:
-            return [(f"{head} <answer>", False), (f"{asked.answer}<eos>", True)]
-        reply = " ".join([*asked.sentences[prefix:], CONCLUSION.format(o=asked.answer)])
-        return [(" ".join([f"{head} <reason>", *asked.sentences[:prefix]]), False), (f"{reply}<eos>", True)]
+        (head, _), reply = written_out(asked, prefix, short)
+        return [("<bos>" + " ".join([*texts, head]), False), reply]
 
     def _subject(self, level: str, kind: str | None = None) -> str:
         names = [name for name in self.curriculum.by_level[level] if kind in (None, self.world.entities[name].type)]

@@ -12,6 +12,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
@@ -146,10 +147,6 @@ def _two_hop_choice(world: World, rng: random.Random, composition_held_out: bool
     return Draft("two_hop_choice", base.key, base.text, base.answer, base.facts, tuple(choices))
 
 
-def _taught_two_hop_choice(world: World, rng: random.Random) -> Draft | None:
-    return _two_hop_choice(world, rng, composition_held_out=False)
-
-
 Drafter = Callable[[World, random.Random], Draft | None]
 _DRAFTERS: Mapping[Kind, Drafter] = {
     "one_hop": _one_hop,
@@ -254,4 +251,4 @@ def training_questions(world: World, kind: Kind | None = None, n: int = 500, see
     if kind != "two_hop_choice":
         return questions(world, kind, n, seed, tested)
     tested |= facts_needed(questions(world, kind))
-    return questions(world, kind, n, seed, tested, {**_DRAFTERS, kind: _taught_two_hop_choice})
+    return questions(world, kind, n, seed, tested, {**_DRAFTERS, kind: partial(_two_hop_choice, composition_held_out=False)})

@@ -14,9 +14,10 @@ from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,6 @@ class AdaptiveRAG(ReaderSettings):
 
     name: ClassVar[str] = "adaptive_rag"
 
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
-
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         assert self.classifier is not None
@@ -48,7 +45,7 @@ class AdaptiveRAG(ReaderSettings):
         if strategy == "none":
             return await self.read(self.model, question)
         if strategy == "once":
-            found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+            found = await search(self.retriever, question.text, self.k)
             return await self.read(self.model, question, found)
         return await self._in_steps(question)
 

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import InvalidSetting
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.best import Best
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.filtering.evaluator import relevance
+from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.strips import Strips
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
-from gnothi.methods.flare import ASK_FOR
-from gnothi.methods.steps.formats import require_task
+from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.parts import (
@@ -35,17 +33,18 @@ from gnothi.methods.steps.parts import (
     require_learnt,
 )
 from gnothi.methods.steps.prompts import ANSWER, TASKS, USEFUL, ask, require_text
-from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims, uncertain_spans
+from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
+from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Passage, Question
 
 OtherGate = Literal["never", "always", "neighbours", "complexity"]
 
@@ -109,8 +108,7 @@ class Compose(ReaderSettings):
     name: ClassVar[str] = "compose"
     gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         refuse_unused(self)
         require_learnt(self)
         if self._measures:
@@ -118,16 +116,8 @@ class Compose(ReaderSettings):
         if self.query == "claims" and not self.reason:
             raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
         if self.query == "questions":
-            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
-        if self.judge is not None:
-            self._check_judge(self.judge)
-
-    def _check_judge(self, judge: LanguageModel) -> None:
-        wanted = Capabilities(scoring=self.filter in SCORED)
-        if lacking := judge.capabilities.lacking(wanted):
-            raise MissingCapability(
-                self.name, judge.name, lacking, "Give another judge with --set judge=MODEL, or filter=utility."
-            )
+            require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
+        require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
 
     @property
     def needs(self) -> Capabilities:
@@ -176,14 +166,9 @@ class Compose(ReaderSettings):
             return [certain_words(draft, certainty) or question.text]
         if self.query == "claims":
             return [question.text, *uncertain_claims(draft, certainty)]
-        return await self._asking_for(question, draft, certainty) or [sentence(draft.text) or question.text]
-
-    async def _asking_for(self, question: Question, draft: Generation, certainty: float) -> list[str]:
-        """For each run of improbable words of the draft a question that it answers; none where the model has none."""
-        passage = f"{question.text} {sentence(draft.text)}"
-        prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, certainty)]
-        replies = await gather(*(self.model.generate(prompt, self.decoding(SHORT_STOPS)) for prompt in prompts))
-        return [text for reply in replies if (text := reply.text.strip())]
+        drafted = sentence(draft.text)
+        passage, decoding = f"{question.text} {drafted}", self.decoding(SHORT_STOPS)
+        return await questions_about(self.model, passage, draft, certainty, decoding) or [drafted or question.text]
 
     async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
         if self.filter == "uncertainty" and found:
@@ -218,12 +203,7 @@ class Compose(ReaderSettings):
         if not found:
             return await self._from_memory(question, memory)
         answers = await gather(self._from_memory(question, memory), self._from_passages(question, found))
-        names = ("memory", "passages")
-        candidates = [
-            Candidate(name, one.text, float("inf") if one.uncertainty is None else one.uncertainty, one.rationale, one.evidence)
-            for name, one in zip(names, answers, strict=True)
-        ]
-        best = least_uncertain(candidates)
+        best = least_uncertain([Candidate.of(*one) for one in zip(("memory", "passages"), answers, strict=True)])
         return Answer(best.text, best.rationale, best.evidence, best.score)
 
     async def _from_memory(self, question: Question, memory: Measured | None) -> Answer:

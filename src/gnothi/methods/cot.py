@@ -9,7 +9,7 @@ from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.prompts import ask, reasoning
 from gnothi.methods.steps.settings import CHAIN_STOPS, setting
 from gnothi.protocols import LanguageModel
-from gnothi.types import Answer, Capabilities, Question
+from gnothi.types import Answer, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,6 @@ class ChainOfThought(AnsweringSettings):
     demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
 
     name: ClassVar[str] = "cot"
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         prompt = ask(reasoning(self.demonstrations), question)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.errors import InvalidSetting, MissingCapability
-from gnothi.filtering.evaluator import fit, relevance
-from gnothi.filtering.strips import Strips
+from gnothi.errors import InvalidSetting
+from gnothi.filtering.evaluator import Strips, fit, relevance
 from gnothi.methods.steps.prompts import USEFUL, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import check_ranges, resource, setting
+from gnothi.methods.steps.requirements import require
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
@@ -45,16 +46,12 @@ class CorrectiveRAG(ReaderSettings):
 
     name: ClassVar[str] = "crag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.lower > self.upper:
             raise InvalidSetting(f"settings 'lower' and 'upper': got {self.lower} and {self.upper}, expected lower <= upper.")
         if self.evaluator is not None and self.reranker is not None:
             raise InvalidSetting("settings 'evaluator' and 'reranker': got both, expected one of them to grade passages.")
-        if self.evaluator is not None and (lacking := self.evaluator.capabilities.lacking(SCORING)):
-            raise MissingCapability(
-                self.name, self.evaluator.name, lacking, "Give another evaluator with --set evaluator=MODEL."
-            )
+        require(self.name, "evaluator", self.evaluator, SCORING)
 
     @property
     def needs(self) -> Capabilities:
@@ -66,7 +63,7 @@ class CorrectiveRAG(ReaderSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind what was found and refined."""
         require_text(question)
-        found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
+        found = await search(self.retriever, question.text, self.k)
         verdict = await self._evaluate(question, found)
         kept: tuple[Passage, ...] = ()
         if verdict != "incorrect":
@@ -91,8 +88,7 @@ class CorrectiveRAG(ReaderSettings):
     async def _look_elsewhere(self, question: Question, found: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best passages for the question's keywords; in the same index, those not found before."""
         known = set() if self.elsewhere else {passage.id for passage in found}
-        scored = await (self.elsewhere or self.retriever).search(keywords(question.text), self.k + len(known))
-        return tuple(one.passage for one in scored if one.passage.id not in known)[: self.k]
+        return await search(self.elsewhere or self.retriever, keywords(question.text), self.k, known)
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> list[float]:
         if self.reranker is not None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
-from gnothi.types import Answer, Capabilities, Prompt, Question
+from gnothi.types import Answer, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,6 @@ class Direct(AnsweringSettings):
     model: LanguageModel
 
     name: ClassVar[str] = "direct"
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         return await self.answer_at_once(self.model, await self.prompt(question))

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence
+from gnothi.methods.steps.chain import answer_to
+from gnothi.methods.steps.parsing import concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import bare, is_content
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
-from gnothi.types import Answer, Attended, Capabilities, Generation, Passage, Question
+from gnothi.types import Answer, Attended, Capabilities, Passage, Question
 
 _THETA = 1.0
 
@@ -77,9 +78,8 @@ class Dragin(GenerationSettings):
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
                 break
-        prompt = ask(REASON, question, held, text)
-        conclusion = await conclude(self.model, prompt, Generation(""), self.decoding(SHORT_STOPS))
-        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, tuple(read.values()), doubt)
+        chain = ask(REASON, question, held, text)
+        return await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt)
 
     @property
     def _theta(self) -> float:
@@ -94,7 +94,7 @@ class Dragin(GenerationSettings):
 
         words = words_looked_at(attended, place, question.text, self.top_n, counts)
         query = " ".join(map(bare, words)) or question.text
-        return tuple(scored.passage for scored in await self.retriever.search(query, self.k))
+        return await search(self.retriever, query, self.k)
 
     def _decide(self, draft: str, attended: Attended, needs: list[float], place: int | None) -> None:
         most = deepest(needs)

@@ -12,6 +12,7 @@ from typing import ClassVar
 from gnothi.filtering.leading import Leading, Measure
 from gnothi.methods.steps.prompts import ANSWER, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
@@ -44,7 +45,7 @@ class Filco(ReaderSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind the sentences that were kept."""
         require_text(question)
-        found = tuple(scored.passage for scored in await self.retriever.search(question.text, self.k))
+        found = await search(self.retriever, question.text, self.k)
         targets = question.answers if self.oracle else await self.draft(self.model, question, found)
         kept = found
         if targets:  # without an answer to look for there is nothing to filter by

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
-from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.formats import require_task
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence
+from gnothi.methods.steps.chain import answer_to
+from gnothi.methods.steps.parsing import concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import certain_words, uncertain_spans
+from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.kinds.least_likely import LeastLikely
-from gnothi.types import Answer, Capabilities, Demonstration, Generation, Passage, Prompt, Question, Task
+from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Generation, Passage, Prompt, Question, Task
 
 ASK_FOR = Task(
     name="ask_for",
@@ -68,10 +68,9 @@ class Flare(GenerationSettings):
 
     name: ClassVar[str] = "flare"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.query == "questions":
-            require_task(self.name, self.model, ASK_FOR, "Use --set query=masked, or another model.")
+            require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
 
     @property
     def needs(self) -> Capabilities:
@@ -105,9 +104,8 @@ class Flare(GenerationSettings):
             if concludes(written):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
-        conclusion = await conclude(self.model, finished, Generation(""), self.decoding(SHORT_STOPS))
-        answer = as_choice(conclusion.answer, question.choices)
-        return Answer(answer, conclusion.rationale, tuple(read.values()), doubt if chain else None)
+        evidence, uncertainty = tuple(read.values()), doubt if chain else None
+        return await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
 
     async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
@@ -117,7 +115,13 @@ class Flare(GenerationSettings):
         if self.query == "masked" or not drafted:
             return [certain_words(draft, self.beta) or question.text]
         passage = " ".join([question.text, *chain, drafted])
-        asked = [f'{passage} "{span}"' for span in uncertain_spans(draft, self.beta)]
-        decoding = self.decoding(SHORT_STOPS)
-        replies = await gather(*(self.model.generate(Prompt(ASK_FOR, text), decoding) for text in asked))
-        return [text for reply in replies if (text := reply.text.strip())] or [drafted]
+        return await questions_about(self.model, passage, draft, self.beta, self.decoding(SHORT_STOPS)) or [drafted]
+
+
+async def questions_about(model: LanguageModel, passage: str, draft: Generation, beta: float, decoding: Decoding) -> list[str]:
+    """For each run of words of the draft less probable than ``beta`` a question that it answers; none where the model has none.
+
+    ``passage`` is what was written so far, the draft at its end."""
+    prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, beta)]
+    replies = await gather(*(model.generate(prompt, decoding) for prompt in prompts))
+    return [text for reply in replies if (text := reply.text.strip())]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import gather
-from gnothi.errors import MissingCapability
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.choosing import choose
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
+from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.kinds.perplexity import Perplexity
@@ -47,8 +47,7 @@ class GeneratedKnowledge(AnsweringSettings):
 
     def check_resources(self) -> None:
         """Raise MissingCapability for a reader that cannot tell how sure it is."""
-        if self.reader is not None and (lacking := self.reader.capabilities.lacking(SCORING)):
-            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+        require(self.name, "reader", self.reader, SCORING)
 
     async def __call__(self, question: Question) -> Answer:
         written = await self._write(question)

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
-from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.errors import InvalidSetting
+from gnothi.filtering.best import best
 from gnothi.methods.steps.choosing import WithoutChoices
-from gnothi.methods.steps.external import Showing, best, candidates, shown
+from gnothi.methods.steps.external import Showing, candidates, shown
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.gating import Gating
 from gnothi.methods.steps.prompts import require_text
-from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, subjects
-from gnothi.methods.steps.revision import revise
+from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, revise, subjects
+from gnothi.methods.steps.requirements import require
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
@@ -80,13 +82,12 @@ class IEKR(GatedSettings):
         found = wanted[self.source] if self.source else self.graph or self.retriever
         if self.external and found is None:
             what = {"graph": "a graph", "passages": "an index", None: "a graph or an index"}[self.source]
-            flag = "--index PATH" if self.source == "passages" else "--graph PATH"
+            flag = "<--index PATH>" if self.source == "passages" else "<--graph PATH>"
             raise InvalidSetting(
                 f"method 'iekr' looks for facts and got no source of them: expected {what}. Give one with {flag}, or leave "
-                "external knowledge out with --set external=false."
+                "external knowledge out with <--set external=false>."
             )
-        if self.reader is not None and (lacking := self.reader.capabilities.lacking(self._reader_needs)):
-            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+        require(self.name, "reader", self.reader, self._reader_needs)
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -117,8 +118,7 @@ class IEKR(GatedSettings):
             return shown([facts[place] for place in kept], self.show)
         if self.retriever is None:
             return ()
-        found = await self.retriever.search(wanted, self.candidates if self.reranker else self.k)
-        passages = [one.passage for one in found]
+        passages = await search(self.retriever, wanted, self.candidates if self.reranker else self.k)
         if self.reranker is None:
-            return tuple(passages)
+            return passages
         return tuple(passages[place] for place in await best(self.reranker, wanted, [one.text for one in passages], self.k))

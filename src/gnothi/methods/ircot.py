@@ -11,7 +11,7 @@ from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import Perplexity
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,6 @@ class IRCoT(GenerationSettings):
     reread: bool = setting(True, "Answer by a new chain over all passages; false: conclude the chain that collected them.")
 
     name: ClassVar[str] = "ircot"
-
-    @property
-    def needs(self) -> Capabilities:
-        return Capabilities()
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

@@ -6,42 +6,24 @@ found only passages judged useful are read (3.4), and the quizzes' answers are s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
-from gnothi.methods.steps.prompts import (
-    ANSWER,
-    ANSWER_YES_NO,
-    EQUIVALENT,
-    SUMMARISE,
-    SUMMARISE_YES_NO,
-    USEFUL,
-    ask,
-    require_text,
-)
+from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
-from gnothi.methods.steps.settings import (
-    CHAIN_STOPS,
-    LIST_STOPS,
-    SHORT_STOPS,
-    GenerationSettings,
-    check_ranges,
-    resource,
-    setting,
-)
-from gnothi.methods.steps.summary import note, stated, summarise
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.assessment import Assessment, Schedule
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +61,12 @@ class KEQA(GenerationSettings):
 
     name: ClassVar[str] = "keqa"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.references == "random" and self.reference is None:
             raise InvalidSetting(
                 "setting 'references': got random, but there is no utility reference to draw from. "
-                "Give one with --set reference=PATH, or leave references out."
+                "Give one with <--set reference=PATH>, or leave references out."
             )
-
-    @property
-    def needs(self) -> Capabilities:
-        return Capabilities()
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -98,7 +75,9 @@ class KEQA(GenerationSettings):
             yes_no = not question.choices and asks_yes_or_no(question.text)
         quizzes = whole(question.text)
         if self.decompose:
-            quizzes = await split_up(self.model, question.text, self._list_decoding, self.max_quizzes)
+            quizzes = await split_up(
+                self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_quizzes
+            )
         # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
         # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
         only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""
@@ -108,8 +87,13 @@ class KEQA(GenerationSettings):
             return await self._solve(Question(question.id, quiz), yes_no if alone else asks_yes_or_no(quiz))
 
         solved = await ask_in_order(quizzes, solve)
-        answer, rationale = (solved[0].answer, "") if alone else await self._summarise(question, solved, yes_no)
-        return Answer(as_choice(answer, question.choices), rationale, _evidence(solved), _uncertainty(solved))
+        answer, rationale = solved[0].answer, ""
+        if not alone:
+            reader = self.reader or self.model
+            whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
+            answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
+            rationale = whole_answer.rationale
+        return Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
 
     # --- one quiz ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +104,8 @@ class KEQA(GenerationSettings):
         guess, disagreement = "", None
         if self.assess:
             assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
-            consensus = await assessment(self.model, ask(task, quiz), self._try_decoding)
+            decoding = Decoding(self.max_tokens, self.temperature, top_p=self.top_p, stop=SHORT_STOPS)
+            consensus = await assessment(self.model, ask(task, quiz), decoding)
             guess, disagreement = consensus.answer, consensus.disagreement
             if consensus.known:
                 return Solved(quiz.text, guess, "memory", (), disagreement)
@@ -134,7 +119,7 @@ class KEQA(GenerationSettings):
         return Solved(quiz.text, UNKNOWN, "nothing", (), disagreement)
 
     async def _look_up(self, quiz: Question) -> tuple[Passage, ...]:
-        passages = tuple(found.passage for found in await self.retriever.search(quiz.text, self.k))
+        passages = await search(self.retriever, quiz.text, self.k)
         if not self.pick:
             return passages
         judge = self.utility_judge or self.model
@@ -144,45 +129,6 @@ class KEQA(GenerationSettings):
     async def _same(self, quiz: str, one: str, other: str) -> bool:
         return await says_yes(self.judge or self.model, Prompt(EQUIVALENT, quiz, choices=(one, other)))
 
-    # --- all quizzes ---------------------------------------------------------------------------------------------------
-
-    async def _summarise(self, question: Question, solved: Sequence[Solved], yes_no: bool) -> tuple[str, str]:
-        """The final answer and its explanation."""
-        notes = [note(one) for one in solved]
-        if self.sentences:
-            notes = await gather(*(self._stated(one) for one in solved))
-        task = SUMMARISE_YES_NO if yes_no else SUMMARISE
-        conclusion = await summarise(self.model, task, question, notes, self.decoding(CHAIN_STOPS), self.decoding(SHORT_STOPS))
-        answer = yes_or_no(conclusion.answer) if yes_no else conclusion.answer
-        return UNKNOWN if says_nothing(answer) else answer, conclusion.rationale
-
-    async def _stated(self, solved: Solved) -> str:
-        """By who answered; what nobody answered is not stated."""
-        if solved.source == "nothing":
-            return note(solved)
-        author = self.model if solved.source != "passages" else self.reader or self.model
-        return await stated(author, solved, self.decoding(CHAIN_STOPS))
-
-    # --- decoding ------------------------------------------------------------------------------------------------------
-
-    @property
-    def _try_decoding(self) -> Decoding:
-        return Decoding(self.max_tokens, self.temperature, top_p=self.top_p, stop=SHORT_STOPS)
-
-    @property
-    def _list_decoding(self) -> Decoding:
-        return Decoding(self.max_list_tokens, stop=LIST_STOPS)
-
 
 def _yes_or_no(reply: str) -> str:
     return yes_or_no(short_answer(reply))
-
-
-def _evidence(solved: Sequence[Solved]) -> tuple[Passage, ...]:
-    """What was read for any quiz, each passage once."""
-    return tuple({passage.id: passage for one in solved for passage in one.evidence}.values())
-
-
-def _uncertainty(solved: Sequence[Solved]) -> float | None:
-    """The largest disagreement: an answer is as sure as the least known of its parts."""
-    return max((one.disagreement for one in solved if one.disagreement is not None), default=None)

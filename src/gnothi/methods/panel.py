@@ -13,7 +13,7 @@ from gnothi.signals.base import Measured, Signal
 from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.panel import Panel
-from gnothi.types import Answer, Capabilities, Position, Question, Site
+from gnothi.types import Answer, Position, Question, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,6 @@ class EverySignal(ReaderSettings):
 
     name: ClassVar[str] = "panel"
     every_signal: ClassVar[bool] = True
-
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         prompt = self.reading(question)

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Prompt, Question
+from gnothi.types import Answer, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,10 @@ class RetrieveAlways(ReaderSettings):
 
     name: ClassVar[str] = "rag"
 
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
-
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind what the search found."""
         require_text(question)
-        return self.reading(question, [scored.passage for scored in await self.retriever.search(question.text, self.k)])
+        return self.reading(question, await search(self.retriever, question.text, self.k))

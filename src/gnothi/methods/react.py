@@ -12,15 +12,16 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.browsing import Browser
-from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.formats import require_task, speaks
+from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, check_ranges, setting
+from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Generation, Passage, Question
+from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,9 @@ class ReAct(GenerationSettings):
 
     name: ClassVar[str] = "react"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.form == "actions":
-            require_task(self.name, self.model, REACT, "Use --set form=sentences (or auto), or another model.")
-
-    @property
-    def needs(self) -> Capabilities:
-        return Capabilities()
+            require_task(self.name, self.model, REACT, "Use <--set form=sentences> (or auto), or another model.")
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -105,9 +101,7 @@ class ReAct(GenerationSettings):
             chain.append(thought)
             if concludes(thought):
                 break
-        prompt = ask(REASON, question, seen, " ".join(chain))
-        conclusion = await conclude(self.model, prompt, Generation(""), self.decoding(SHORT_STOPS))
-        return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, seen)
+        return await answer_to(self.model, ask(REASON, question, seen, " ".join(chain)), self.decoding(SHORT_STOPS), seen)
 
     async def _think(self, question: Question, seen: tuple[Passage, ...], chain: list[str]) -> str:
         prompt = ask(REASON, question, seen, " ".join(chain))
@@ -117,9 +111,7 @@ class ReAct(GenerationSettings):
         """The best passage for the thought that was not seen before."""
         action = Action("search", keywords(thought))
         _acted(Turn(thought, action))
-        known = {passage.id for passage in seen}
-        found = await self.retriever.search(action.argument, 1 + len(known))
-        return tuple(one.passage for one in found if one.passage.id not in known)[:1]
+        return await search(self.retriever, action.argument, 1, {passage.id for passage in seen})
 
 
 def _acted(turn: Turn) -> None:

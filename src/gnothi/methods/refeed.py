@@ -49,7 +49,7 @@ class ReFeed(ReaderSettings):
         if not self.ensemble:
             return last
         answers = {"memory": first, "passages": last}
-        best = least_uncertain([_candidate(source, answer) for source, answer in answers.items()])
+        best = least_uncertain([Candidate.of(source, answer) for source, answer in answers.items()])
         return answers[best.strategy]
 
     async def _drafts(self, prompt: Prompt) -> list[str]:
@@ -60,8 +60,3 @@ class ReFeed(ReaderSettings):
             sampling = Sampling(self.answers, self.temperature, self.top_k, self.top_p)
             replies = list((await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding))).generations)
         return [" ".join(reply.text.split()) for reply in replies]
-
-
-def _candidate(source: str, answer: Answer) -> Candidate:
-    uncertainty = float("inf") if answer.uncertainty is None else answer.uncertainty
-    return Candidate(source, answer.text, uncertainty, answer.rationale, answer.evidence)

@@ -15,16 +15,17 @@ from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import conclude_each
-from gnothi.methods.steps.formats import require_task, speaks
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, check_ranges, resource, setting
+from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Prompt, Question, Task
+from gnothi.types import Answer, Decoding, Demonstration, Prompt, Question, Task
 
 REPHRASE = "rephrase"
 TRANSLATE = "translate"
@@ -93,10 +94,9 @@ class Rowen(ReaderSettings):
 
     name: ClassVar[str] = "rowen"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.perturb == "rephrase":
-            require_task(self.name, self.model, rephrase(1), "Use --set perturb=resample (or auto), or another model.")
+            require_task(self.name, self.model, rephrase(1), "Use <--set perturb=resample> (or auto), or another model.")
         if self.language:
             if self.perturb == "resample":
                 raise InvalidSetting(
@@ -110,10 +110,6 @@ class Rowen(ReaderSettings):
                 )
             require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
 
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
-
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         first, wordings = await both(self.read(self.model, question), self._wordings(question))
@@ -126,7 +122,7 @@ class Rowen(ReaderSettings):
         events.emit(events.Decided("retrieve", "disagreement", doubt, whole - self.threshold, verdict, first.text))
         if not fired:
             return first
-        found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        found = await search(self.retriever, question.text, self.k)
         return await self.read(self.model, question, found)
 
     # --- the question in other ways ------------------------------------------------------------------------------------

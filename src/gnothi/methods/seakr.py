@@ -18,15 +18,8 @@ from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
-from gnothi.methods.steps.settings import (
-    CHAIN_STOPS,
-    SENTENCE_STOPS,
-    SHORT_STOPS,
-    SignalSettings,
-    check_ranges,
-    needs_of,
-    setting,
-)
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
@@ -74,8 +67,7 @@ class SeaKR(SignalSettings):
     name: ClassVar[str] = "seakr"
     gating: ClassVar[Gating] = Gating("signal", "threshold")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if not self.always_retrieve:
             self.gating.require(self.signal, self._threshold)
 
@@ -201,10 +193,8 @@ class SeaKR(SignalSettings):
 
     async def _search(self, query: str, knowledge: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """The best passages that are not kept already: N of them to choose from, or just one without re-ranking."""
-        known = {passage.id for passage in knowledge}
-        found = await self.retriever.search(query, self.candidates + len(known))
-        new = [scored.passage for scored in found if scored.passage.id not in known]
-        return tuple(new[: self.candidates if self.rerank else 1])
+        found = await search(self.retriever, query, self.candidates, {passage.id for passage in knowledge})
+        return found if self.rerank else found[:1]
 
 
 def _joined(rationale: list[Step]) -> str:

@@ -7,31 +7,22 @@ node is answered anew.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.concurrency import both, gather
-from gnothi.errors import MissingCapability
+from gnothi.concurrency import both
 from gnothi.methods.steps.parsing import as_choice, short_answer
-from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, SUMMARISE, SUMMARISE_YES_NO, ask, require_text
+from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
-from gnothi.methods.steps.settings import (
-    CHAIN_STOPS,
-    LIST_STOPS,
-    SHORT_STOPS,
-    GenerationSettings,
-    check_ranges,
-    resource,
-    setting,
-)
-from gnothi.methods.steps.summary import note, stated, summarise
+from gnothi.methods.steps.requirements import require
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
-from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
@@ -62,10 +53,8 @@ class SearChain(GenerationSettings):
 
     name: ClassVar[str] = "searchain"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.reader is not None and (lacking := self.reader.capabilities.lacking(LOGPROBS)):
-            raise MissingCapability(self.name, self.reader.name, lacking, "Give another reader with --set reader=MODEL.")
+    def check_settings(self) -> None:
+        require(self.name, "reader", self.reader, LOGPROBS)
 
     @property
     def needs(self) -> Capabilities:
@@ -83,12 +72,11 @@ class SearChain(GenerationSettings):
 
         solved = await ask_in_order(nodes, visit)
         yes_no = not question.choices and asks_yes_or_no(question.text)
-        evidence = tuple({passage.id: passage for one in solved for passage in one.evidence}.values())
+        evidence = evidence_of(solved)
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
             return Answer(solved[0].answer, "", evidence, solved[0].disagreement)
-        text, rationale = await self._conclude(question, solved, yes_no)
-        doubts = [one.disagreement for one in solved if one.disagreement is not None]
-        return Answer(as_choice(text, question.choices), rationale, evidence, max(doubts, default=None))
+        found = await summarise(self.model, self.reader or self.model, question, solved, yes_no, self.max_tokens)
+        return Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
@@ -116,7 +104,7 @@ class SearChain(GenerationSettings):
             return node
         reader = self.reader or self.model
         reply = await reader.generate(_asked(query, found), self.decoding(SHORT_STOPS))
-        read, confidence = _read(query, reply.text), _probability(generation_perplexity(reply))
+        read, confidence = _read(query, reply.text), mean_probability(reply)
         if says_nothing(read):
             return node
         if node.source == "nothing":
@@ -133,21 +121,6 @@ class SearChain(GenerationSettings):
             return True
         return self.equal == "meaning" and await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
 
-    # --- the chain -----------------------------------------------------------------------------------------------------
-
-    async def _conclude(self, question: Question, solved: list[Solved], yes_no: bool) -> tuple[str, str]:
-        """The final answer and its explanation, from the corrected chain."""
-        notes = await gather(*(self._stated(one) for one in solved))
-        task = SUMMARISE_YES_NO if yes_no else SUMMARISE
-        conclusion = await summarise(self.model, task, question, notes, self.decoding(CHAIN_STOPS), self.decoding(SHORT_STOPS))
-        return yes_or_no(conclusion.answer) if yes_no else conclusion.answer, conclusion.rationale
-
-    async def _stated(self, solved: Solved) -> str:
-        if solved.source == "nothing":
-            return note(solved)
-        author = self.reader or self.model if solved.source == "passages" else self.model
-        return await stated(author, solved, self.decoding(CHAIN_STOPS))
-
 
 def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
     return ask(ANSWER_YES_NO if asks_yes_or_no(query) else ANSWER, Question("", query), passages)
@@ -156,8 +129,3 @@ def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
 def _read(query: str, reply: str) -> str:
     answer = short_answer(reply)
     return yes_or_no(answer) if asks_yes_or_no(query) else answer
-
-
-def _probability(perplexity: float) -> float:
-    """Geometric mean of the token probabilities; 0 where there are none."""
-    return 0.0 if math.isinf(perplexity) else 1.0 / perplexity

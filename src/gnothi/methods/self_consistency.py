@@ -13,7 +13,7 @@ from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSe
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
 from gnothi.signals.judge import says_yes
-from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question
+from gnothi.types import Answer, Decoding, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,6 @@ class SelfConsistency(GenerationSettings):
     demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
 
     name: ClassVar[str] = "self_consistency"
-
-    @property
-    def needs(self) -> Capabilities:
-        return Capabilities()
 
     async def __call__(self, question: Question) -> Answer:
         prompt = ask(reasoning(self.demonstrations), question)

@@ -15,10 +15,11 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.evaluator import relevance
-from gnothi.methods.steps.formats import require_task, speaks
 from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require_task, speaks
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.self_rag_tokens import (
     CONTINUE,
     IRRELEVANT,
@@ -35,13 +36,13 @@ from gnothi.methods.steps.self_rag_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.methods.steps.settings import setting
 from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Question, Task
+from gnothi.types import Answer, Capabilities, Passage, Question, Task
 
 SELF_RAG = Task("self_rag", answer_label="")
 _THRESHOLD = 0.2
@@ -97,10 +98,9 @@ class SelfRAG(ReaderSettings):
 
     name: ClassVar[str] = "self_rag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         if self.critic == "tokens":
-            require_task(self.name, self.model, SELF_RAG, "Use --set critic=judgements (or auto), or another model.")
+            require_task(self.name, self.model, SELF_RAG, "Use <--set critic=judgements> (or auto), or another model.")
 
     @property
     def needs(self) -> Capabilities:
@@ -137,7 +137,7 @@ class SelfRAG(ReaderSettings):
         passages: Sequence[Passage] = ()
         if self._decide("retrieval_token", share(ways), _THRESHOLD if self.threshold is None else self.threshold):
             query = " ".join([question.text, *draft.segments[-1:]])
-            passages = [scored.passage for scored in await self.retriever.search(query, self.k)]
+            passages = await search(self.retriever, query, self.k)
         if not passages:
             return [await self._continue(question, draft, NO_RETRIEVAL)]
         return await gather(*(self._continue(question, draft, paragraph(passage), passage) for passage in passages))
@@ -151,7 +151,7 @@ class SelfRAG(ReaderSettings):
             relevant = share(await self._probabilities(question, written, (RELEVANT, IRRELEVANT)))
             written += RELEVANT if relevant >= 0.5 else IRRELEVANT
             grounding = self.relevance * relevant
-        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self._segment_decoding)
+        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self.decoding(STOPS))
         segment = without_tokens(reply.text)
         written += segment
         if passage is not None and grounding is not None:
@@ -160,7 +160,7 @@ class SelfRAG(ReaderSettings):
             grounding += self.support * support(supported)
         ways_on = await self._probabilities(question, written, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
         useful, going_on = ways_on[: len(UTILITIES)], ways_on[len(UTILITIES) :]
-        score = _fluency(reply) + (grounding or 0.0) + self.utility * utility(useful)
+        score = mean_probability(reply) + (grounding or 0.0) + self.utility * utility(useful)
         return Draft(
             written,
             (*draft.segments, segment),
@@ -178,22 +178,18 @@ class SelfRAG(ReaderSettings):
                 self.name,
                 self.model.name,
                 [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
-                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with --set model.renderer=instruction, "
-                "or --set critic=judgements.",
+                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with <--set model.renderer=instruction>, "
+                "or <--set critic=judgements>.",
             )
         return [math.exp(one.logprob) for one in scores]
-
-    @property
-    def _segment_decoding(self) -> Decoding:
-        return Decoding(self.max_tokens, stop=STOPS)
 
     # --- judgements in words -------------------------------------------------------------------------------------------
 
     async def _by_judgements(self, question: Question) -> Answer:
         """The same course with what the model can be asked: one segment, no critique of support and utility."""
-        passages: list[Passage] = []
+        passages: Sequence[Passage] = ()
         if await self._says_it_does_not_know(question):
-            passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+            passages = await search(self.retriever, question.text, self.k)
         if not passages:
             return await self.read(self.model, question)
         grades = await relevance(self.model, USEFUL, question.text, passages)
@@ -204,7 +200,7 @@ class SelfRAG(ReaderSettings):
         answers = await gather(
             *(self.answer_from(self.model, prompt, one) for prompt, one in zip(prompts, measured, strict=True))
         )
-        scores = [_fluency(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
+        scores = [mean_probability(one.greedy) + self.relevance * grade for one, grade in zip(measured, grades, strict=True)]
         order = _order(question, [answer.text for answer in answers], scores)
         ranked = tuple((passages[place].id, measured[place].greedy.text.strip(), scores[place]) for place in order)
         events.emit(events.Ranked("answer", ranked))
@@ -221,12 +217,6 @@ class SelfRAG(ReaderSettings):
         limit = threshold if self.retrieve == "adaptive" else None
         events.emit(events.Decided("retrieve", signal, score, limit, "retrieve" if fired else "trust"))
         return fired
-
-
-def _fluency(reply: Generation) -> float:
-    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said."""
-    perplexity = generation_perplexity(reply)
-    return 0.0 if math.isinf(perplexity) else 1.0 / perplexity
 
 
 def _answer(text: str, question: Question) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gnothi.errors import MissingCapability
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
-from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.requirements import require
+from gnothi.methods.steps.searching import search
+from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 
@@ -47,11 +48,9 @@ class SkillRAG(GatedSettings):
 
     name: ClassVar[str] = "skill_rag"
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         self.check_gate(self.model.thresholds)
-        if self.judge is not None and (lacking := self.judge.capabilities.lacking(SCORING)):
-            raise MissingCapability(self.name, self.judge.name, lacking, "Give another judge with --set judge=MODEL.")
+        require(self.name, "judge", self.judge, SCORING)
 
     @property
     def needs(self) -> Capabilities:
@@ -66,7 +65,7 @@ class SkillRAG(GatedSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked where it retrieves: the question, behind the sentences that were kept."""
         require_text(question)
-        found = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        found = await search(self.retriever, question.text, self.k)
         return self.reading(question, await self._filter(question, found))
 
     @property

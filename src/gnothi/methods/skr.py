@@ -12,9 +12,10 @@ from gnothi import events
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Capabilities, Prompt, Question
+from gnothi.types import Answer, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,6 @@ class SelfKnowledgeGuided(ReaderSettings):
 
     name: ClassVar[str] = "skr"
 
-    @property
-    def needs(self) -> Capabilities:
-        return self.answering_needs
-
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))
 
@@ -46,5 +43,5 @@ class SelfKnowledgeGuided(ReaderSettings):
         events.emit(events.Decided("retrieve", signal.name, excess, 0.0, "retrieve" if fired else "trust"))
         if not fired:
             return alone
-        passages = [scored.passage for scored in await self.retriever.search(question.text, self.k)]
+        passages = await search(self.retriever, question.text, self.k)
         return self.reading(question, passages)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.errors import MissingCapability
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.queries import uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import check_ranges, needs_of, resource, setting
+from gnothi.methods.steps.settings import needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Generation, Question
+from gnothi.types import Answer, Capabilities, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,9 @@ class SlimPLM(ReaderSettings):
     name: ClassVar[str] = "slimplm"
     gating: ClassVar[Gating] = Gating("judgement", "threshold", "proxy")
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    def check_settings(self) -> None:
         self.gating.require(self.judgement, self._threshold)
-        if self.proxy is not None and (lacking := self.proxy.capabilities.lacking(needs_of(self.judgement))):
-            raise MissingCapability(
-                self.name,
-                self.proxy.name,
-                lacking,
-                "Give another proxy with --set proxy=MODEL, or --set judgement=consistency.",
-            )
+        require(self.name, "proxy", self.proxy, needs_of(self.judgement), ", or <--set judgement=consistency>")
 
     @property
     def needs(self) -> Capabilities:
@@ -69,12 +62,9 @@ class SlimPLM(ReaderSettings):
             return await self.answer_from(self.model, prompt, verdict.measured)
         if not verdict.fired:
             return await self.read(self.model, question)
-        found = await in_turns(self.retriever, [question.text, *self._queries(verdict.measured.greedy)], self.k)
+        claims = uncertain_claims(verdict.measured.greedy, self.certainty) if self.claims and self.reason else []
+        found = await in_turns(self.retriever, [question.text, *claims], self.k)
         return await self.read(self.model, question, found)
-
-    def _queries(self, heuristic: Generation) -> list[str]:
-        """The claims of the heuristic answer that the proxy was not sure of."""
-        return uncertain_claims(heuristic, self.certainty) if self.claims and self.reason else []
 
     @property
     def _threshold(self) -> float | None:

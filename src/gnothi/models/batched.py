@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, cast
 
 from gnothi.concurrency import Batcher, Inbox, Work, in_batches
 from gnothi.errors import InvalidSetting
@@ -81,13 +82,22 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
-class ContinuousBackend(Protocol):
+class ContinuousBackend(ABC):
     """A backend that admits new requests while it works on others."""
 
+    @abstractmethod
     def serve(self, inbox: Inbox[Request, Result]) -> None:
         """Take jobs from the inbox, again and again, finish each, and return when none is left."""
-        ...
+
+    def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
+        inbox: Inbox[Request, Result] = Inbox()
+        jobs = [inbox.put(request) for request in batch]
+        self.serve(inbox)
+        failures = [job.future.exception() for job in jobs]
+        return [
+            failure if isinstance(failure, Exception) else job.future.result()
+            for job, failure in zip(jobs, failures, strict=True)
+        ]
 
 
 class Batched:

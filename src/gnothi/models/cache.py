@@ -12,11 +12,11 @@ import json
 import logging
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,38 +53,24 @@ class Cached(Wrapper):
         self._disk = ThreadPoolExecutor(1, "gnothi-cache")
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        async def ask() -> Samples:
+            return Samples((await self._model.generate(prompt, decoding),))
+
         key = self._key("generate", prompt, decoding=_plain(decoding))
-        samples = await self._kept(key, _read_samples)
-        if samples is None:
-            generation = await self._model.generate(prompt, decoding)
-            await self._keep(key, _write_samples(Samples((generation,))))
-            return generation
-        return samples.generations[0]
+        return (await self._through(key, _SAMPLES, ask)).generations[0]
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         states = [asdict(spec) for spec in hidden] or None
         key = self._key("sample", prompt, decoding=_plain(decoding), n=n, hidden=states)
-        samples = await self._kept(key, _read_samples)
-        if samples is None:
-            samples = await self._model.sample(prompt, n, decoding, hidden)
-            await self._keep(key, _write_samples(samples))
-        return samples
+        return await self._through(key, _SAMPLES, lambda: self._model.sample(prompt, n, decoding, hidden))
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
         key = self._key("states", prompt, hidden=[asdict(spec) for spec in hidden])
-        found = await self._kept(key, _read_prompt_states)
-        if found is None:
-            found = await self._model.states(prompt, hidden)
-            await self._keep(key, _write_prompt_states(found))
-        return found
+        return await self._through(key, _STATES, lambda: self._model.states(prompt, hidden))
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         key = self._key("score", prompt, continuations=list(continuations))
-        scores = await self._kept(key, _read_scores)
-        if scores is None:
-            scores = await self._model.score(prompt, continuations)
-            await self._keep(key, _write_scores(scores))
-        return scores
+        return await self._through(key, _SCORES, lambda: self._model.score(prompt, continuations))
 
     async def aclose(self) -> None:
         self._disk.shutdown(wait=True)
@@ -94,92 +80,76 @@ class Cached(Wrapper):
     def _key(self, operation: str, prompt: Prompt, **rest: Any) -> bytes:
         return key_of(self._identity, {"operation": operation, "prompt": self._rendered(prompt), **rest})
 
-    async def _kept(self, key: bytes, read: Callable[[bytes], T]) -> T | None:
-        value = await asyncio.get_running_loop().run_in_executor(self._disk, self._store.get, key)
-        if value is None:
-            return None
-        try:
-            result = read(value)
-        except (ValueError, KeyError, TypeError, zlib.error):
-            return None  # an entry that was damaged is asked for again, and replaced
-        note_hit()
-        return result
-
-    async def _keep(self, key: bytes, value: bytes) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._disk, self._store.put, key, value)
+    async def _through(self, key: bytes, form: _Form[T], ask: Callable[[], Awaitable[T]]) -> T:
+        """What is kept, else what the model says, which is then kept."""
+        loop = asyncio.get_running_loop()
+        value = await loop.run_in_executor(self._disk, self._store.get, key)
+        if value is not None:
+            try:
+                found = form.read(*_unpack(value))
+            except (ValueError, KeyError, TypeError, zlib.error):
+                pass  # an entry that was damaged is asked for again, and replaced
+            else:
+                note_hit()
+                return found
+        found = await ask()
+        await loop.run_in_executor(self._disk, self._store.put, key, _pack(*form.write(found)))
+        return found
 
 
 # --- replies to bytes: four bytes of length, compressed JSON of that length, the states as float32 ---------------------
 
-
-def _write_samples(samples: Samples) -> bytes:
-    data = {
-        "generations": [_generation(generation) for generation in samples.generations],
-        "shapes": [list(states.shape) for states in samples.states],
-    }
-    return _pack(data, _bytes(samples.states))
+States = tuple[NDArray[np.float32], ...]
 
 
-def _read_samples(value: bytes) -> Samples:
-    data, raw = _unpack(value)
-    states = _arrays(raw, data.get("shapes", ()))  # replies that were kept before there could be several states have none
+@dataclass(frozen=True)
+class _Form(Generic[T]):
+    """A kind of reply as plain JSON values and states, and back."""
+
+    write: Callable[[T], tuple[dict[str, Any], States]]
+    read: Callable[[dict[str, Any], States], T]
+
+
+def _samples(data: dict[str, Any], states: States) -> Samples:
     generations = tuple(
-        Generation(text, tuple(Token(*token) for token in tokens), finish, prompt_tokens, generated_tokens)
-        for text, tokens, finish, prompt_tokens, generated_tokens in data["generations"]
+        Generation(text, tuple(Token(*token) for token in tokens), *rest) for text, tokens, *rest in data["generations"]
     )
     if not generations:
         raise ValueError("an entry without generations")
     return Samples(generations, states)
 
 
-def _write_prompt_states(found: PromptStates) -> bytes:
-    data = {"shapes": [list(state.shape) for state in found.states], "prompt_tokens": found.prompt_tokens}
-    return _pack(data, _bytes(found.states))
+_SAMPLES = _Form(lambda found: ({"generations": [astuple(one) for one in found.generations]}, found.states), _samples)
+_STATES = _Form[PromptStates](
+    lambda found: ({"prompt_tokens": found.prompt_tokens}, found.states),
+    lambda data, states: PromptStates(states, data["prompt_tokens"]),
+)
+_SCORES = _Form[tuple[ContinuationScore, ...]](
+    lambda found: ({"scores": [[one.text, one.logprobs, one.prompt_tokens] for one in found]}, ()),
+    lambda data, _: tuple(ContinuationScore(text, tuple(logprobs), tokens) for text, logprobs, tokens in data["scores"]),
+)
 
 
-def _read_prompt_states(value: bytes) -> PromptStates:
-    data, raw = _unpack(value)
-    return PromptStates(_arrays(raw, data["shapes"]), data["prompt_tokens"])
-
-
-def _bytes(states: Sequence[NDArray[np.float32]]) -> bytes:
-    return b"".join(np.ascontiguousarray(state, dtype="<f4").tobytes() for state in states)
-
-
-def _arrays(raw: bytes, shapes: Sequence[Sequence[int]]) -> tuple[NDArray[np.float32], ...]:
-    numbers = np.frombuffer(raw, dtype="<f4").astype(np.float32)
-    ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int).tolist()
-    if ends[-1:] != ([len(numbers)] if shapes else []):
-        raise ValueError("an entry with too few states, or too many")
-    return tuple(numbers[end - math.prod(shape) : end].reshape(shape).copy() for shape, end in zip(shapes, ends, strict=True))
-
-
-def _write_scores(scores: Sequence[ContinuationScore]) -> bytes:
-    return _pack({"scores": [[score.text, list(score.logprobs), score.prompt_tokens] for score in scores]}, b"")
-
-
-def _read_scores(value: bytes) -> tuple[ContinuationScore, ...]:
-    data, _ = _unpack(value)
-    return tuple(ContinuationScore(text, tuple(logprobs), prompt_tokens) for text, logprobs, prompt_tokens in data["scores"])
-
-
-def _generation(generation: Generation) -> list[Any]:
-    tokens = [[token.text, token.logprob, token.logsumexp, token.id] for token in generation.tokens]
-    return [generation.text, tokens, generation.finish, generation.prompt_tokens, generation.generated_tokens]
-
-
-def _pack(data: Mapping[str, Any], raw: bytes) -> bytes:
+def _pack(data: dict[str, Any], states: States) -> bytes:
     # Infinities are written as Python writes them: an impossible token has log-probability -inf.
-    packed = zlib.compress(json.dumps(data).encode(), 3)
+    packed = zlib.compress(json.dumps(data | {"shapes": [state.shape for state in states]}).encode(), 3)
+    raw = b"".join(np.ascontiguousarray(state, dtype="<f4").tobytes() for state in states)
     return len(packed).to_bytes(4, "big") + packed + raw
 
 
-def _unpack(value: bytes) -> tuple[dict[str, Any], bytes]:
+def _unpack(value: bytes) -> tuple[dict[str, Any], States]:
     length = int.from_bytes(value[:4], "big")
     data = json.loads(zlib.decompress(value[4 : 4 + length]))
     if not isinstance(data, dict):
         raise ValueError("an entry of another kind")
-    return data, value[4 + length :]
+    # Replies that were kept before there could be several states, and scores, have no shapes.
+    shapes = data.get("shapes", ())
+    numbers = np.frombuffer(value[4 + length :], dtype="<f4").astype(np.float32)
+    ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int).tolist()
+    if ends[-1:] != ([len(numbers)] if shapes else []):
+        raise ValueError("an entry with too few states, or too many")
+    pieces = np.split(numbers, ends[:-1]) if shapes else []
+    return data, tuple(piece.reshape(shape).copy() for piece, shape in zip(pieces, shapes, strict=True))
 
 
 def _plain(decoding: Decoding) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
@@ -39,8 +39,6 @@ from gnothi.types import (
     Samples,
     StateSpec,
 )
-
-T = TypeVar("T")
 
 PREFIX = "openai:"
 MOST_AT_ONCE = 128
@@ -107,12 +105,10 @@ class OpenAIModel:
         more: list[tuple[Generation, ...]] = []
         if len(first) < n:
             step = 1 if "n" in self._without else MOST_AT_ONCE
-            more = await gather(
-                *(
-                    self._request(prompt, decoding, min(step, n - row), _seed(decoding.seed, row))
-                    for row in range(len(first), n, step)
-                )
-            )
+            starts = range(len(first), n, step)
+            seeds = [_seed(decoding.seed, row) for row in starts]
+            asked = (self._request(prompt, decoding, min(step, n - row), seed) for row, seed in zip(starts, seeds, strict=True))
+            more = await gather(*asked)
         rows = [*first, *(generation for part in more for generation in part)]
         if len(rows) < n:
             raise UsageError(f"{self.name}: asked for {n} samples, got {len(rows)}. Open the model again.")
@@ -141,7 +137,7 @@ class OpenAIModel:
         def parse(data: object) -> Reply:
             reply = read(data, stops=bool(decoding.stop))
             if logprobs and any(choice.text and choice.tokens is None for choice in reply.choices):
-                raise InvalidReply("the log-probabilities that were asked for are missing (--set model.logprobs=off)")
+                raise InvalidReply("the log-probabilities that were asked for are missing (<--set model.logprobs=off>)")
             return reply
 
         try:
@@ -176,7 +172,7 @@ class OpenAIModel:
         if scoring == "off":
             raise UsageError(
                 f"{self.name} scores no given text: its {self.features.endpoint} endpoint has no way to. "
-                "Use --set model.endpoint=completions where the server offers it, or another model."
+                "Use <--set model.endpoint=completions> where the server offers it, or another model."
             )
         if not continuations:
             return ()
@@ -211,7 +207,7 @@ class OpenAIModel:
         numbers = [min(0.0, number or 0.0) for _, number in tokens[len(tokens) - count :]]
         if not numbers:
             raise UsageError(
-                f"{self.name} does not echo the prompt any more: open the model again, or --set model.scoring=off."
+                f"{self.name} does not echo the prompt any more: open the model again, or <--set model.scoring=off>."
             )
         return ContinuationScore(continuation, tuple(numbers), max(0, prompt_tokens - len(numbers)))
 
@@ -256,12 +252,8 @@ def trial(name: str, settings: RemoteSettings, budget: budgets.Budget) -> Featur
         finally:
             await client.aclose()
 
-    return _in_a_loop_of_its_own(look)
-
-
-def _in_a_loop_of_its_own(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with ThreadPoolExecutor(1, "gnothi-trial") as thread:
-        return thread.submit(asyncio.run, work()).result()
+        return thread.submit(asyncio.run, look()).result()
 
 
 # --- parts -------------------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = Non
         )
     if not has_template:
         raise InvalidSetting(
-            "the chat renderer needs a chat template, which this tokenizer lacks; use --set model.renderer=plain."
+            "the chat renderer needs a chat template, which this tokenizer lacks; use <--set model.renderer=plain>."
         )
 
     def template(messages: Sequence[Mapping[str, str]]) -> str:

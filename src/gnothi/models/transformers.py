@@ -17,15 +17,15 @@ import torch
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
-from gnothi.models.batched import Attend, Continue, Look, Request, Result, Score
+from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.engine.attending import attend
 from gnothi.models.engine.attention import Unsupported
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
-from gnothi.models.engine.engine import Engine, Limits, Path, does_not_fit, out_of_memory
+from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
 from gnothi.models.engine.forked import Forked, check
 from gnothi.models.engine.packed import is_packed
-from gnothi.models.engine.passes import Network, by_length
+from gnothi.models.engine.passes import Network, attend, by_length
+from gnothi.models.engine.path import Path
 from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
@@ -44,7 +44,7 @@ _IN_CACHE = 768
 _ONE_TOKEN = Decoding(max_tokens=1)
 
 
-class TransformersBackend:
+class TransformersBackend(ContinuousBackend):
     """``model`` and ``tokenizer`` as ``transformers`` loads them; the model stays where it is, in its own precision."""
 
     def __init__(
@@ -101,16 +101,6 @@ class TransformersBackend:
             "slots": engine.limits.rows,
             "reused_tokens": engine.path.reused_tokens,
         }
-
-    def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
-        inbox: Inbox[Request, Result] = Inbox()
-        jobs = [inbox.put(request) for request in batch]
-        self.serve(inbox)
-        failures = [job.future.exception() for job in jobs]
-        return [
-            failure if isinstance(failure, Exception) else job.future.result()
-            for job, failure in zip(jobs, failures, strict=True)
-        ]
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
         with torch.inference_mode():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -58,19 +58,23 @@ class Wrapper:
         return getattr(self._model, "tasks", None)
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
-        return await self._model.generate(prompt, decoding)
+        return await self._model.generate(self._shown(prompt), decoding)
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
-        return await self._model.sample(prompt, n, decoding, hidden)
+        return await self._model.sample(self._shown(prompt), n, decoding, hidden)
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
-        return await self._model.states(prompt, hidden)
+        return await self._model.states(self._shown(prompt), hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        return await self._model.score(prompt, continuations)
+        return await self._model.score(self._shown(prompt), continuations)
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        return await self._model.attend(prompt, continuation)
+        return await self._model.attend(self._shown(prompt), continuation)
+
+    def _shown(self, prompt: Prompt) -> Prompt:
+        """What the wrapped model is shown in place of the prompt."""
+        return prompt
 
     async def aclose(self) -> None:
         await self._model.aclose()
@@ -128,16 +132,6 @@ def note_hit() -> None:
         noted.append(True)
 
 
-@contextmanager
-def _noting() -> Iterator[list[bool]]:
-    noted: list[bool] = []
-    token = _hits.set(noted)
-    try:
-        yield noted
-    finally:
-        _hits.reset(token)
-
-
 class Traced(Wrapper):
     """Emits ``events.ModelCall`` for every call that succeeds; a failed one raises and leaves no event.
 
@@ -145,55 +139,49 @@ class Traced(Wrapper):
     """
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
-        started = time.perf_counter()
-        with _noting() as hits:
+        with self._tracing("generate", prompt) as note:
             generation = await self._model.generate(prompt, decoding)
-        self._emit("generate", prompt, (generation,), started, bool(hits))
+            note(generation.prompt_tokens, generation.generated_tokens, (generation.text,))
         return generation
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
-        started = time.perf_counter()
-        with _noting() as hits:
+        with self._tracing("sample", prompt) as note:
             samples = await self._model.sample(prompt, n, decoding, hidden)
-        self._emit("sample", prompt, samples.generations, started, bool(hits))
+            drawn = samples.generations
+            generated = sum(generation.generated_tokens for generation in drawn)
+            note(max(one.prompt_tokens for one in drawn), generated, tuple(one.text for one in drawn))
         return samples
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
-        started = time.perf_counter()
-        with _noting() as hits:
+        with self._tracing("states", prompt) as note:
             found = await self._model.states(prompt, hidden)
-        seconds = time.perf_counter() - started
-        emit(ModelCall(self.name, "states", prompt.task.name, found.prompt_tokens, 0, seconds, cached=bool(hits)))
+            note(found.prompt_tokens)
         return found
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        started = time.perf_counter()
-        with _noting() as hits:
+        with self._tracing("score", prompt) as note:
             scores = await self._model.score(prompt, continuations)
-        scored = sum(len(score.logprobs) for score in scores)
-        seconds = time.perf_counter() - started
-        prompt_tokens = max((score.prompt_tokens for score in scores), default=0)
-        texts = tuple(score.text for score in scores)
-        emit(ModelCall(self.name, "score", prompt.task.name, prompt_tokens + scored, 0, seconds, texts, bool(hits)))
+            scored = sum(len(score.logprobs) for score in scores)
+            note(max((one.prompt_tokens for one in scores), default=0) + scored, 0, tuple(one.text for one in scores))
         return scores
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        started = time.perf_counter()
-        attended = await self._model.attend(prompt, continuation)
-        seconds = time.perf_counter() - started
-        emit(ModelCall(self.name, "attend", prompt.task.name, len(attended.tokens), 0, seconds, (continuation,)))
+        with self._tracing("attend", prompt) as note:
+            attended = await self._model.attend(prompt, continuation)
+            note(len(attended.tokens), 0, (continuation,))
         return attended
 
-    def _emit(self, operation: str, prompt: Prompt, generations: Sequence[Generation], started: float, cached: bool) -> None:
-        emit(
-            ModelCall(
-                model=self.name,
-                operation=operation,
-                task=prompt.task.name,
-                prompt_tokens=max(generation.prompt_tokens for generation in generations),
-                generated_tokens=sum(generation.generated_tokens for generation in generations),
-                seconds=time.perf_counter() - started,
-                texts=tuple(generation.text for generation in generations),
-                cached=cached,
-            )
-        )
+    @contextmanager
+    def _tracing(self, operation: str, prompt: Prompt) -> Iterator[Callable[..., None]]:
+        """Inside, ``note(prompt tokens, generated tokens, texts)`` once the call has succeeded."""
+        started, hits = time.perf_counter(), list[bool]()
+
+        def note(prompt_tokens: int, generated_tokens: int = 0, texts: tuple[str, ...] = ()) -> None:
+            seconds, tokens = time.perf_counter() - started, (prompt_tokens, generated_tokens)
+            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, texts, bool(hits)))
+
+        token = _hits.set(hits)
+        try:
+            yield note
+        finally:
+            _hits.reset(token)

@@ -178,5 +178,5 @@ def _reading(path: Path | None) -> Iterator[None]:
             raise
         raise IndexUnavailable(
             f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version that is "
-            "installed. Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
+            "installed. Build it again into a new folder with `gnothi index build SOURCE... --out FOLDER`."
         ) from None

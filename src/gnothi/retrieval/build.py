@@ -14,55 +14,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.retrieval.ingest.base import START, Step, Unreadable
+from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
 from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.sources import Listing, SourceReader, SourcesReport
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
 
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
-LISTED = 20
 _COMMIT_BYTES = 64_000_000
 _COMMIT_SECONDS = 20.0
 
 
 @dataclass(slots=True)
-class Listing:
-    """A count with its first entries, so that a million problems take no memory."""
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        self.count += 1
-        self.show(text)
-
-    def show(self, text: str) -> None:
-        """List an entry that is counted elsewhere."""
-        if len(self.first) < LISTED:
-            self.first.append(text)
-
-
-@dataclass(slots=True)
-class BuildReport:
+class BuildReport(SourcesReport):
     """What a build did.
 
     ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those of them that took the
-    place of another passage of the same id although their file is read for the first time. ``invalid`` and ``empty`` count
-    records of all sources named, those indexed earlier included (only those of this run are listed).
+    place of another passage of the same id although their file is read for the first time.
     """
 
     passages: int = 0
     added: int = 0
     replaced: int = 0
-    sources: int = 0
-    unchanged: int = 0
-    empty: int = 0
-    invalid: Listing = field(default_factory=Listing)
-    skipped: Listing = field(default_factory=Listing)
     notices: Listing = field(default_factory=Listing)
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +72,7 @@ def build(
         return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder, FORMATS))
 
 
-class _Build:
+class _Build(SourceReader[BuildReport]):
     def __init__(
         self,
         writer: IndexWriter,
@@ -106,66 +82,25 @@ class _Build:
         total: int,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
+        super().__init__(BuildReport(), ledger, f"{words}:{SPLIT_VERSION}", skip_invalid, total)
         self.writer = writer
-        self.ledger = ledger
         self.words = words
-        self.skip_invalid = skip_invalid
-        self.total = total
         self.on_progress = on_progress
-        self.report = BuildReport()
-        self.bytes_done = 0
         self.handled = 0
-        self.current: Entry | None = None  # the source being read, and how far
-        self.last_commit = time.monotonic()
 
     def run(self, sources: Iterator[Found | Skipped]) -> BuildReport:
-        started = time.monotonic()
         try:
-            for source in sources:
-                if isinstance(source, Skipped):
-                    self.report.skipped.add(f"{source.path} {source.reason}")
-                else:
-                    self._source(source)
+            self.read_all(sources)
         except (InvalidInput, KeyboardInterrupt):
             self._commit(complete=False)
             raise
         self._commit(complete=True)
         self.report.passages = self.writer.passages
-        self.report.seconds = time.monotonic() - started
+        self.report.seconds = time.monotonic() - self.started
         return self.report
 
-    def _source(self, found: Found) -> None:
-        entry = self.ledger.entry(found, f"{self.words}:{SPLIT_VERSION}")
-        self.report.sources += 1
-        if entry.complete:
-            self.report.unchanged += 1
-        else:
-            entry = self._try(found, entry)
-        self.report.empty += entry.empty
-        self.report.invalid.count += entry.invalid
-        self.bytes_done += found.size
-        self._tell(0)
-
-    def _try(self, found: Found, entry: Entry) -> Entry:
-        self.current = entry
-        try:
-            self._read(found, entry)
-        except Unreadable as error:
-            reached, self.current = self.current, None
-            if reached.checkpoint == START:
-                self.writer.delete_origin(entry.origin)
-            else:
-                self.ledger.put(reached)
-            if found.named:
-                raise
-            self.report.skipped.add(str(error))
-            self.report.sources -= 1
-            return entry
-        for origin in self.current.stale:
-            self.writer.delete_origin(origin)
-        entry, self.current = replace(self.current, stale=(), complete=True), None
-        self.ledger.put(entry)
-        return entry
+    def _drop(self, origin: str) -> None:
+        self.writer.delete_origin(origin)
 
     def _read(self, found: Found, entry: Entry) -> None:
         for step in _steps(found, entry, self.words):
@@ -194,7 +129,7 @@ class _Build:
         line = step.checkpoint.line if step.checkpoint else 0
         problem = f"{found.path}, line {line}: {step.invalid}"
         if not self.skip_invalid:
-            raise InvalidInput(f"{problem}. Correct the line, or index all others with --skip-invalid.")
+            raise InvalidInput(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
         self.report.invalid.show(problem)
 
     def _due(self) -> bool:
@@ -203,10 +138,7 @@ class _Build:
     def _commit(self, complete: bool) -> None:
         """The index first, then the ledger: a kill between the two costs reading again, nothing else."""
         self.writer.commit(complete)
-        if self.current:
-            self.ledger.put(self.current)
-        self.ledger.save()
-        self.last_commit = time.monotonic()
+        self._save()
 
     def _tell(self, read: int) -> None:
         if self.on_progress:

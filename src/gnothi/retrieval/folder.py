@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
@@ -17,7 +18,20 @@ from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
 _PREFIX = "gnothi-"
-_KIND = f"{_PREFIX}bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a folder of ours may hold: how its manifest names it, and how messages do. ``build`` makes one."""
+
+    format: str
+    version: int
+    noun: str
+    title: str
+    build: str
+
+
+INDEX = Kind("gnothi-bm25", FORMAT_VERSION, "index", "an index", "gnothi index build {} --out {}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,7 @@ class Manifest:
     passages: int = 0
     complete: bool = False
     content: str = ""
-    format: str = _KIND
+    format: str = INDEX.format
     version: int = FORMAT_VERSION
     analyser: str = ANALYSER
     created_by: str = __version__
@@ -45,22 +59,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 def read_manifest(path: Path) -> Manifest:
     """Raises IndexUnavailable for a folder that is not there, not ours, or of another version."""
-    try:
-        raw = json.loads((path / FILE).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise IndexUnavailable(_absent(path)) from None
-    except OSError as error:
-        raise IndexUnavailable(f"the index {path} cannot be read: {error.strerror}. Check its permissions.") from None
-    except ValueError:
-        raise IndexUnavailable(f"{path / FILE} is damaged: got something that is not JSON. {_REBUILD}") from None
-    if not isinstance(raw, dict) or raw.get("format") != _KIND:
-        found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
-        raise IndexUnavailable(f"{path} is not a BM25 index of Gnothi: got format {found!r}, expected {_KIND!r}. {_REBUILD}")
-    if raw.get("version") != FORMAT_VERSION:
-        raise IndexUnavailable(
-            f"the index {path} has format version {raw.get('version')!r} (made by Gnothi {raw.get('created_by', '?')}), "
-            f"expected version {FORMAT_VERSION}. {_REBUILD}"
-        )
+    raw = read_fields(path, INDEX)
     try:
         return Manifest(
             passages=int(raw["passages"]),
@@ -70,44 +69,87 @@ def read_manifest(path: Path) -> Manifest:
             created_by=str(raw["created_by"]),
         )
     except (KeyError, TypeError, ValueError):
-        raise IndexUnavailable(f"{path / FILE} is damaged: a field is missing or of the wrong type. {_REBUILD}") from None
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Replaces the file in one step: a reader sees the old one or the new one, whenever the power goes."""
-    temporary = path / (FILE + ".new")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(asdict(manifest), file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path / FILE)
+        raise damaged(path, INDEX, f"a field of {FILE} is missing or of the wrong type") from None
 
 
 def prepare(path: Path) -> Manifest:
-    """Make ``path`` ready for a writer: an existing index, or a new folder with a manifest. A folder of others is refused."""
+    """``prepare_folder`` for an index."""
+    prepare_folder(path, INDEX, Manifest())
+    return read_manifest(path)
+
+
+def read_fields(path: Path, kind: Kind) -> dict[str, Any]:
+    """What the manifest says. Raises IndexUnavailable where there is none of this kind and version."""
+    try:
+        raw = json.loads((path / FILE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndexUnavailable(_absent(path, kind)) from None
+    except OSError as error:
+        raise IndexUnavailable(f"the {kind.noun} {path} cannot be read: {error.strerror}. Check its permissions.") from None
+    except ValueError:
+        raise damaged(path, kind, f"{FILE} is not JSON") from None
+    found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+    if found != kind.format:
+        raise IndexUnavailable(
+            f"{path} is not {kind.title} of Gnothi: got format {found!r}, expected {kind.format!r}. {_anew(kind)}"
+        )
+    if raw.get("version") != kind.version:
+        raise IndexUnavailable(
+            f"the {kind.noun} {path} has format version {raw.get('version')!r} (made by Gnothi {raw.get('created_by', '?')}), "
+            f"expected version {kind.version}. {_anew(kind)}"
+        )
+    return dict(raw)
+
+
+def write_manifest(path: Path, manifest: Any) -> None:
+    """Replaces the file in one step: a reader sees the old one or the new one, whenever the power goes."""
+    write_whole(path / FILE, json.dumps(asdict(manifest), indent=1, ensure_ascii=False))
+
+
+def write_whole(file: Path, text: str) -> None:
+    """All of the text, on the disk, or the file as it was."""
+    temporary = file.with_name(file.name + ".new")
+    with temporary.open("w", encoding="utf-8") as new:
+        new.write(text)
+        new.flush()
+        os.fsync(new.fileno())
+    temporary.replace(file)
+
+
+def prepare_folder(path: Path, kind: Kind, empty: Any) -> None:
+    """Make ``path`` ready for a build: an existing folder of ours, or a new one with the manifest ``empty``. A folder of others
+    is refused."""
     if path.exists() and not path.is_dir():
-        raise IndexUnavailable(f"{path} is a file, expected a folder for the index. Choose another --out.")
+        raise IndexUnavailable(f"{path} is a file, expected a folder for the {kind.noun}. Choose another <--out>.")
     if not (path / FILE).exists():
         path.mkdir(parents=True, exist_ok=True)
         strangers = sorted(name for name in os.listdir(path) if not name.startswith(FILE))
         if strangers:
             raise IndexUnavailable(
-                f"{path} is not an index of Gnothi and not empty: it holds {strangers[0]!r}. "
+                f"{path} is not {kind.title} of Gnothi and not empty: it holds {strangers[0]!r}. "
                 "Choose a new or empty folder; nothing was changed."
             )
-        write_manifest(path, Manifest())
-    return read_manifest(path)
+        write_manifest(path, empty)
 
 
-def _absent(path: Path) -> str:
+def damaged(path: Path, kind: Kind, what: str) -> IndexUnavailable:
+    return IndexUnavailable(f"the {kind.noun} {path} is damaged: {what}. {_anew(kind)}")
+
+
+def _anew(kind: Kind) -> str:
+    return f"Build it again into a new folder with `{kind.build.format('SOURCE...', 'FOLDER')}`."
+
+
+def _absent(path: Path, kind: Kind) -> str:
+    source, out = "SOURCE...", "FOLDER"
     if not path.exists():
-        return f"there is no index at {path}. Build one with `gnothi index build SOURCE... --out {path}`."
-    if not path.is_dir():
-        return f"{path} is a file, expected the folder of an index. Build one with `gnothi index build {path} --out FOLDER`."
-    return f"{path} is not an index of Gnothi: it has no {FILE}. Build one with `gnothi index build SOURCE... --out FOLDER`."
+        found, out = f"there is no {kind.noun} at {path}", str(path)
+    elif not path.is_dir():
+        found, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
+    else:
+        found = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
+    return f"{found}. Build one with `{kind.build.format(source, out)}`."
 
-
-_REBUILD = "Build it again into a new folder with: gnothi index build SOURCE... --out FOLDER"
 
 _FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)
 _PROBE_BYTES = 1 << 20

@@ -159,7 +159,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
             if plain and not untrained:
                 raise ModelUnavailable(
                     f"{name!r} is no re-ranker: got a model of the class {architectures[0]!r}, which has no score for a pair. "
-                    f"Train one from it: gnothi train reranker QUESTIONS --base {name}. {_EXPECTED}"
+                    f"Train one from it: `gnothi train reranker QUESTIONS --base {name}`. {_EXPECTED}"
                 )
             model: Any = CrossEncoder(source, num_labels=1) if plain else CrossEncoder(source)
     except ModelUnavailable:

@@ -4,77 +4,95 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
-from gnothi.events import Expanded, Linked, Reranked, Searched, emit
+from gnothi import events
+from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
-from gnothi.types import Mention, Neighbourhood, ScoredPassage
+from gnothi.retrieval.results import check_k, ranked
+from gnothi.types import Mention, Neighbourhood, Passage, ScoredPassage
+
+_SHOWN = 100
+T = TypeVar("T", bound=Retriever | KnowledgeGraph | Reranker)
 
 
-class Traced:
-    """Emits ``events.Searched`` for every search that succeeds; a failed one raises and leaves no event."""
+class _Wrapper(Generic[T]):
+    """Has the name of what it wraps, and closes it."""
 
-    def __init__(self, retriever: Retriever) -> None:
-        self._retriever = retriever
+    def __init__(self, wrapped: T) -> None:
+        self._wrapped = wrapped
 
     @property
     def name(self) -> str:
-        return self._retriever.name
+        return self._wrapped.name
+
+    async def aclose(self) -> None:
+        await self._wrapped.aclose()
+
+
+class Traced(_Wrapper[Retriever]):
+    """Emits ``events.Searched`` for every search that succeeds; a failed one raises and leaves no event."""
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         started = time.perf_counter()
-        passages = await self._retriever.search(query, k)
-        emit(Searched(query, passages, time.perf_counter() - started))
+        passages = await self._wrapped.search(query, k)
+        events.emit(events.Searched(query, passages, time.perf_counter() - started))
         return passages
 
-    async def aclose(self) -> None:
-        await self._retriever.aclose()
 
-
-class TracedGraph:
+class TracedGraph(_Wrapper[KnowledgeGraph]):
     """Emits ``events.Linked`` for every text that was linked and ``events.Expanded`` for every neighbourhood."""
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph = graph
-
-    @property
-    def name(self) -> str:
-        return self._graph.name
 
     async def link(self, text: str) -> tuple[Mention, ...]:
         started = time.perf_counter()
-        mentions = await self._graph.link(text)
-        emit(Linked(text, mentions, time.perf_counter() - started))
+        mentions = await self._wrapped.link(text)
+        events.emit(events.Linked(text, mentions, time.perf_counter() - started))
         return mentions
 
     async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
         started = time.perf_counter()
-        found = await self._graph.neighbourhood(nodes, hops, cap)
-        emit(Expanded(tuple(nodes), hops, cap, len(found.facts), found.capped, time.perf_counter() - started))
+        found = await self._wrapped.neighbourhood(nodes, hops, cap)
+        events.emit(events.Expanded(tuple(nodes), hops, cap, len(found.facts), found.capped, time.perf_counter() - started))
         return found
 
-    async def aclose(self) -> None:
-        await self._graph.aclose()
 
-
-class TracedReranker:
+class TracedReranker(_Wrapper[Reranker]):
     """Emits ``events.Reranked`` for every ranking that succeeds; of many texts, the best 100."""
-
-    def __init__(self, reranker: Reranker) -> None:
-        self._reranker = reranker
-
-    @property
-    def name(self) -> str:
-        return self._reranker.name
 
     async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         started = time.perf_counter()
-        scores = await self._reranker.score(query, texts)
+        scores = await self._wrapped.score(query, texts)
         best = sorted(zip(texts, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))[:_SHOWN]
-        emit(Reranked(self.name, query, tuple(best), len(texts), time.perf_counter() - started))
+        events.emit(events.Reranked(self.name, query, tuple(best), len(texts), time.perf_counter() - started))
         return scores
 
+
+class Reranked:
+    """Of the ``depth`` passages that ``retriever`` finds first, those that ``reranker`` scores highest; never more of them.
+
+    A passage is read with its title. Closing it closes both.
+    """
+
+    def __init__(self, retriever: Retriever, reranker: Reranker, depth: int = 50) -> None:
+        if depth < 1:
+            raise InvalidSetting(f"the number of passages to re-rank: got {depth}, expected 1 or more. Pass a larger depth.")
+        self._retriever, self._reranker, self._depth = retriever, reranker, depth
+
+    @property
+    def name(self) -> str:
+        return f"{self._retriever.name}, re-ranked by {self._reranker.name}"
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        found = [scored.passage for scored in await self._retriever.search(query, self._depth)]
+        scores = await self._reranker.score(query, [shown(passage) for passage in found]) if found else ()
+        return ranked((ScoredPassage(passage, score) for passage, score in zip(found, scores, strict=True)), k)
+
     async def aclose(self) -> None:
-        await self._reranker.aclose()
+        await gather(self._retriever.aclose(), self._reranker.aclose())
 
 
-_SHOWN = 100
+def shown(passage: Passage) -> str:
+    """A passage as a re-ranker reads it."""
+    return f"{passage.title}: {passage.text}" if passage.title else passage.text

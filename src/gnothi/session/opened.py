@@ -58,7 +58,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
             return found[protocol, named]
 
         searches = sources.searches
-        graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(specs.open_graph, recogniser=searches.recogniser))
+        graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
         index = sources.index
         if isinstance(index, str):
             index = specs.open_index(index)
@@ -72,7 +72,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
             found[Retriever, name_of(sources.index)] = retriever
         openers: dict[type, Callable[[str], Any]] = {
             LanguageModel: partial(_open_model, models),
-            KnowledgeGraph: partial(specs.open_graph, recogniser=searches.recogniser),
+            KnowledgeGraph: partial(_open_graph, searches.recogniser),
             Retriever: specs.open_index,
             Reranker: specs.open_reranker,
         }
@@ -83,6 +83,10 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
 
 def _open_model(settings: Mapping[str, CallCache], spec: str) -> LanguageModel:
     return specs.open_model(spec, settings[spec])
+
+
+def _open_graph(recogniser: str | None, spec: str) -> KnowledgeGraph:
+    return specs.open_graph(spec, recogniser)
 
 
 def _traced(index: Retriever) -> Retriever:

@@ -12,13 +12,16 @@ from typing import Any
 from gnothi import config
 from gnothi.config import Settings
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, name_of
+from gnothi.methods.registry import METHODS
 from gnothi.models import RemoteSettings
 from gnothi.models.settings import CallCache
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.registry import BUILT_IN, GIVEN
 from gnothi.runs.journal import EXECUTION
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
 from gnothi.session.sources import search_settings
+from gnothi.signals.registry import SIGNALS
 from gnothi.version import __version__
 
 SEARCHES = "searches."
@@ -46,11 +49,22 @@ def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[s
         **of_sources(plan, named),
         **plan.resolved,
         f"{EXECUTION}gnothi": __version__,
+        **({f"{EXECUTION}plugins": plugins} if (plugins := _plugins(plan)) else {}),
         f"{EXECUTION}concurrency": execution.concurrency,
         f"{EXECUTION}workers": execution.workers,
         f"{EXECUTION}max_failures": execution.max_failures,
         **{f"{EXECUTION}{key}": value for key, value in told.items()},
     }
+
+
+def _plugins(plan: Plan) -> list[str]:
+    """The other packages, with versions, whose methods and signals take part."""
+    named = {str(value) for method in plan.methods for value in method.values.values()}
+    entries = [
+        *(METHODS.entry(method.name) for method in plan.methods),
+        *(SIGNALS.entry(one) for one in named if one in SIGNALS),
+    ]
+    return sorted({entry.origin for entry in entries} - {BUILT_IN, GIVEN})
 
 
 def of_questions(asked: Asked) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class SearchSettings:
         """The index with these settings; the re-ranker sees the longer query, too."""
         retriever = index
         if reranker is not None:
-            from gnothi.retrieval.reranked import Reranked
+            from gnothi.retrieval.wrappers import Reranked
 
             retriever = Reranked(retriever, reranker, self.depth)
         if self.expand == "reflection":

@@ -34,6 +34,8 @@ def name_of(signal: str | Signal) -> str:
             f"got {signal!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
             "name of a signal, or an object with name, needs, default_threshold and measure (gnothi.signals.base)."
         )
+    if signal.name in SIGNALS and type(signal) is SIGNALS.find(signal.name) and is_dataclass(signal) and not fields(signal):
+        return signal.name  # nothing to set: it is what the name stands for
     return SIGNALS.add(signal.name, signal)
 
 

@@ -38,5 +38,5 @@ def table(planned: PlannedStudy, runs: Sequence[Run], rows: Sequence[list[Row]])
     summaries = {run.label: run.summarise(by_label[run.label]) for run in runs}
     folders = {run.label: run.folder.path for run in runs}
     first = runs[0].plan
-    model, dataset = name_of(first.sources.model), first.questions.dataset
-    return document(planned.study, model, dataset, by_label, summaries, folders, planned.left_out)
+    model = name_of(first.sources.model)
+    return document(planned.study, model, first.questions.dataset, by_label, summaries, folders, planned.left_out)

@@ -51,7 +51,7 @@ def plan_study(study: Study, given: Request, only: Sequence[str] = ()) -> Planne
     if study.full in left_out:
         raise InvalidSetting(f"{study.file}: the full method, {study.full!r}, {left_out[study.full]}.")
     for label in chosen & left_out.keys():
-        raise InvalidSetting(f"--only {label!r}: it {left_out[label]}.")
+        raise InvalidSetting(f"<--only {label!r}>: it {left_out[label]}.")
     if not only:
         _check_heard(study, given.settings)
     return PlannedStudy(study, plans, left_out)
@@ -93,7 +93,7 @@ def _lacks(variant: Variant, settings: Settings) -> str:
     for key, how in variant.needs.items():
         given = settings.given.get(f"{variant.method}.{key}") or settings.given.get(key)
         if given is None or config.as_text(given.value) == "none":
-            return f"needs --set {variant.method}.{key}=...: {how.strip().rstrip('.')}"
+            return f"needs <--set {variant.method}.{key}=...>: {how.strip().rstrip('.')}"
     return ""
 
 

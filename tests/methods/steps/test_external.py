@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.steps.external import best, candidates, shown
+from gnothi.filtering.best import best
+from gnothi.methods.steps.external import candidates, shown
 from gnothi.methods.steps.reflection import Subject
 from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Fact

@@ -86,6 +86,10 @@ async def test_any_search_can_be_expanded() -> None:
     assert retriever.queries == ["Who made Velkarra? It was made by Mira Tolven.", "Where is Ulm?", "Who wrote Emma?"]
     assert await expanded.search("  ", 2) == ()
     assert len(model.prompts) == 2
+    assert await expanded.search("Who made Velkarra?", 0) == ()
+    assert len(model.prompts) == 2  # nothing is to be found, and so nothing is asked
+    assert await expanded.search("Who made Velkarra?", 1)
+    assert retriever.queries[-1] == "Who made Velkarra? It was made by Mira Tolven."
 
 
 async def test_without_a_graph_the_query_is_asked_about() -> None:

@@ -11,7 +11,8 @@ import torch
 
 from gnothi.errors import ModelUnavailable
 from gnothi.models.batched import Continue, Look, Request, Result
-from gnothi.models.engine.passes import Captured, Network
+from gnothi.models.engine.passes import Network
+from gnothi.models.engine.states import Captured
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend

@@ -53,7 +53,7 @@ def parser(path: Path, first: str, columns: Sequence[str] | None, known_relation
     if len(fields) > 1 and fields[0] in known_relations and fields[1] not in known_relations:
         raise InvalidInput(
             f"{path}, line 1: got the relation {fields[0]!r} in the first column, expected head, relation, tail. Name the "
-            "columns in their order, as in --columns relation,head,tail (look which of the two comes first)."
+            "columns in their order, as in <--columns> relation,head,tail (look which of the two comes first)."
         )
     return Tsv(None)
 
@@ -64,7 +64,7 @@ def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
     read = [column for column in named if column != OTHER]
     if "" in named or len(set(read)) != len(read) or not set(_USUAL) <= set(read):
         raise InvalidSetting(
-            f"--columns: got {','.join(columns)!r}, expected the columns in their order, separated by commas: head, relation "
+            f"<--columns>: got {','.join(columns)!r}, expected the columns in their order, separated by commas: head, relation "
             "and tail, perhaps weight and label (1 true, 0 false: left out), and - for one that is not read."
         )
     return named

@@ -35,6 +35,10 @@ class AnsweringSettings(SignalSettings):
         """What a model must offer for this."""
         return needs_of(self.signal) | Capabilities(scoring=self.choose == "likelihood")
 
+    @property
+    def needs(self) -> Capabilities:
+        return self.answering_needs
+
     async def answer_at_once(self, model: LanguageModel, prompt: Prompt) -> Answer:
         """The short answer that continues the prompt."""
         if self._chooses(prompt) and self.signal is None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gnothi.concurrency import gather
-from gnothi.methods.steps.parsing import concluding, final_answer, short_answer
+from gnothi.methods.steps.parsing import as_choice, concluding, final_answer, short_answer
 from gnothi.methods.steps.prompts import CONCLUSION
 from gnothi.protocols import LanguageModel
-from gnothi.types import Decoding, Generation, Prompt
+from gnothi.types import Answer, Decoding, Generation, Passage, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,14 @@ async def conclude(model: LanguageModel, prompt: Prompt, reply: Generation, deco
     opening = concluding(rationale)
     named = await model.generate(replace(prompt, answer_so_far=opening), decoding)
     return Conclusion(short_answer(named.text), f"{opening} {named.text.strip()}".strip())
+
+
+async def answer_to(
+    model: LanguageModel, prompt: Prompt, decoding: Decoding, evidence: tuple[Passage, ...], uncertainty: float | None = None
+) -> Answer:
+    """The answer that the chain of thought in ``prompt`` comes to as it stands."""
+    conclusion = await conclude(model, prompt, Generation(""), decoding)
+    return Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, evidence, uncertainty)
 
 
 async def conclude_each(model: LanguageModel, prompt: Prompt, replies: Sequence[str], decoding: Decoding) -> list[Conclusion]:

@@ -17,7 +17,7 @@ from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
-from gnothi.types import Attended, ContinuationScore, Decoding, Generation, Prompt, PromptStates, Samples, StateSpec
+from gnothi.types import ContinuationScore, Prompt
 
 ChoiceScore = Literal["sum", "tokens", "characters", "label"]
 LABELS = ascii_uppercase
@@ -79,27 +79,15 @@ class WithoutChoices(Wrapper):
     """A model that is never shown the choices: it reasons as about an open question, and each choice is scored as what it might
     say next. (For models that go astray among choices, as base models do.)"""
 
-    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
-        return await super().generate(replace(prompt, choices=()), decoding)
-
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
-        return await super().sample(replace(prompt, choices=()), n, decoding, hidden)
-
-    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
-        return await super().states(replace(prompt, choices=()), hidden)
-
-    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        return await super().score(replace(prompt, choices=()), continuations)
-
-    async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        return await super().attend(replace(prompt, choices=()), continuation)
+    def _shown(self, prompt: Prompt) -> Prompt:
+        return replace(prompt, choices=())
 
 
 def _labels(choices: Sequence[str]) -> str:
     if len(choices) > len(LABELS):
         raise InvalidInput(
             f"got a question of {len(choices)} choices, expected at most {len(LABELS)}: there is a letter for no more of them. "
-            "Score their texts instead: --set choice_score=tokens."
+            "Score their texts instead: <--set choice_score=tokens>."
         )
     return LABELS[: len(choices)]
 

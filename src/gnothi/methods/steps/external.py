@@ -1,13 +1,12 @@
-"""Facts about a question's entities: which are candidates, which are best, and how they are read (IEKR, section 4.2)."""
+"""Facts about a question's entities: which are candidates, and how they are read (IEKR, section 4.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
-from gnothi.graph.retriever import overlap
 from gnothi.methods.steps.reflection import Subject
-from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.protocols import KnowledgeGraph
 from gnothi.types import Fact, Passage
 
 Showing = Literal["subjects", "facts", "one"]
@@ -19,15 +18,6 @@ async def candidates(graph: KnowledgeGraph, about: Sequence[Subject], hops: int,
     if not nodes:
         return ()
     return (await graph.neighbourhood(nodes, hops, cap)).facts[:most]
-
-
-async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most: int) -> list[int]:
-    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by
-    the words they share with the query."""
-    if not texts:
-        return []
-    scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)
-    return sorted(range(len(texts)), key=lambda place: -scores[place])[:most]
 
 
 def shown(facts: Sequence[Fact], showing: Showing) -> tuple[Passage, ...]:

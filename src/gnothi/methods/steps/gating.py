@@ -27,7 +27,7 @@ class Gating:
         if threshold is None:
             raise InvalidSetting(
                 f"setting {self.threshold!r}: got none, but signal {signal!r} has no usual threshold. Give one with "
-                f"--set {self.threshold}=..., chosen from the scores of earlier runs (`gnothi calibrate`)."
+                f"<--set {self.threshold}=...>, chosen from the scores of earlier runs (`gnothi calibrate`)."
             )
 
 

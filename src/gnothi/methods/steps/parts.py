@@ -79,5 +79,5 @@ def require_learnt(method: Any) -> None:
     if getattr(method, source) is None:
         raise InvalidSetting(
             f"setting 'gate': got {method.gate}, which goes by training questions, but no {source}. Give one with "
-            f"--set {source}=FOLDER, made by `gnothi train {training}`."
+            f"<--set {source}=FOLDER>, made by `gnothi train {training}`."
         )

@@ -20,6 +20,10 @@ def _passage(title: str, text: str) -> Passage:
     return Passage("demonstration", text, title)
 
 
+def _notes(*texts: str) -> tuple[Passage, ...]:
+    return tuple(_passage("", text) for text in texts)
+
+
 _SALT_TRAM = (
     _passage("Dunmere Salt Tram", "The Dunmere Salt Tram opened in 1902. It was planned by the engineer Odile Varr."),
     _passage("Odile Varr", "Odile Varr (1866-1931) was an engineer. She grew up on the island of Heskar."),
@@ -191,27 +195,18 @@ SUMMARISE = Task(
             "In which country was the composer of the opera Carmen born?",
             "The opera Carmen was composed by Georges Bizet. Georges Bizet was born in Paris, which is in France. "
             "So the answer is France.",
-            (
-                _passage("", "The opera Carmen was composed by Georges Bizet."),
-                _passage("", "In which country was Georges Bizet born? France"),
-            ),
+            _notes("The opera Carmen was composed by Georges Bizet.", "In which country was Georges Bizet born? France"),
         ),
         Demonstration(
             "Who was born first, Tomas Reill or Agathe Sorn?",
             "Tomas Reill was born on 3 March 1788. Agathe Sorn was born in 1779. 1779 is earlier than 1788. "
             "So the answer is Agathe Sorn.",
-            (
-                _passage("", "When was Tomas Reill born? 3 March 1788"),
-                _passage("", "Agathe Sorn was born in 1779."),
-            ),
+            _notes("When was Tomas Reill born? 3 March 1788", "Agathe Sorn was born in 1779."),
         ),
         Demonstration(
             "Which river flows past the town of the Lantern Fair?",
             "The Lantern Fair is held in Brackwater. Brackwater lies on the river Ulm. So the answer is the Ulm.",
-            (
-                _passage("", "In which town is the Lantern Fair held? Brackwater"),
-                _passage("", "Which river flows past Brackwater? the Ulm"),
-            ),
+            _notes("In which town is the Lantern Fair held? Brackwater", "Which river flows past Brackwater? the Ulm"),
         ),
     ),
 )
@@ -228,19 +223,13 @@ SUMMARISE_YES_NO = Task(
             "Do the Danube and the Rhine flow into the same sea?",
             "The Danube flows into the Black Sea. The Rhine flows into the North Sea. These are different seas. "
             "So the answer is no.",
-            (
-                _passage("", "Into which sea does the Danube flow? the Black Sea"),
-                _passage("", "The Rhine flows into the North Sea."),
-            ),
+            _notes("Into which sea does the Danube flow? the Black Sea", "The Rhine flows into the North Sea."),
         ),
         Demonstration(
             "Could Agathe Sorn have read a letter by Tomas Reill?",
             "Agathe Sorn lived from 1779 to 1851. Tomas Reill was born in 1788. He could write before 1851. "
             "So the answer is yes.",
-            (
-                _passage("", "When did Agathe Sorn live? from 1779 to 1851"),
-                _passage("", "When was Tomas Reill born? 3 March 1788"),
-            ),
+            _notes("When did Agathe Sorn live? from 1779 to 1851", "When was Tomas Reill born? 3 March 1788"),
         ),
     ),
 )

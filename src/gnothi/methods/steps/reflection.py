@@ -1,7 +1,8 @@
 """What a model knows by itself about the things a question names (IEKR, Du and Zhao 2024, section 4.1).
 
 "Tell me something about ..." is asked of every entity of the question and of its choices; the replies together are the internal
-knowledge, which is searched with and read.
+knowledge, which is searched with and read. The paper's reader is fed a "revised" form of it (section 4.3), by a verifier (5.2)
+of which it never says what it is asked; that instruction is ours.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.methods.steps.prompts import DESCRIBE
+from gnothi.methods.steps.prompts import DESCRIBE, REVISE
 from gnothi.methods.steps.settings import LIST_STOPS
 from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.signals.kinds.perplexity import generation_perplexity
@@ -83,3 +84,23 @@ def query(question: Question, internal: Sequence[Passage] = ()) -> str:
     """What external knowledge is looked for with, [q : IK] (section 4.2): the question, its choices, the internal knowledge."""
     choices = " / ".join(question.choices)
     return " ".join(part for part in (question.text.strip(), choices, *(one.text for one in internal)) if part)
+
+
+DRAFT = "Draft"
+
+
+async def revise(
+    model: LanguageModel, question: Question, internal: Sequence[Passage], external: Sequence[Passage], max_tokens: int
+) -> tuple[Passage, ...]:
+    """The internal knowledge, rewritten as one passage where facts contradict it; unchanged where the model says nothing.
+
+    Emits ``events.Revised``."""
+    before = " ".join(one.text for one in internal)
+    draft = Passage("memory", before, DRAFT)
+    prompt = Prompt(REVISE, question.text, (draft, *external), question.choices)
+    reply = await model.generate(prompt, Decoding(max_tokens * len(internal), stop=LIST_STOPS))
+    after = " ".join(reply.text.split())
+    if says_nothing(after):
+        after = before
+    events.emit(events.Revised(before, after))
+    return tuple(internal) if after == before else (Passage("memory:revised", after),)

@@ -1,13 +1,19 @@
-"""Searching for several things at once."""
+"""Searching for one thing, and for several at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import zip_longest
 
 from gnothi.concurrency import gather
 from gnothi.protocols import Retriever
 from gnothi.types import Passage
+
+
+async def search(retriever: Retriever, query: str, k: int, known: Collection[str] = ()) -> tuple[Passage, ...]:
+    """The ``k`` best passages but for those whose ids are ``known``."""
+    found = await retriever.search(query, k + len(known))
+    return tuple(one.passage for one in found if one.passage.id not in known)[:k]
 
 
 async def in_turns(retriever: Retriever, queries: Iterable[str], k: int) -> tuple[Passage, ...]:

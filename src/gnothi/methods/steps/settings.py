@@ -57,6 +57,15 @@ class GenerationSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        self.check_settings()
+
+    def check_settings(self) -> None:
+        """Raise InvalidSetting or MissingCapability for settings that do not fit together, or the models given."""
+
+    @property
+    def needs(self) -> Capabilities:
+        """What the model must offer. Nothing but text, unless a method says more."""
+        return Capabilities()
 
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
         """Greedy, up to ``stop``."""
@@ -80,7 +89,7 @@ class SignalSettings(GenerationSettings):
     temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
     top_k: int = setting(50, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
     top_p: float = setting(
-        0.9, "Samples draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+        0.9, "Samples draw from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
     )
     layer: int | None = setting(
         None, "l: decoder layer of the hidden states, counted from 0 (none: the middle one).", at_least=0

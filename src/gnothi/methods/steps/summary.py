@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi import events
+from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.parsing import concludes, final_answer, split_sentences
-from gnothi.methods.steps.prompts import REASON, ask
+from gnothi.methods.steps.prompts import REASON, SUMMARISE, SUMMARISE_YES_NO, ask
 from gnothi.methods.steps.quizzes import Solved
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS
+from gnothi.methods.steps.yes_no import yes_or_no
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized
-from gnothi.types import Decoding, Passage, Question, Task
+from gnothi.types import Decoding, Passage, Question
 
 
 def note(solved: Solved) -> str:
@@ -21,7 +24,9 @@ def note(solved: Solved) -> str:
 
 async def stated(model: LanguageModel, solved: Solved, decoding: Decoding) -> str:
     """The answer as full sentences: the model's chain of thought about the quiz, where it comes to that very answer,
-    without its conclusion; else quiz and answer side by side."""
+    without its conclusion; else quiz and answer side by side, as for a quiz that nobody answered."""
+    if solved.source == "nothing":
+        return note(solved)
     reply = await model.generate(ask(REASON, Question("", solved.question), solved.evidence), decoding)
     chain = " ".join(reply.text.split())
     premises = [sentence for sentence in split_sentences(chain) if sentence and not concludes(sentence)]
@@ -30,13 +35,34 @@ async def stated(model: LanguageModel, solved: Solved, decoding: Decoding) -> st
 
 
 async def summarise(
-    model: LanguageModel, task: Task, question: Question, notes: Sequence[str], decoding: Decoding, short: Decoding
+    model: LanguageModel,
+    reader: LanguageModel,
+    question: Question,
+    solved: Sequence[Solved],
+    yes_no: bool,
+    max_tokens: int,
+    sentences: bool = True,
 ) -> Conclusion:
-    """The explanation and the answer it comes to, by a chain of thought that is shown the notes. Emits Summarised.
+    """The explanation and the answer it comes to, by a chain of thought that is shown the solved quizzes. Emits Summarised.
 
-    ``decoding`` is that of the chain, ``short`` that of an answer asked for where the chain names none."""
+    With ``sentences`` each is stated by who answered it: ``reader`` from passages, else ``model``. ``yes_no``: the answer is to
+    be yes or no."""
+    chain, short = Decoding(max_tokens, stop=CHAIN_STOPS), Decoding(max_tokens, stop=SHORT_STOPS)
+    notes = [note(one) for one in solved]
+    if sentences:
+        notes = await gather(*(stated(reader if one.source == "passages" else model, one, chain) for one in solved))
     shown = tuple(Passage(f"note {number}", text) for number, text in enumerate(notes, start=1))
-    prompt = ask(task, question, shown)
-    conclusion = await conclude(model, prompt, await model.generate(prompt, decoding), short)
+    prompt = ask(SUMMARISE_YES_NO if yes_no else SUMMARISE, question, shown)
+    conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short)
     events.emit(events.Summarised(question.text, tuple(notes), conclusion.rationale, conclusion.answer))
-    return conclusion
+    return Conclusion(yes_or_no(conclusion.answer), conclusion.rationale) if yes_no else conclusion
+
+
+def evidence_of(solved: Sequence[Solved]) -> tuple[Passage, ...]:
+    """What was read for any quiz, each passage once."""
+    return tuple({passage.id: passage for one in solved for passage in one.evidence}.values())
+
+
+def uncertainty_of(solved: Sequence[Solved]) -> float | None:
+    """The largest disagreement: an answer is as sure as the least known of its parts."""
+    return max((one.disagreement for one in solved if one.disagreement is not None), default=None)

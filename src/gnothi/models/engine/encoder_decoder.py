@@ -1,6 +1,6 @@
 """The decode path of sequence-to-sequence models (T5 and its kind): the encoder reads the prompt, the decoder replies.
 
-Prompts of a batch are padded on the right. All rows of a batch advance together, so new prompts wait until it is through.
+Prompts of a batch are padded on the right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from gnothi.errors import UsageError
-from gnothi.models.engine.passes import Captured, Network, by_length
+from gnothi.models.engine.passes import Network, by_length
+from gnothi.models.engine.path import InStep
+from gnothi.models.engine.states import Captured
 
 
 @dataclass(slots=True)
@@ -27,14 +29,11 @@ class _Read:
         return _Read(self.states[index], self.mask[index])
 
 
-class EncoderDecoder:
-    """``start`` are the tokens that the decoder begins with, ``closing`` those that end what the encoder reads. Row order is
-    that of the prompts admitted, a prompt's rows one after another."""
+class EncoderDecoder(InStep):
+    """``start`` are the tokens that the decoder begins with, ``closing`` those that end what the encoder reads. It gives no
+    states."""
 
     name = "encoder-decoder"
-    shares_prompts = False
-    budget = 0
-    reused_tokens = 0
 
     def __init__(self, network: Network, pad: int, start: Sequence[int], closing: Sequence[int]) -> None:
         self._model, self._device, self._pad = network.model, network.device, pad
@@ -43,20 +42,9 @@ class EncoderDecoder:
 
     @property
     def held_tokens(self) -> int:
-        """Tokens of prompts that are held, once for every row."""
         return int(self._running[0].mask.sum()) if self._running is not None else 0
 
-    def new_tokens(self, prompt: tuple[int, ...]) -> int:
-        """How many tokens would have to be read to admit a prompt."""
-        return len(prompt)
-
-    @property
-    def open(self) -> bool:
-        """Whether rows can join now."""
-        return self._running is None
-
     def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        """Start a row from each prompt: logits (prompts, vocabulary) of the first token; no states."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         read = self._encode(prompts)
@@ -65,33 +53,20 @@ class EncoderDecoder:
         return self._decode(read, self._begun(len(prompts)), cache)[:, -1], {}
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
-        """Feed one token per row (rows,): logits of the next one; no states."""
         assert self._running is not None
         read, cache = self._running
         return self._decode(read, tokens[:, None], cache)[:, -1], {}
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+    def _select(self, rows: Tensor) -> None:
         assert self._running is not None
-        if len(rows) == 0:
-            self._running = None
-            return
         read, cache = self._running
         cache.reorder_cache(rows)
         self._running = (read.rows(rows), cache)
 
-    def clear(self) -> None:
-        self._running = None
-
-    def forget(self) -> None:
-        """Nothing is kept that no row reads."""
-
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        """Prompts without rows, to look at what may follow them."""
         return Reading(self, self._encode(prompts))
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
-        """Prompts of which nothing but the reply's first token matters: places and the logits of that."""
         for places in by_length([len(prompt) for prompt in prompts], tokens):
             yield places, self.first(self._encode([prompts[place] for place in places]))
 
@@ -140,14 +115,13 @@ class EncoderDecoder:
 
 
 class Reading:
-    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+    """``path.Reading``."""
 
     def __init__(self, path: EncoderDecoder, read: _Read) -> None:
         self._path, self._read = path, read
         self.logits = path.first(read)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Logits after each of ``tokens[i]``, (tokens, vocabulary), said after prompt ``index[i]``."""
         return self._path.following(self._read.rows(torch.tensor(index, device=self._read.mask.device)), tokens)
 
     def close(self) -> None:

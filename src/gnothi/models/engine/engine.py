@@ -6,9 +6,8 @@ Samples of one prompt are one row of the decode path, a branch, until they say d
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,92 +17,12 @@ from torch import Tensor
 from gnothi.errors import ModelUnavailable
 from gnothi.models.engine.branches import regroup
 from gnothi.models.engine.choice import choose
-from gnothi.models.engine.passes import Captured, Network
+from gnothi.models.engine.passes import Network
+from gnothi.models.engine.path import Path
 from gnothi.models.engine.rows import CLOSING, Rows, Task
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import Captured, Tap
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
 from gnothi.types import Finish, Generation, Position
-
-
-class Reading(Protocol):
-    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
-
-    logits: Tensor
-
-    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]: ...
-
-    def close(self) -> None: ...
-
-
-class Path(Protocol):
-    """How prompts are read and rows over them advanced. Rows keep the order of admission."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def shares_prompts(self) -> bool:
-        """Whether a prompt's keys and values are held once, however many rows it has come to."""
-        ...
-
-    @property
-    def open(self) -> bool:
-        """Whether rows can join now."""
-        ...
-
-    @property
-    def budget(self) -> int:
-        """Bytes that may be held of what no row reads."""
-        ...
-
-    @property
-    def reused_tokens(self) -> int:
-        """Tokens of prompts that did not have to be read, so far."""
-        ...
-
-    @property
-    def held_tokens(self) -> int:
-        """Tokens of prompts whose keys and values are held for the running rows."""
-        ...
-
-    def new_tokens(self, prompt: tuple[int, ...]) -> int:
-        """How many tokens would have to be read to admit a prompt."""
-        ...
-
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
-        ...
-
-    def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
-        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
-        ...
-
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
-        ...
-
-    def clear(self) -> None:
-        """End all rows."""
-        ...
-
-    def forget(self) -> None:
-        """Give back the memory of what no row reads."""
-        ...
-
-    def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        """Prompts without rows, to look at what may follow them."""
-        ...
-
-    def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
-        """Prompts of which nothing but the next token matters: places in ``prompts`` and logits (places, vocabulary) after
-        these. About ``tokens`` tokens are read in one pass."""
-        ...
-
-    def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
-        """Prompts of which nothing but the wanted states at their ends matters: places in ``prompts`` and the states (places,
-        hidden size). About ``tokens`` tokens are read in one pass."""
-        ...
-
 
 # The estimate of branches per sample: where it begins, and how fast it follows what is seen.
 _FIRST, _PACE = 0.5, 0.25
@@ -346,7 +265,7 @@ class Engine:
             generation = task.texts[key] = self._generation(row, finish)
         if not np.isfinite(rows.logprobs[row, :count]).all():
             task.job.finish(
-                ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
+                ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
             )
         task.generations[int(rows.sample[row])] = generation
 
@@ -383,5 +302,5 @@ def does_not_fit(what: str, tokens: int) -> ModelUnavailable:
     """The error when a request is too large for the device even by itself."""
     return ModelUnavailable(
         f"out of memory: {what} of a prompt of {tokens} tokens does not fit the device. "
-        "Use a smaller model, a shorter prompt or --set model.dtype=bfloat16."
+        "Use a smaller model, a shorter prompt or <--set model.dtype=bfloat16>."
     )

@@ -18,11 +18,12 @@ from transformers.masking_utils import sdpa_mask
 
 from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
 from gnothi.models.engine.continuations import Continuations
-from gnothi.models.engine.passes import Captured, Network, by_length
+from gnothi.models.engine.passes import Network, by_length
+from gnothi.models.engine.path import Path
 from gnothi.models.engine.prefixes import Prefixes, Segment
 from gnothi.models.engine.prompts import Held, Level, Shelf, lay_out, shelf_width
 from gnothi.models.engine.repeated import Repeated
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import Captured
 
 # Fewer tokens than that are sooner read again than looked up, copied and attended to separately.
 SHORTEST_PREFIX = 64
@@ -37,12 +38,11 @@ _Begun = tuple[tuple[int, ...], tuple[Segment, ...]]
 """A prompt, and what is held of its beginning."""
 
 
-class Forked:
-    """Rows over shared prompts. ``budget`` is the memory for what no row reads any more, in bytes."""
+class Forked(Path):
+    """Rows over shared prompts."""
 
     name = "forked"
     shares_prompts = True
-    open = True
 
     def __init__(self, network: Network, budget: int = 0) -> None:
         self._network = network
@@ -63,17 +63,14 @@ class Forked:
         self._levels: list[Level] | None = None
 
     def forget(self) -> None:
-        """Give back the memory of what no row reads."""
         self._prefixes.clear()
 
     @property
     def held_tokens(self) -> int:
-        """Tokens of prompts whose keys and values are held for the running rows, shared ones once."""
         trunks = {id(segment): segment.length for held in self._by_number.values() for segment in held.trunk}
         return sum(trunks.values()) + sum(held.tail for held in self._by_number.values())
 
     def new_tokens(self, prompt: tuple[int, ...]) -> int:
-        """How many tokens would have to be read to admit a prompt."""
         if prompt in self._held:
             return 0
         matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > SHORTEST_PREFIX else 0
@@ -82,10 +79,7 @@ class Forked:
     # --- rows ------------------------------------------------------------------------------------------------------
 
     def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end.
-
-        A prompt that other rows are reading already is not read again, nor is a beginning that is still held.
-        """
+        """A prompt that other rows are reading already is not read again, nor is a beginning that is still held."""
         helds = self._hold(prompts)
         self._of_row = np.concatenate([self._of_row, [held.number for held in helds]])
         self._own.add(len(helds))
@@ -95,7 +89,6 @@ class Forked:
         return _logits(helds), states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
-        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
         device, own = self._network.device, self._own
         if self._levels is None:
             self._levels, self._lengths = self._layout(self._of_row)
@@ -107,19 +100,16 @@ class Forked:
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
         kept = rows.cpu().numpy()
         self._own.keep(kept)
         self._of_row = self._of_row[kept]
         self._release()
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        """Prompts without rows, to look at what may follow them."""
         return Reading(self, self._hold(prompts))
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
-        """Prompts of which nothing but the next token matters: places and the logits after these, about ``tokens`` tokens in
-        one pass. What many of them begin with is read once and kept; nothing else is."""
+        """What many of the prompts begin with is read once and kept; nothing else is."""
         short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
         for found, logits in self._network.ahead([prompts[place] for place in short], tokens):
             yield [short[at] for at in found], logits
@@ -141,8 +131,7 @@ class Forked:
                 yield from _spread(read, logits, places)
 
     def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
-        """Prompts of which nothing but the wanted states at their ends matters: places and these. Long prompts are read whole,
-        and kept for what begins like them; short ones no deeper than the states are."""
+        """Long prompts are read whole, and kept for what begins like them; short ones no deeper than the states are."""
         short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
         for found, states in self._network.ends([prompts[place] for place in short], tokens):
             yield [short[at] for at in found], states
@@ -202,7 +191,8 @@ class Forked:
 
     def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
         wanted = self._network.wanted
-        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if not self._known(prompt, wanted)]):
+        known = {prompt for prompt in prompts if prompt in self._held and wanted <= self._held[prompt].states.keys()}
+        for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if prompt not in known]):
             self._read_whole(fresh)
             self._read_rest(begun)
         return [self._held[prompt] for prompt in prompts]
@@ -230,9 +220,6 @@ class Forked:
                     fresh.append(prompt)
             yield fresh, begun
             waiting = later
-
-    def _known(self, prompt: tuple[int, ...], wanted: frozenset[Tap]) -> bool:
-        return prompt in self._held and wanted <= self._held[prompt].states.keys()
 
     def _beginning(self, prompt: tuple[int, ...]) -> tuple[Segment, ...]:
         """What is held of a prompt's beginning. Its last token is never among it: that one tells what comes next."""
@@ -329,7 +316,7 @@ class Forked:
 
 
 class Reading:
-    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+    """``path.Reading``."""
 
     def __init__(self, path: Forked, helds: Sequence[Held]) -> None:
         self._path = path
@@ -337,7 +324,6 @@ class Reading:
         self.logits = _logits(helds)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Logits after each of ``tokens[i]``, (tokens, vocabulary), fed after prompt ``index[i]``."""
         logits, _, _ = self._path.feed([self._helds[i] for i in index], tokens, last_only=False)
         return [row[-len(fed) :] for row, fed in zip(logits, tokens, strict=True)]
 

@@ -40,7 +40,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     source, folder = locate(spec, name)
     cuda = torch.cuda.is_available()
     if settings.device == "cuda" and not cuda:
-        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use --set model.device=cpu.")
+        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use <--set model.device=cpu>.")
     device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
     precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
     try:
@@ -78,8 +78,12 @@ def names_a_path(spec: str) -> bool:
 
 def unloadable(name: str, error: Exception) -> ModelUnavailable:
     """What a user is told of whatever a library raised."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelUnavailable(f"cannot load model {name!r}: {reason} {_EXPECTED}")
+    return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {_EXPECTED}")
+
+
+def reason(error: Exception) -> str:
+    """Of a library's message the first line."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gnothi.models.engine.states import Tap, Taps
-
-Captured = dict[Tap, Tensor]
+from gnothi.models.engine.states import Captured, Tap, Taps
+from gnothi.models.engine.text import Detokenizer
+from gnothi.types import Attended
 
 
 class Network:
@@ -104,3 +104,21 @@ def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
         places.append(place)
     if places:
         yield places
+
+
+def attend(model: Any, detokenizer: Detokenizer, prompt: Sequence[int], continuation: Sequence[int]) -> Attended:
+    """Where a model looks: its last layer, heads averaged, over the tokens of a prompt and of what follows it (at least one).
+
+    A pass with the library's eager attention, whose weights the faster ones never compute."""
+    ids = [*prompt, *continuation]
+    usual = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        read = model(input_ids=torch.tensor([ids], device=model.device), use_cache=False, output_attentions=True)
+    finally:
+        model.set_attn_implementation(usual)
+    attention = read.attentions[-1][0].float().mean(dim=0)[len(prompt) :]
+    logprobs = read.logits[0, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
+    entropies = -(logprobs.exp() * logprobs).nan_to_num().sum(dim=-1)
+    text = detokenizer.text([], ids)
+    return Attended(tuple(detokenizer.split([], ids, text)), entropies.cpu().numpy(), attention.cpu().numpy())

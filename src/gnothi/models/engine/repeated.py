@@ -1,6 +1,6 @@
 """The decode path that works for every architecture: the library's own cache, filled once per prompt, repeated to its rows.
 
-Prompts of a batch are padded on the left. All rows of a batch advance together, so new prompts wait until it is through.
+Prompts of a batch are padded on the left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gnothi.models.engine.passes import Captured, Network
+from gnothi.models.engine.passes import Network
+from gnothi.models.engine.path import InStep
+from gnothi.models.engine.states import Captured
 
 
 @dataclass(slots=True)
@@ -24,13 +26,10 @@ class _Running:
     prompts: Tensor  # (rows,) tokens of the prompt
 
 
-class Repeated:
-    """Rows over a repeated cache. Row order is that of the prompts admitted, a prompt's rows one after another."""
+class Repeated(InStep):
+    """Rows over a repeated cache."""
 
     name = "repeated"
-    shares_prompts = False
-    budget = 0
-    reused_tokens = 0
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -38,27 +37,15 @@ class Repeated:
 
     @property
     def held_tokens(self) -> int:
-        """Tokens of prompts whose keys and values are held, once for every row."""
         return int(self._running.prompts.sum()) if self._running is not None else 0
 
-    def new_tokens(self, prompt: tuple[int, ...]) -> int:
-        """How many tokens would have to be read to admit a prompt."""
-        return len(prompt)
-
-    @property
-    def open(self) -> bool:
-        """Whether rows can join now."""
-        return self._running is None
-
     def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        """Start a row from each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
         cache, mask, logits, states = self._network.prefill(prompts)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
         self._running = _Running(cache, mask, lengths, lengths.clone())
         return logits, states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
-        """Feed one token per row (rows,): logits of the next one and the states at the fed one."""
         running = self._running
         assert running is not None
         if running.mask is not None:
@@ -68,38 +55,25 @@ class Repeated:
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
-        """Prompts of which nothing but the next token matters: places and the logits after these."""
         return self._network.ahead(prompts, tokens)
 
     def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
-        """Prompts of which nothing but the wanted states at their ends matters: places and these."""
         return self._network.ends(prompts, tokens)
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only, in this order. A row that is named several times goes on as several."""
+    def _select(self, rows: Tensor) -> None:
         running = self._running
         assert running is not None
-        if len(rows) == 0:
-            self._running = None
-            return
         running.cache.reorder_cache(rows)
         running.mask = running.mask[rows] if running.mask is not None else None
         running.position = running.position[rows]
         running.prompts = running.prompts[rows]
 
-    def clear(self) -> None:
-        self._running = None
-
-    def forget(self) -> None:
-        """Nothing is kept that no row reads."""
-
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        """Prompts without rows, to look at what may follow them."""
         return Reading(self._network, prompts)
 
 
 class Reading:
-    """Prompts that were read, for looking at what may follow them. ``logits`` (prompts, vocabulary) after each."""
+    """``path.Reading``."""
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]]) -> None:
         self._network = network
@@ -107,7 +81,6 @@ class Reading:
         self._lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.logits.device)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Logits after each of ``tokens[i]``, (tokens, vocabulary), fed after prompt ``index[i]``."""
         device = self.logits.device
         chosen = torch.tensor(index, device=device)
         width = max(map(len, tokens))

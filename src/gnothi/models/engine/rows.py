@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,17 +71,11 @@ class Rows:
         self.tasks: list[Task] = []
         self._running: frozenset[Task] | None = None
         self.tails = np.zeros(0, np.object_)
-        self.branch = np.zeros(0, np.int64)
-        self.sample = np.zeros(0, np.int64)
-        self.count = np.zeros(0, np.int64)
-        self.limit = np.zeros(0, np.int64)
-        self.feed = np.zeros(0, np.int64)
-        self.closing = np.zeros(0, np.int64)
-        self.stop = np.zeros(0, np.int64)
+        self.branch, self.sample, self.count, self.limit, self.feed, self.closing, self.stop, self.top_k = (
+            np.zeros(0, np.int64) for _ in range(8)
+        )
         self._stops: dict[tuple[str, ...], int] = {(): 0}
-        self.temperature = np.zeros(0)
-        self.top_k = np.zeros(0, np.int64)
-        self.top_p = np.zeros(0)
+        self.temperature, self.top_p = np.zeros(0), np.zeros(0)
         self.uniform: NDArray[np.float64] = np.zeros((0, BLOCK))
         self.ids: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self.logprobs: NDArray[np.float64] = np.zeros((0, 0))
@@ -105,23 +99,25 @@ class Rows:
         decodings = [task.request.decoding for task, _ in members]
         for task, samples in members:
             self.tasks += [task] * len(samples)
-        self.tails = np.concatenate([self.tails, np.full(added, "", np.object_)])
-        self.branch = np.concatenate([self.branch, np.repeat(branches, counts)])
-        self.sample = np.concatenate([self.sample, *(samples for _, samples in members)])
-        self.count = np.concatenate([self.count, np.zeros(added, np.int64)])
-        self.limit = np.concatenate([self.limit, np.repeat([one.max_tokens for one in decodings], counts)])
-        self.feed = np.concatenate([self.feed, np.zeros(added, np.int64)])
-        self.closing = np.concatenate([self.closing, np.zeros(added, np.int64)])
-        stops = [self._stops.setdefault(one.stop, len(self._stops)) for one in decodings]
-        self.stop = np.concatenate([self.stop, np.repeat(stops, counts)])
-        self.temperature = np.concatenate([self.temperature, np.repeat([float(one.temperature) for one in decodings], counts)])
-        self.top_k = np.concatenate([self.top_k, np.repeat([one.top_k for one in decodings], counts)])
-        self.top_p = np.concatenate([self.top_p, np.repeat([float(one.top_p) for one in decodings], counts)])
         drawn = [
             task.uniforms(0)[samples] if decoding.temperature > 0 else np.zeros((len(samples), BLOCK))
             for (task, samples), decoding in zip(members, decodings, strict=True)
         ]
-        self.uniform = np.concatenate([self.uniform, *drawn])
+        nothing = np.zeros(added, np.int64)
+        columns: dict[str, NDArray[Any]] = {
+            "tails": np.full(added, "", np.object_),
+            "branch": np.repeat(branches, counts),
+            "sample": np.concatenate([samples for _, samples in members]),
+            **dict.fromkeys(("count", "feed", "closing"), nothing),
+            "limit": np.repeat([one.max_tokens for one in decodings], counts),
+            "stop": np.repeat([self._stops.setdefault(one.stop, len(self._stops)) for one in decodings], counts),
+            "temperature": np.repeat([float(one.temperature) for one in decodings], counts),
+            "top_k": np.repeat([one.top_k for one in decodings], counts),
+            "top_p": np.repeat([float(one.top_p) for one in decodings], counts),
+            "uniform": np.concatenate(drawn),
+        }
+        for name, column in columns.items():
+            setattr(self, name, np.concatenate([getattr(self, name), column]))
         self._grow(added, self.ids.shape[1])
 
     def choices(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from gnothi.models.engine.engine import Path
+from gnothi.models.engine.path import Path
 
 # Logits of a pass that are held at once, in numbers: 64M floats are 256 MB.
 _NUMBERS = 64_000_000

@@ -28,6 +28,10 @@ class Tap(NamedTuple):
     site: Site
 
 
+Captured = dict[Tap, Tensor]
+"""Hidden states by place, rows first."""
+
+
 class _Enough(Exception):
     """Ends a pass: everything that it was made for is there."""
 

@@ -88,8 +88,8 @@ class Budget:
         """Raises InvalidSetting where cost is limited and the prices are not known."""
         if self.max_cost is not None and not prices.known:
             raise InvalidSetting(
-                "--max-cost needs the model's prices: give --set model.price_in=... and --set model.price_out=..., each for a "
-                "million tokens, or limit tokens with --max-tokens."
+                "<--max-cost> needs the model's prices: give <--set model.price_in=...> and <--set model.price_out=...>, each "
+                "for a million tokens, or limit tokens with <--max-tokens>."
             )
 
     async def reserve(self, prompt_tokens: int, generated_tokens: int, prices: Prices) -> Charge:
@@ -146,10 +146,10 @@ class Budget:
     def _message(self, charge: Charge) -> str:
         if self.max_tokens is not None and self.tokens + charge.tokens > self.max_tokens:
             spent = f"{self.tokens:,} of {self.max_tokens:,} tokens are spent, and the next request may need {charge.tokens:,}"
-            flag = "--max-tokens"
+            flag = "<--max-tokens>"
         else:
             spent = f"{self.cost:.4f} of {self.max_cost} are spent, and the next request may cost {charge.cost:.4f}"
-            flag = "--max-cost"
+            flag = "<--max-cost>"
         return f"the budget is spent: {spent}. Allow more with {flag}."
 
 

@@ -68,7 +68,7 @@ class Client:
         if not key and settings.base_url == OPENAI:
             raise ModelUnavailable(
                 f"model {name!r} is asked at {OPENAI}, which wants a key: set the environment variable {KEY_VARIABLE}; "
-                "or name another server with --set model.base_url=http://..."
+                "or name another server with <--set model.base_url=http://...>"
             )
         self.name = name
         self.url = settings.base_url
@@ -126,9 +126,9 @@ class Client:
         """What to do about it, where another try makes no sense."""
         longest = self._settings.max_wait
         if failed.wait is not None and failed.wait > longest:
-            return f"It asks to wait {failed.wait:.0f} s, longer than --set model.max_wait={longest:g} allows."
+            return f"It asks to wait {failed.wait:.0f} s, longer than <--set model.max_wait={longest:g}> allows."
         if failures > retries:
-            return "Look at the server, or try longer with --set model.retries=... and model.timeout=..."
+            return "Look at the server, or try longer with <--set model.retries=...> and <--set model.timeout=...>"
         return None
 
     async def _pause(self) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
-from gnothi.models.batched import Continue, Look, Request, Result, Score
+from gnothi.models.batched import Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
 from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
@@ -109,7 +109,7 @@ class Weigh:
         self.job.finish(tuple(ContinuationScore(text, numbers, len(self.prompt)) for text, numbers in scores))
 
 
-class VLLMBackend:
+class VLLMBackend(ContinuousBackend):
     """``engine`` is vLLM's ``LLMEngine``, ``tokenizer`` the model's as ``transformers`` loads it.
 
     ``eos`` are the ids that end a continuation. ``context`` is how many tokens a prompt and its reply may have. ``no_states``
@@ -147,16 +147,6 @@ class VLLMBackend:
     def rendered(self, prompt: Prompt) -> str:
         """The text that the model continues."""
         return self._renderer.render(prompt)
-
-    def run(self, batch: Sequence[Request]) -> list[Result | Exception]:
-        inbox: Inbox[Request, Result] = Inbox()
-        jobs = [inbox.put(request) for request in batch]
-        self.serve(inbox)
-        failures = [job.future.exception() for job in jobs]
-        return [
-            failure if isinstance(failure, Exception) else job.future.result()
-            for job, failure in zip(jobs, failures, strict=True)
-        ]
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
         try:

@@ -51,7 +51,7 @@ def read(
                 break
     logprobs = [float(found[token].logprob) for token, found in zip(ids, completion.logprobs, strict=False)]
     if not all(map(math.isfinite, logprobs)):
-        return ModelUnavailable("the model's probabilities are not finite numbers; try --set model.dtype=float32.")
+        return ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
     shown = ids[:-1] if finish == "eos" else ids
     text, tokens, cut = write_out(detokenizer, watch, context, shown, logprobs, [None] * len(shown))
     return Drawn(Generation(text, tokens, "stop" if cut else finish, len(prompt), len(ids)), tuple(ids))

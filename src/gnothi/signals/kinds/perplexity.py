@@ -26,6 +26,12 @@ def generation_perplexity(generation: Generation) -> float:
     return perplexity([token.logprob for token in generation.tokens])
 
 
+def mean_probability(generation: Generation) -> float:
+    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said, or without log-probabilities."""
+    found = generation_perplexity(generation)
+    return 0.0 if math.isinf(found) else 1.0 / found
+
+
 @dataclass(frozen=True, slots=True)
 class Perplexity(Read):
     name: ClassVar[str] = "perplexity"

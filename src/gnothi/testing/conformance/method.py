@@ -383,5 +383,5 @@ class MethodConformance:
         needs = self.make().needs
         if not EVERYTHING.lacking(needs) and needs == Capabilities():
             pytest.skip("needs nothing beyond text")
-        with pytest.raises(MissingCapability, match=r"--set signal=consistency|another model"):
+        with pytest.raises(MissingCapability, match=r"signal=consistency|another model"):
             self.make(Scripted(reader, capabilities=Capabilities()))

@@ -10,8 +10,8 @@ import random
 from collections.abc import Sequence
 
 from gnothi.concurrency import gather
+from gnothi.filtering.leading import includes
 from gnothi.filtering.sentences import sentences_of
-from gnothi.filtering.targets import includes
 from gnothi.protocols import Retriever
 from gnothi.types import Passage, Question
 

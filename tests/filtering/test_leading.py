@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnothi.filtering.leading import cxmi, includes, overlap
 from gnothi.filtering.sentences import sentences_of
-from gnothi.filtering.targets import cxmi, includes, overlap
 from gnothi.methods.steps.prompts import ANSWER
 from gnothi.metrics import f1
 from gnothi.testing.model import Scripted

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
 from gnothi.models import ModelSettings, transformers  # noqa: E402
 from gnothi.models.batched import Attend, Batched, Request, Score  # noqa: E402
-from gnothi.models.engine.attending import attend  # noqa: E402
+from gnothi.models.engine.passes import attend  # noqa: E402
 from gnothi.models.rendering import Tagged  # noqa: E402
 from gnothi.models.transformers import TransformersBackend  # noqa: E402
 from gnothi.models.wrappers import Traced  # noqa: E402

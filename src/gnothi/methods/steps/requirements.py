@@ -1,0 +1,29 @@
+"""What a method asks of the models it is given: to know a task, to offer more than text.
+
+Most models are told what to do by an instruction; one with a format of its own knows only the tasks that it was taught, and any
+other would be rubbish to it.
+"""
+
+from __future__ import annotations
+
+from gnothi.errors import MissingCapability
+from gnothi.protocols import LanguageModel
+from gnothi.types import Capabilities, Task
+
+
+def speaks(model: LanguageModel, task: Task) -> bool:
+    """Whether the model can be given the task: it declares no list of tasks, or the task is on it."""
+    tasks: frozenset[str] | None = getattr(model, "tasks", None)
+    return tasks is None or task.name in tasks
+
+
+def require_task(method: str, model: LanguageModel, task: Task, alternative: str) -> None:
+    """Raise MissingCapability for a model that was not taught the task."""
+    if not speaks(model, task):
+        raise MissingCapability(method, model.name, [f"the task {task.name!r}"], alternative)
+
+
+def require(method: str, role: str, model: LanguageModel | None, needs: Capabilities, otherwise: str = "") -> None:
+    """Raise MissingCapability where the model in the setting ``role``, if there is one, offers less than ``needs``."""
+    if model is not None and (lacking := model.capabilities.lacking(needs)):
+        raise MissingCapability(method, model.name, lacking, f"Give another {role} with <--set {role}=MODEL>{otherwise}.")

@@ -1,0 +1,120 @@
+"""Reading the sources of an index or a graph one after another: what all builds have in common."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.ingest.discover import Found, Skipped
+from gnothi.retrieval.ledger import Entry, Ledger
+
+LISTED = 20
+
+
+@dataclass(slots=True)
+class Listing:
+    """A count with its first entries, so that a million problems take no memory."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        self.show(text)
+
+    def show(self, text: str) -> None:
+        """List an entry that is counted elsewhere."""
+        if len(self.first) < LISTED:
+            self.first.append(text)
+
+
+@dataclass(slots=True)
+class SourcesReport:
+    """``sources`` were read in this run or found ``unchanged``. Of all of them, those read earlier included, ``empty`` records
+    held nothing and ``invalid`` ones could not be read (only those of this run are listed). ``skipped``: files left aside."""
+
+    sources: int = 0
+    unchanged: int = 0
+    empty: int = 0
+    invalid: Listing = field(default_factory=Listing)
+    skipped: Listing = field(default_factory=Listing)
+    seconds: float = 0.0
+
+
+R = TypeVar("R", bound=SourcesReport)
+
+
+class SourceReader(ABC, Generic[R]):
+    """``settings`` are those that make another version of a file that is the same; ``total`` is the bytes of all sources."""
+
+    def __init__(self, report: R, ledger: Ledger, settings: str, skip_invalid: bool, total: int) -> None:
+        self.report = report
+        self.ledger = ledger
+        self.settings = settings
+        self.skip_invalid = skip_invalid
+        self.total = total
+        self.bytes_done = 0
+        self.current: Entry | None = None  # the source being read, and how far
+        self.started = self.last_commit = time.monotonic()
+
+    def read_all(self, sources: Iterable[Found | Skipped]) -> None:
+        for source in sources:
+            if isinstance(source, Skipped):
+                self.report.skipped.add(f"{source.path} {source.reason}")
+            else:
+                self._source(source)
+
+    def _source(self, found: Found) -> None:
+        entry = self.ledger.entry(found, self.settings)
+        self.report.sources += 1
+        if entry.complete:
+            self.report.unchanged += 1
+        else:
+            entry = self._try(found, entry)
+        self.report.invalid.count += entry.invalid
+        self.report.empty += entry.empty
+        self.bytes_done += found.size
+        self._tell(0)
+
+    def _try(self, found: Found, entry: Entry) -> Entry:
+        self.current = entry
+        try:
+            self._read(found, entry)
+        except Unreadable as error:
+            reached, self.current = self.current, None
+            if reached.checkpoint == START:
+                self._drop(entry.origin)
+            else:
+                self.ledger.put(reached)
+            if found.named:
+                raise
+            self.report.skipped.add(str(error))
+            self.report.sources -= 1
+            return entry
+        for origin in self.current.stale:
+            self._drop(origin)
+        entry, self.current = replace(self.current, stale=(), complete=True), None
+        self.ledger.put(entry)
+        return entry
+
+    def _save(self) -> None:
+        """Note how far reading has come, after what was read is safe."""
+        if self.current:
+            self.ledger.put(self.current)
+        self.ledger.save()
+        self.last_commit = time.monotonic()
+
+    @abstractmethod
+    def _read(self, found: Found, entry: Entry) -> None:
+        """Read a source from the entry's checkpoint on, keeping ``current``."""
+
+    def _drop(self, origin: str) -> None:
+        """What was read of this version of a file counts no more."""
+
+    @abstractmethod
+    def _tell(self, read: int) -> None:
+        """Report progress: ``read`` bytes of the current source."""

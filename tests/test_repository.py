@@ -1,0 +1,107 @@
+"""The repository's own files: they can be read by what reads them, and say the same of the version."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import gnothi
+
+ROOT = Path(__file__).parents[1]
+GITHUB = ROOT / ".github"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def loaded(path: Path) -> Any:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def lines(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", ".pre-commit-config.yaml"])
+def test_it_is_yaml(name: str) -> None:
+    assert isinstance(loaded(ROOT / name), dict)
+
+
+def test_the_workflow_runs_what_can_be_run_anywhere() -> None:
+    steps = loaded(GITHUB / "workflows" / "ci.yml")["jobs"]["checks"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_workflow_may_only_read() -> None:
+    assert loaded(GITHUB / "workflows" / "ci.yml")["permissions"] == {"contents": "read"}
+
+
+def test_issues_are_asked_for_in_forms() -> None:
+    forms = [path for path in sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) if path.stem != "config"]
+    assert len(forms) >= 3
+    for path in forms:
+        form = loaded(path)
+        assert {"name", "description", "body"} <= form.keys(), path.name
+        identities = [part["id"] for part in form["body"]]
+        assert len(identities) == len(set(identities)), path.name
+        assert all(part["attributes"]["label"] for part in form["body"] if part["type"] != "checkboxes"), path.name
+    assert lines(".github/pull_request_template.md").startswith("## ")
+
+
+def test_hooks_run_the_tools_that_are_installed() -> None:
+    """Nothing is fetched, so that hooks and ``make check`` cannot disagree on a version."""
+    (repository,) = loaded(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
+    assert {"ruff-format", "ruff-check", "mypy", "imports"} == {hook["id"] for hook in repository["hooks"]}
+
+
+def test_the_citation_names_what_it_has_to() -> None:
+    citation = loaded(ROOT / "CITATION.cff")
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert citation["license"] == PROJECT["project"]["license"] == "Apache-2.0"
+
+
+def test_one_version_everywhere() -> None:
+    headings = re.findall(r"^## \[?([^\]\s]+)\]?", lines("CHANGELOG.md"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert gnothi.__version__ in headings
+    assert str(loaded(ROOT / "CITATION.cff")["version"]) == gnothi.__version__
+
+
+def test_changes_stand_under_the_usual_headings() -> None:
+    usual = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.+)$", lines("CHANGELOG.md"), re.MULTILINE)) <= usual
+
+
+def test_the_metadata_helps_to_find_the_project() -> None:
+    project = PROJECT["project"]
+    assert project["urls"]
+    assert project["keywords"]
+    assert "Typing :: Typed" in project["classifiers"]
+    assert not any(line.startswith("License ::") for line in project["classifiers"])  # the expression says it (PEP 639)
+
+
+def test_what_the_house_rules_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", lines("Makefile"), re.MULTILINE))
+    for page in ("CONTRIBUTING.md", ".github/pull_request_template.md", "docs/project/versions.md"):
+        assert set(re.findall(r"`make ([a-z-]+)", lines(page))) <= targets, page
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/project/versions.md"])
+def test_links_of_the_project_pages_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", lines(page)):
+        if not target.startswith("http"):
+            assert ((ROOT / page).parent / target).resolve().exists(), f"{page} links to {target}"
+
+
+def test_development_versions_are_pinned() -> None:
+    """What ``dev`` names itself has a line in constraints.txt, so that two machines run the same checks."""
+    pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines("constraints.txt").splitlines()}
+    named = [re.split(r"[\[<>=]", need)[0].lower() for need in PROJECT["project"]["optional-dependencies"]["dev"]]
+    assert {*named} - {"gnothi", "setuptools"} <= pinned  # what builds packages comes with the environment

@@ -1,0 +1,1 @@
+"""Programs for those who develop Gnothi; no part of the package."""
