@@ -69,7 +69,7 @@ def test_a_gate_in_numbers() -> None:
     summary = gate_summary(rows, known)
     assert summary is not None
     assert (summary.truth, summary.metric, summary.n, summary.wrong) == ("cot", "em", 2, 1)
-    assert (summary.auroc, summary.decisions, summary.firing_rate) == (1.0, 4, 0.25)
+    assert (summary.auroc, summary.decisions, summary["firing_rate"]) == (1.0, 4, 0.25)
     assert (summary.thresholds, summary.range) == ([0.4, 0.5], [0.1, 0.9])
     assert paired_scores(rows, known) == ([0.9, 0.2], [True, False])
     assert paired_scores(rows, None) == ([], [])
@@ -107,8 +107,8 @@ def test_what_stands_for_never_retrieving_says_what_was_known() -> None:
 
 
 def gate(rate: float, **changed: Any) -> GateSummary:
-    found = GateSummary("gram", None, None, 0, 0, None, None, None, 20, rate, [0.5], [0.1, 0.4])
-    return replace(found, **changed)
+    usual = GateSummary("gram", None, None, 20, 0, None, None, None, 20, rate, [0.5], [0.1, 0.4])
+    return replace(usual, **changed)
 
 
 @pytest.mark.parametrize(
