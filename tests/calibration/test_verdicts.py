@@ -69,7 +69,7 @@ def test_a_gate_in_numbers() -> None:
     summary = gate_summary(rows, known)
     assert summary is not None
     assert (summary.truth, summary.metric, summary.n, summary.wrong) == ("cot", "em", 2, 1)
-    assert (summary.auroc, summary.decisions, summary["firing_rate"]) == (1.0, 4, 0.25)
+    assert (summary.auroc, summary.decisions, summary.firing_rate) == (1.0, 4, 0.25)
     assert (summary.thresholds, summary.range) == ([0.4, 0.5], [0.1, 0.9])
     assert paired_scores(rows, known) == ([0.9, 0.2], [True, False])
     assert paired_scores(rows, None) == ([], [])
