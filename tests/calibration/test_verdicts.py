@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gnothi.calibration.verdicts import (
+    GateSummary,
     Truth,
     advice,
     degenerate,
@@ -53,7 +54,7 @@ def test_decisions_of_no_signal_and_of_another_kind_do_not_count() -> None:
     assert question_scores(rows) == {"q1": 0.2, "q3": 0.1}
     summary = gate_summary(rows, None)
     assert summary is not None
-    assert (summary["signal"], summary["decisions"], summary["range"]) == ("gram", 2, [0.1, 0.2])
+    assert (summary.signal, summary.decisions, summary.range) == ("gram", 2, [0.1, 0.2])
     assert gate_summary(rows[1:2], None) is None
 
 
@@ -67,9 +68,9 @@ def test_a_gate_in_numbers() -> None:
     known = Truth("cot", "em", {"q1": True, "q2": False, "q9": True})
     summary = gate_summary(rows, known)
     assert summary is not None
-    assert (summary["truth"], summary["metric"], summary["n"], summary["wrong"]) == ("cot", "em", 2, 1)
-    assert (summary["auroc"], summary["decisions"], summary["firing_rate"]) == (1.0, 4, 0.25)
-    assert (summary["thresholds"], summary["range"]) == ([0.4, 0.5], [0.1, 0.9])
+    assert (summary.truth, summary.metric, summary.n, summary.wrong) == ("cot", "em", 2, 1)
+    assert (summary.auroc, summary.decisions, summary.firing_rate) == (1.0, 4, 0.25)
+    assert (summary.thresholds, summary.range) == ([0.4, 0.5], [0.1, 0.9])
     assert paired_scores(rows, known) == ([0.9, 0.2], [True, False])
     assert paired_scores(rows, None) == ([], [])
 
@@ -105,8 +106,9 @@ def test_what_stands_for_never_retrieving_says_what_was_known() -> None:
     assert truth({"seakr": elsewhere["seakr"]}) is None
 
 
-def gate(rate: float, **changed: Any) -> dict[str, Any]:
-    return {"signal": "gram", "decisions": 20, "firing_rate": rate, "thresholds": [0.5], "range": [0.1, 0.4]} | changed
+def gate(rate: float, **changed: Any) -> GateSummary:
+    usual = GateSummary("gram", None, None, 20, 0, None, None, None, 20, rate, [0.5], [0.1, 0.4])
+    return replace(usual, **changed)
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,8 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
 def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
     code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
     assert code == 0
-    assert re.search(r"signals  gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
+    assert re.search(r"^ {4}signals  ", out, re.MULTILINE)
+    assert re.search(r" gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
     assert re.search(r"perplexity  +\d\.?\d*  at no extra cost", out)
     assert max(map(len, out.splitlines())) <= 80
     assert scripted.prompts

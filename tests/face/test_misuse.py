@@ -126,7 +126,10 @@ MISUSES: dict[str, tuple[Callable[[Path], object], str]] = {
         r"questions: got the id '1' more than once",
     ),
     "a folder that is a number": (lambda _: gnothi.evaluate("lab", "direct", 3, model=MODEL), r"out: got 3, expected a path"),  # type: ignore[arg-type]
-    "several processes and an object": (run_of("lab", "direct", workers=2), r"workers=2|workers: got 2 with the model 'lab'"),
+    "several processes and an object": (
+        run_of("lab", "direct", workers=2),
+        r"workers: got 2 with the model 'lab' as",
+    ),
     "two models in one run": (two_models, r"has a model and an index of its own, and a run has one of each"),
     "a method twice in one run": (twice, r"got 'direct' twice"),
     "a method without a gate calibrated": (

@@ -35,7 +35,7 @@ def test_what_is_refused(given: str, error: type[Exception], said: str) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"cannot read the configuration file .*none.toml"):
+    with pytest.raises(InvalidInput, match=r"cannot read the prices .*none.toml"):
         read_prices(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("prompt: 1", encoding="utf-8")
     with pytest.raises(InvalidInput, match="not valid TOML"):

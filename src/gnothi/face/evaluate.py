@@ -24,6 +24,7 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
+    from gnothi.report.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

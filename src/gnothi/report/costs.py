@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from gnothi.config import Given, build, load_toml
-from gnothi.errors import InvalidSetting
+from gnothi.config import Given, build
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -73,7 +75,7 @@ def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices |
     Raises InvalidInput, UnknownName or InvalidSetting."""
     values: dict[str, object] = {}
     if file is not None:
-        values |= {key: Given(value, str(file)) for key, value in load_toml(file).items()}
+        values |= {key: Given(value, str(file)) for key, value in _load(file).items()}
     for text in given:
         pairs = [item.partition("=") for item in text.split(",")]
         if not all(equals for _, equals, _ in pairs):
@@ -83,6 +85,15 @@ def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices |
             )
         values |= {key.strip(): Given(value.strip(), text) for key, _, value in pairs}
     return build(Prices, values, "prices") if values else None
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"cannot read the prices {file}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
 
 
 def costs(method: str, rows: Sequence[Row], prices: Prices | None) -> Costs:

@@ -5,7 +5,7 @@ Opening, running, recording and resuming read the plan and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,13 @@ from gnothi.calibration.probes import check_probes, evaluating_warning, learnt_f
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
+from gnothi.methods.registry import METHODS
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.registry import GIVEN
 from gnothi.session.data import load_questions
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
+from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -262,9 +265,22 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
             f"<--workers>: got {execution.workers} with a model behind an API, expected 1: such a run waits for the server "
             "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
         )
+    for what in _objects(plan):
+        raise InvalidSetting(
+            f"<--workers>: got {execution.workers} with {what}, which only this process knows, expected 1. Other processes "
+            "know what has a name: of this package, of a folder, or by another package's entry point."
+        )
+
+
+def _objects(plan: Plan) -> Iterator[str]:
+    """What was given as an object."""
     for key in ("model", "index", "graph"):
         if (value := getattr(plan.sources, key)) is not None and not isinstance(value, str):
-            raise InvalidSetting(
-                f"<--workers>: got {execution.workers} with the {key} {name_of(value)!r} as an object, expected 1: processes "
-                "cannot share it. Give it by name, or use one process."
-            )
+            yield f"the {key} {name_of(value)!r} as an object"
+    for method in plan.methods:
+        if METHODS.entry(method.name).origin == GIVEN:
+            yield f"the method {method.name!r} as a class"
+        yield from (f"{key} as an object" for key, (_, given) in method.named.items() if not isinstance(given, str))
+        for value in method.values.values():
+            if isinstance(value, str) and value in SIGNALS and SIGNALS.entry(value).origin == GIVEN:
+                yield f"the signal {value!r} as an object"
