@@ -2,8 +2,8 @@
 
     raise InvalidSetting("method 'rag' got no index: give <--index PATH>.")
 
-In Python that reads ``give index=PATH``, on the command line ``give --index PATH``; ``<--set k=5>`` reads ``k=5`` and
-``--set k=5``, ``<--anyway>`` reads ``anyway=True`` and ``--anyway``.
+In Python that reads ``give index=PATH``, on the command line ``give --index PATH``; ``<--set form=simple>`` reads
+``form='simple'`` and ``--set form=simple``, ``<--anyway>`` reads ``anyway=True`` and ``--anyway``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 
 _MARKED = re.compile(r"<--([a-z][a-z-]*)(?: ([^<>]*))?>")
-_SWITCHES = frozenset({"anyway"})
+_SWITCHES = frozenset({"anyway", "skip-invalid"})
 _SECTIONS = ("model", "index")
+_NO_TEXT = re.compile(r"\.\.\.|[A-Z][A-Z0-9_ .-]*|[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|")
 
 
 def in_python(text: str) -> str:
@@ -37,9 +38,15 @@ def _name(flag: str, value: str | None) -> str:
 def _python(flag: str, value: str | None) -> str:
     name = _name(flag, value)
     if flag != "set":
-        value = "True" if value is None and flag in _SWITCHES else value
-        return name if value is None else f"{name}={value}"
+        value = "true" if value is None and flag in _SWITCHES else value
+        return name if value is None else f"{name}={_literal(value)}"
+    given = _literal((value or "").partition("=")[2])
     section, dot, key = name.partition(".")
-    if dot and section in _SECTIONS:
-        return f"{section}_settings={{'{key}': {(value or '').partition('=')[2]}}}"
-    return value or ""
+    return f"{section}_settings={{'{key}': {given}}}" if dot and section in _SECTIONS else f"{name}={given}"
+
+
+def _literal(text: str) -> str:
+    """As Python writes it; a word in capitals, which stands for something, as it is."""
+    if text in ("true", "false", "none"):
+        return text.capitalize()
+    return text if _NO_TEXT.fullmatch(text) else repr(text)

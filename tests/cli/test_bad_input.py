@@ -99,7 +99,7 @@ def test_bad_names_and_files(
         (("ask", "x", "--set", "method=rag"), "It is a parameter of its own: --method."),
         (("ask", "x", "--config", "."), "it is a folder. Is it config.toml?"),
         (("eval", "lab", "--config", ".", "--out", "r"), "it is a folder. Is it config.toml?"),
-        (("report", "absent"), "there is no folder absent. Expected one written by gnothi eval --out."),
+        (("report", "absent"), "there is no folder absent. Expected one written by `gnothi eval --out`."),
         (("report", "."), "cannot be read"),
     ],
 )

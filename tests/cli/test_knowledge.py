@@ -102,7 +102,7 @@ async def test_another_model_has_no_graph_unless_one_is_named(monkeypatch: pytes
     monkeypatch.setattr(sources, "open_model", lambda *_: Scripted({}, name="some/model"))
     async with open_resources("some/model", None, read_settings(), ["iekr"]) as opened:
         assert opened.graph is None
-        with pytest.raises(InvalidSetting, match=r"--graph PATH, or leave"):
+        with pytest.raises(InvalidSetting, match=r"graph=PATH, or leave"):
             opened.method("iekr")
     async with open_resources("some/model", None, read_settings(), ["iekr"], "lab") as opened:
         method: Any = opened.method("iekr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,10 @@ import gnothi
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event
 from gnothi.face.loop import Loop
+from gnothi.methods.registry import METHODS
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
+from gnothi.signals.registry import SIGNALS
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
@@ -100,6 +102,15 @@ class Letters:
         return Measured(greedy, float(len(greedy.text)))
 
 
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """What a test makes known is not known to the next."""
+    yield
+    SIGNALS.remove(Letters.name)
+    METHODS.remove(Parrot.name)
+
+
+@pytest.mark.usefixtures("forgotten")
 def test_a_signal_of_ones_own() -> None:
     with gnothi.open("seakr", model=model(), signal=Letters()) as rag:
         (first, *_) = rag.ask(KNOWN).decisions
@@ -121,6 +132,7 @@ class Parrot:
         return Answer(question.text)
 
 
+@pytest.mark.usefixtures("forgotten")
 def test_a_method_of_ones_own() -> None:
     with gnothi.open(Parrot, model=model()) as rag:
         assert (rag.method, rag.ask("Polly?").text) == ("parrot_of_a_test", "Polly?")

@@ -143,7 +143,7 @@ def test_a_folder_is_read(tmp_path: Path) -> None:
         Labelled("d?", Passage("p", "text", "T"), helpful=False),
     )
     assert open_reference(tmp_path, "lexical").labelled == found.labelled
-    with pytest.raises(InvalidSetting, match=r"made with the encoder 'lexical', got 'bert'\..*--encoder bert: the labels stay"):
+    with pytest.raises(InvalidSetting, match=r"made with the encoder 'lexical', got 'bert'\..*encoder='bert': the labels stay"):
         open_reference(tmp_path, "bert")
 
 

@@ -118,7 +118,7 @@ def test_conceptnets_dump_brings_its_sentences(tmp_path: Path) -> None:
 def test_a_malformed_line_is_named_and_what_was_before_it_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "graph"
     source = write(tmp_path / "t.tsv", "tea | is | hot", "broken", "tea | is | green")
-    with pytest.raises(InvalidInput, match=r"t\.tsv, line 2: got 1 tab-separated field.*--skip-invalid"):
+    with pytest.raises(InvalidInput, match=r"t\.tsv, line 2: got 1 tab-separated field.*skip_invalid=True"):
         build(out, source)
     with pytest.raises(IndexUnavailable, match="interrupted"):
         open_folder(out)

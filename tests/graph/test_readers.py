@@ -44,7 +44,7 @@ def test_tsv_with_columns_named_and_false_lines_left_out() -> None:
 
 
 def test_tsv_whose_first_column_is_a_relation_is_asked_about() -> None:
-    with pytest.raises(InvalidInput, match="--columns relation"):
+    with pytest.raises(InvalidInput, match="columns='relation"):
         of_tsv("IsA\tobject\ttool")
 
 

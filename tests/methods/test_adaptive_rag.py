@@ -50,5 +50,5 @@ async def test_three_ways(chances: tuple[float, ...], strategy: str, queries: li
 
 
 def test_without_a_classifier_it_is_not_made() -> None:
-    with pytest.raises(InvalidSetting, match=r"'adaptive_rag' needs a complexity classifier.*--set classifier=PATH"):
+    with pytest.raises(InvalidSetting, match=r"'adaptive_rag' needs a complexity classifier.*classifier=PATH"):
         methods.create("adaptive_rag", {"model": Scripted({}), "retriever": ScriptedRetriever([])}, {})

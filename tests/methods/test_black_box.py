@@ -114,7 +114,7 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
         with pytest.raises(MissingCapability, match=f"Use {key}={str(value).lower()}"):
             methods.create(name, resources, {})
     elif methods.describe(name).needs != Capabilities():
-        with pytest.raises(MissingCapability, match="Use signal=consistency"):
+        with pytest.raises(MissingCapability, match="Use signal='consistency'"):
             methods.create(name, resources, {})
         settings = {"signal": "consistency"}
     await methods.create(name, resources, settings)(QUESTION)

@@ -428,9 +428,9 @@ async def test_a_gate_that_foresees_makes_the_draft_that_the_other_answer_is_com
         ({"query": "claims", "reason": False}, "a short answer makes none; expected reason=true"),
         (
             {"gate": "neighbours"},
-            "no knowledge. Give one with --set knowledge=FOLDER, made by `gnothi train knowledge-reference`",
+            "no knowledge. Give one with knowledge=FOLDER, made by `gnothi train knowledge-reference`",
         ),
-        ({"gate": "complexity"}, "no classifier. Give one with --set classifier=FOLDER, made by `gnothi train complexity`"),
+        ({"gate": "complexity"}, "no classifier. Give one with classifier=FOLDER, made by `gnothi train complexity`"),
         (
             {"filter": "utility", "keep": 3},
             r"'keep': got 3, but filter=utility has no use for it; expected filter=rerank or relevance or pmi",
@@ -458,7 +458,7 @@ def test_what_a_gate_has_no_use_for_is_refused_with_the_gate_that_has() -> None:
 
 def test_questions_need_a_model_that_follows_an_instruction() -> None:
     taught = Calibrated(Scripted(script), {}, frozenset({"reason", "answer"}))
-    with pytest.raises(MissingCapability, match=r"task 'ask_for'.*--set query=masked"):
+    with pytest.raises(MissingCapability, match=r"task 'ask_for'.*query='masked'"):
         methods.create("compose", {"model": taught, "retriever": ScriptedRetriever([])}, {"query": "questions"})
 
 
@@ -472,11 +472,11 @@ def test_unknown_settings_list_the_valid_ones() -> None:
     [
         ({"filter": "pmi"}, "needs scoring", "judge=MODEL"),
         ({"filter": "cxmi"}, "needs scoring", "another model"),
-        ({"gate": "gram"}, "needs hidden_states", "Use gate=consistency"),
+        ({"gate": "gram"}, "needs hidden_states", "Use gate='consistency'"),
         ({"answer": "surer"}, "needs logprobs", "another model"),
         ({"query": "masked"}, "needs logprobs", "another model"),
-        ({"gate": "least_likely"}, "needs logprobs", "Use gate=consistency"),
-        ({"signal": "gram"}, "needs hidden_states", "Use signal=consistency"),
+        ({"gate": "least_likely"}, "needs logprobs", "Use gate='consistency'"),
+        ({"signal": "gram"}, "needs hidden_states", "Use signal='consistency'"),
     ],
 )
 def test_what_the_model_lacks_is_said_with_a_way_out(settings: dict[str, object], lacking: str, advice: str) -> None:

@@ -64,7 +64,7 @@ def test_what_is_refused() -> None:
         make(0.5, lower=0.6)
     blind = Scripted(lambda _: "", name="blind", capabilities=Capabilities())
     resources = {"model": blind, "retriever": ScriptedRetriever([]), "evaluator": blind}
-    with pytest.raises(MissingCapability, match=r"'blind'.*--set evaluator="):
+    with pytest.raises(MissingCapability, match=r"'blind'.*evaluator="):
         methods.create("crag", resources, {})
 
 

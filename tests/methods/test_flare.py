@@ -135,7 +135,7 @@ def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() ->
     lab = Calibrated(Scripted({}, name="lab"), {}, frozenset({"reason"}))
     resources = {"model": lab, "retriever": ScriptedRetriever([])}
     methods.create("flare", resources, {})
-    with pytest.raises(MissingCapability, match=r"'flare' needs the task 'ask_for', which model 'lab'.*query=masked"):
+    with pytest.raises(MissingCapability, match=r"'flare' needs the task 'ask_for', which model 'lab'.*query='masked'"):
         methods.create("flare", resources, {"query": "questions"})
 
 

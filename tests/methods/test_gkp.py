@@ -60,5 +60,5 @@ async def test_another_model_may_answer() -> None:
     answer = await methods.create("gkp", {"model": writer, "reader": reader}, {})(QUESTION)
     assert answer.text == "a coop"
     assert {prompt.task.name for prompt in writer.prompts} == {"describe"}
-    with pytest.raises(MissingCapability, match=r"--set reader=MODEL"):
+    with pytest.raises(MissingCapability, match=r"reader=MODEL"):
         methods.create("gkp", {"model": reader, "reader": writer}, {})

@@ -152,7 +152,7 @@ async def test_a_reader_of_its_own_answers_and_only_answers() -> None:
     resources = {"model": Scripted(script), "graph": ListedGraph(TRIPLES), "reader": reader}
     assert (await methods.create("iekr", resources, {"choose": "text"})(QUESTION)).text == "new jeans"
     assert {prompt.task.name for prompt in reader.prompts} == {"reason"}
-    with pytest.raises(MissingCapability, match=r"'scripted' does not offer.*--set reader=MODEL"):
+    with pytest.raises(MissingCapability, match=r"'scripted' does not offer.*reader=MODEL"):
         methods.create("iekr", resources, {})
 
 
@@ -221,11 +221,11 @@ async def test_events() -> None:
 
 def test_what_is_refused() -> None:
     model = {"model": Scripted(script)}
-    with pytest.raises(InvalidSetting, match=r"'iekr'.*expected a graph or an index.*--graph PATH.*external=false"):
+    with pytest.raises(InvalidSetting, match=r"'iekr'.*expected a graph or an index.*graph=PATH.*external=False"):
         methods.create("iekr", model, {})
-    with pytest.raises(InvalidSetting, match=r"expected an index.*--index PATH"):
+    with pytest.raises(InvalidSetting, match=r"expected an index.*index=PATH"):
         methods.create("iekr", {**model, "graph": ListedGraph([])}, {"source": "passages"})
     assert isinstance(methods.create("iekr", model, {"external": False}), IEKR)
     blind = Scripted(script, name="blind", capabilities=Capabilities())
-    with pytest.raises(MissingCapability, match="--set choose=text"):
+    with pytest.raises(MissingCapability, match="choose='text'"):
         methods.create("iekr", {"model": blind, "graph": ListedGraph([])}, {})

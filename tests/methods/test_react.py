@@ -127,5 +127,5 @@ async def test_a_model_with_a_format_of_its_own_acts_by_sentences() -> None:
     assert (answer.text, answer.evidence) == ("Kestrel", (MIRA,))
     assert answer.rationale == "Mira was born in Kestrel. So the answer is Kestrel."
     assert retriever.queries == ["Mira born Vesk"]
-    with pytest.raises(MissingCapability, match=r"the task 'react'.*form=sentences"):
+    with pytest.raises(MissingCapability, match=r"the task 'react'.*form='sentences'"):
         methods.create("react", {"model": lab, "retriever": retriever}, {"form": "actions"})

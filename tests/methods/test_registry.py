@@ -78,7 +78,7 @@ def test_a_missing_resource_names_its_flag() -> None:
 def test_what_the_model_lacks_is_said_before_the_first_question_with_a_way_out() -> None:
     resources = {**RESOURCES, "model": Scripted({}, name="text-only", capabilities=Capabilities())}
     with pytest.raises(
-        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal=consistency \(or one of: prompt\)"
+        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal='consistency' \(or one of: prompt\)"
     ):
         methods.create("seakr", resources, {})
     methods.create("seakr", resources, {"signal": "consistency"})

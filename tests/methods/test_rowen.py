@@ -132,7 +132,7 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
     _, doubt, _ = await run(lab, ways=3)
     assert doubt == pytest.approx(1 / 3)  # drawn: Vesk, Ulm, Vesk
     assert not [prompt for prompt in model.prompts if prompt.task.name == "rephrase"]
-    with pytest.raises(MissingCapability, match=r"the task 'rephrase'.*perturb=resample"):
+    with pytest.raises(MissingCapability, match=r"the task 'rephrase'.*perturb='resample'"):
         await run(lab, perturb="rephrase")
     with pytest.raises(MissingCapability, match=r"the task 'translate'.*Leave the language away"):
         await run(lab, language="German")

@@ -381,7 +381,7 @@ async def test_the_threshold_decides() -> None:
 
 
 def test_energy_needs_a_threshold() -> None:
-    with pytest.raises(InvalidSetting, match=r"--set threshold=\.\.\., chosen from"):
+    with pytest.raises(InvalidSetting, match=r"threshold=\.\.\., chosen from"):
         SeaKR(speaker({}), Searcher([]), signal="energy")
     SeaKR(speaker({}), Searcher([]), signal="energy", threshold=-12.0)
     SeaKR(speaker({}), Searcher([]), signal="energy", always_retrieve=True)

@@ -105,5 +105,5 @@ async def test_agreement_keeps_the_node_without_a_judge() -> None:
 def test_the_reader_must_tell_how_sure_it_is() -> None:
     blind = Scripted({}, name="blind", capabilities=Capabilities())
     resources = {"model": Scripted({}), "retriever": ScriptedRetriever([]), "reader": blind}
-    with pytest.raises(MissingCapability, match=r"'blind'.*--set reader="):
+    with pytest.raises(MissingCapability, match=r"'blind'.*reader="):
         methods.create("searchain", resources, {})

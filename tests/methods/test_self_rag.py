@@ -214,10 +214,10 @@ async def test_models_without_the_tokens_are_told_so() -> None:
 
     model = Ordinary(lambda _: "So the answer is Ulm.", name="ordinary")
     resources: dict[str, Any] = {"model": model, "retriever": ScriptedRetriever([GOOD])}
-    with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic=judgements"):
+    with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic='judgements'"):
         await methods.create("self_rag", resources, {})(QUESTION)
     lab = Calibrated(model, {}, frozenset({"reason", "know", "useful"}))
-    with pytest.raises(MissingCapability, match=r"the task 'self_rag'.*critic=judgements"):
+    with pytest.raises(MissingCapability, match=r"the task 'self_rag'.*critic='judgements'"):
         methods.create("self_rag", resources | {"model": lab}, {"critic": "tokens"})
 
 

@@ -107,5 +107,5 @@ async def test_another_model_may_judge() -> None:
     assert {prompt.task.name for prompt in reader.prompts} == {"reason"}
     assert {prompt.task.name for prompt in judge.prompts} == {"know"}
     blind = Scripted(script, name="blind", capabilities=Capabilities())
-    with pytest.raises(MissingCapability, match=r"needs scoring.*'blind'.*--set judge="):
+    with pytest.raises(MissingCapability, match=r"needs scoring.*'blind'.*judge="):
         methods.create("skill_rag", {**resources, "judge": blind}, {})

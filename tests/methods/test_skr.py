@@ -50,6 +50,6 @@ async def test_neighbours_decide(known: int, unknown: int, share: float, retriev
 
 
 def test_without_a_reference_it_is_not_made_yet_described() -> None:
-    with pytest.raises(InvalidSetting, match=r"'skr' needs a knowledge reference.*--set reference=PATH"):
+    with pytest.raises(InvalidSetting, match=r"'skr' needs a knowledge reference.*reference=PATH"):
         methods.create("skr", {"model": Scripted({}), "retriever": ScriptedRetriever([])}, {})
     assert "reference" in {setting.key for setting in methods.describe("skr").settings}

@@ -81,9 +81,9 @@ async def test_the_judgement_sees_the_heuristic_answer_unless_it_is_told_to_ask(
 
 def test_what_is_refused() -> None:
     resources = {"model": proxy(0.5), "retriever": ScriptedRetriever([]), "proxy": large()}
-    with pytest.raises(MissingCapability, match=r"needs logprobs, which model 'large'.*--set proxy=MODEL"):
+    with pytest.raises(MissingCapability, match=r"needs logprobs, which model 'large'.*proxy=MODEL"):
         methods.create("slimplm", resources, {})
-    with pytest.raises(MissingCapability, match=r"Give a model that does as --set proxy=MODEL"):
+    with pytest.raises(MissingCapability, match=r"Give a model that does as proxy=MODEL"):
         methods.create("slimplm", resources | {"model": large(), "proxy": None}, {})
     with pytest.raises(InvalidSetting, match=r"energy.*no usual threshold"):
         methods.create("slimplm", resources | {"proxy": None}, {"judgement": "energy"})

@@ -446,5 +446,5 @@ async def test_a_budget_holds_under_faults(serve: Serve, limit: str) -> None:
 
 
 def test_a_limit_of_cost_needs_prices(serve: Serve) -> None:
-    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match=r"model\.price_in"):
+    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match=r"'price_in'"):
         opened(serve())

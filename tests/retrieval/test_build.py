@@ -142,7 +142,7 @@ def test_a_moved_folder_is_recognised(docs: Path, tmp_path: Path) -> None:
 def test_an_invalid_line_is_named_what_precedes_it_kept_and_the_rest_indexed_on_demand(tmp_path: Path) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"id":"a","text":"x"}\n{oops\n{"id":"b","text":"y"}\n[]\n')
-    with pytest.raises(InvalidInput, match=r"corpus\.jsonl, line 2: not valid JSON .*--skip-invalid"):
+    with pytest.raises(InvalidInput, match=r"corpus\.jsonl, line 2: not valid JSON .*skip_invalid=True"):
         build([source], tmp_path / "index")
     assert set(contents(tmp_path / "index")) == {"a"}
     assert not read_manifest(tmp_path / "index").complete

@@ -93,7 +93,7 @@ def _lacks(variant: Variant, settings: Settings) -> str:
     for key, how in variant.needs.items():
         given = settings.given.get(f"{variant.method}.{key}") or settings.given.get(key)
         if given is None or config.as_text(given.value) == "none":
-            return f"needs <--set {variant.method}.{key}=...>: {how.strip().rstrip('.')}"
+            return f"needs --set {variant.method}.{key}=...: {how.strip().rstrip('.')}"
     return ""
 
 

@@ -68,7 +68,7 @@ def test_before_answer() -> None:
 
 async def test_it_needs_a_model_that_scores() -> None:
     text_only = Scripted(lambda _: "", capabilities=Capabilities(logprobs=True))
-    with pytest.raises(MissingCapability, match=r"scoring.*Use choose=text"):
+    with pytest.raises(MissingCapability, match=r"scoring.*Use choose='text'"):
         await ask("direct", text_only)
     with pytest.raises(MissingCapability, match=r"scoring"):
         await ask("skill_rag", text_only)

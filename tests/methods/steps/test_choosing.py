@@ -83,7 +83,7 @@ async def test_labels_are_shown_and_compared() -> None:
 
 async def test_more_choices_than_letters() -> None:
     many = Question("q", "Which?", choices=tuple(map(str, range(27))))
-    with pytest.raises(InvalidInput, match=r"27 choices, expected at most 26.*choice_score=tokens"):
+    with pytest.raises(InvalidInput, match=r"27 choices, expected at most 26.*choice_score='tokens'"):
         await choose(Scripted(lambda _: ""), ask(ANSWER, many), "label")
 
 

@@ -53,7 +53,7 @@ def parser(path: Path, first: str, columns: Sequence[str] | None, known_relation
     if len(fields) > 1 and fields[0] in known_relations and fields[1] not in known_relations:
         raise InvalidInput(
             f"{path}, line 1: got the relation {fields[0]!r} in the first column, expected head, relation, tail. Name the "
-            "columns in their order, as in <--columns> relation,head,tail (look which of the two comes first)."
+            "columns in their order, as in <--columns relation,head,tail> (look which of the two comes first)."
         )
     return Tsv(None)
 

@@ -124,7 +124,7 @@ def _start(settings: VLLMSettings) -> str:
 def _no_states(version: str, settings: VLLMSettings) -> str:
     """Why hidden states cannot be had, as far as is known before vLLM runs; empty when they can."""
     if not settings.eager:
-        return "by setting: compiled graphs run past the place where states are read (<--set model.eager=true>)"
+        return "by setting: compiled graphs run past the place where states are read (the setting model.eager = true)"
     if _release(version) not in KNOWN:
         return f"vLLM {version} is not among the versions whose insides are known ({_known()})"
     return ""
