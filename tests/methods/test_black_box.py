@@ -111,7 +111,7 @@ async def test_every_method_runs_on_text_or_says_what_it_lacks_and_what_would_do
     elif name in instead:
         settings = instead[name]
         key, value = next(iter(settings.items()))
-        with pytest.raises(MissingCapability, match=f"Use {key}={str(value).lower()}"):
+        with pytest.raises(MissingCapability, match=f"Use {key}={value!r}"):
             methods.create(name, resources, {})
     elif methods.describe(name).needs != Capabilities():
         with pytest.raises(MissingCapability, match="Use signal='consistency'"):

@@ -28,7 +28,10 @@ def defaults() -> dict[str, dict[str, str]]:
 
 
 def test_defaults_are_those_that_were_published() -> None:
-    assert defaults() == tomllib.loads(KEPT.read_text("utf-8"))
+    """A method or a signal that is new since then is published with the next version."""
+    published, now = tomllib.loads(KEPT.read_text("utf-8")), defaults()
+    signals_now = {name: now["signals"].get(name) for name in published["signals"]}
+    assert {name: now.get(name) for name in published} | {"signals": signals_now} == published
 
 
 def default(method: str, setting: str) -> Any:
