@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps.browsing import Browser
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
-from gnothi.methods.steps.react_format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
+from gnothi.methods.steps.react.browsing import Browser
+from gnothi.methods.steps.react.format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
