@@ -150,5 +150,5 @@ def test_malformed_layers_are_errors(tmp_path: Path) -> None:
         config.read_settings(broken)
     with pytest.raises(InvalidInput, match="cannot read"):
         config.read_settings(tmp_path / "absent.toml")
-    with pytest.raises(InvalidSetting, match="expected key=value"):
+    with pytest.raises(InvalidSetting, match="expected --set key=value"):
         config.read_settings(overrides=["k"])

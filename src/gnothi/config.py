@@ -339,7 +339,7 @@ def read_settings(
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise InvalidSetting(f"got --set {override!r}, expected <--set key=value>, as in <--set k=10>.")
+            raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
         given[key.strip()] = Given(text, f"--set {override}", 2)
     return Settings(given)
 

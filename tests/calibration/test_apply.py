@@ -76,7 +76,7 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
     [
         ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
         ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
-        ({}, "seakr", [], r"Use form=simple, calibrate anew"),  # recorded outcomes are of whole replies
+        ({}, "seakr", [], r"Use form='simple', calibrate anew"),  # recorded outcomes are of whole replies
         ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"], "is for scores of single quizzes"),
         ({"form": "simple"}, "keqa", [], "got method keqa with scores of single quizzes"),
     ],

@@ -79,7 +79,7 @@ def test_a_gate_that_fired_for_another_reason_than_its_score_is_never_trusted() 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path = run_of(tmp_path, *gated((0.1, 0.2)))
-    with pytest.raises(InvalidInput, match=r"got none of panel, cot or direct.*method=cot,rag,seakr"):
+    with pytest.raises(InvalidInput, match=r"got none of panel, cot or direct.*method='cot,rag,seakr'"):
         read_run(path)
     with pytest.raises(UnknownName, match="sekr"):
         read_run(path, never="sekr")

@@ -122,7 +122,7 @@ def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any]
 def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path) -> None:
     out = str(tmp_path / "made.toml")
     for arguments, said in (
-        (("lob",), "lab:one_hop"),
+        (("lob",), "Did you mean 'lab'?"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
         (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),

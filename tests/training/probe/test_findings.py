@@ -94,7 +94,7 @@ def test_a_model_that_shows_no_states(tmp_path: Path) -> None:
     about = found(tmp_path / "probe", ProbeSettings(), Scripted(script, capabilities=TEXT_ONLY))
     assert open_probe(tmp_path / "probe").states == ()
     assert list(about["held_out"]) == ["question"]  # type: ignore[call-overload]
-    with pytest.raises(MissingCapability, match="signal=consistency"):
+    with pytest.raises(MissingCapability, match="signal='consistency'"):
         ProbeSettings(target="uncertainty").check(Scripted(script, capabilities=TEXT_ONLY))
 
 

@@ -74,7 +74,7 @@ def test_failures_are_left_out_and_tried_again(tmp_path: Path) -> None:
 def test_chains_of_thought_cannot_be_learnt_from_answers(tmp_path: Path) -> None:
     assert made(tmp_path, Asks(REASON)) == []
     errors = [json.loads(line)["error"] for line in (tmp_path / PROMPTS).read_text().splitlines()]
-    assert all("reason=false" in error["message"] for error in errors)
+    assert all("reason=False" in error["message"] for error in errors)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
