@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,22 @@ async def test_awaited_it_is_the_same(scripted: Scripted, tmp_path: Path) -> Non
     assert len(scripted.prompts) == asked
     assert rows(again.path) == rows(first.path)
     assert (first.failures, [row.method for row in first.rows[:4]]) == (0, ["rag"] * 4)
+
+
+async def test_cancelled_it_stops_and_goes_on(scripted: Scripted, tmp_path: Path) -> None:
+    seen = asyncio.Event()
+    here = asyncio.get_running_loop()
+    heard = {"limit": 30, "concurrency": 1, "on_row": lambda _: here.call_soon_threadsafe(seen.set)}
+    work = asyncio.create_task(gnothi.aevaluate("lab", "seakr", tmp_path / "run", **heard))
+    await seen.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    asked = len(scripted.prompts)
+    await asyncio.sleep(0.2)
+    assert len(scripted.prompts) <= asked + 5  # what was under way
+    again = await gnothi.aevaluate("lab", "seakr", tmp_path / "run", limit=30)
+    assert (len(again.rows), again.failures) == (30, 0)
 
 
 def test_questions_and_models_of_ones_own(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
-from gnothi.face.loop import refuse_running_loop
+from gnothi.face.loop import Loop, refuse_running_loop
 from gnothi.face.rag import Rag, _spec
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
@@ -96,8 +97,16 @@ async def aevaluate(
     out: str | os.PathLike[str],
     **keywords: Any,
 ) -> Evaluation:
-    """As ``evaluate``, awaited."""
-    return await asyncio.to_thread(evaluate, data, methods, out, **keywords)
+    """As ``evaluate``, awaited; cancelling it stops the run, which the same call completes."""
+    bound = inspect.signature(evaluate).bind(data, methods, out, **keywords)
+    bound.apply_defaults()
+    plan, rag = await asyncio.to_thread(_plan, bound.arguments)
+    loop = rag.loop if rag else Loop()
+    try:
+        return await loop.arun(_evaluate(plan, rag, bound.arguments))
+    finally:
+        if rag is None:
+            await asyncio.to_thread(loop.stop)
 
 
 async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:

@@ -55,12 +55,22 @@ def refuse_running_loop(called: str, instead: str) -> None:
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     loop.run_forever()
+    loop.close()
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    if loop.is_closed():
+    """What still runs is cancelled and comes to its end first."""
+    if not thread.is_alive():
         return
-    loop.call_soon_threadsafe(loop.stop)
+    ending = asyncio.run_coroutine_threadsafe(_cancelled(loop), loop)
     if thread is not threading.current_thread():
+        ending.result()
         thread.join()
-        loop.close()
+
+
+async def _cancelled(loop: asyncio.AbstractEventLoop) -> None:
+    running = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    loop.call_soon(loop.stop)
