@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -131,7 +131,8 @@ async def _in_processes(questions: Sequence[Question], concurrency: int, overrid
     async with workers(count, opening, 0) as several:
 
         async def answer(name: str, question: Question) -> Outcome:
-            return await several(label(0, name), question)
+            found = await several(label(0, name), question)
+            return replace(found, row=replace(found.row, method=name))
 
         with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as kept:
             began = time.perf_counter()

@@ -435,7 +435,7 @@ async def test_a_budget_holds_under_faults(serve: Serve, limit: str) -> None:
     stopped = [result for result in there if isinstance(result, BudgetSpent)]
     assert len(answered) > 50
     assert len(answered) + len(stopped) >= 997
-    assert f"--max-{limit}" in str(stopped[0])
+    assert f"max_{limit}" in str(stopped[0])
     read, written = (sum(column) for column in zip(*server.api.charged, strict=True))
     if limit == "tokens":
         assert read + written <= budget.tokens <= 5000
