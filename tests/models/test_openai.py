@@ -404,7 +404,7 @@ async def test_a_thousand_requests_with_a_third_of_faults(serve: Serve, direct: 
     server = serve()
     budget = Budget()
     with spending(budget):
-        model = opened(server, timeout=2.0, concurrency=32)
+        model = opened(server, timeout=6.0, concurrency=32)
     server.fault = chance_of_faults(1, 0.3)
     there = await ask_a_thousand(model)
     here = await ask_a_thousand(direct)
@@ -428,7 +428,7 @@ async def test_a_budget_holds_under_faults(serve: Serve, limit: str) -> None:
     server = serve()
     budget = Budget(max_tokens=5000) if limit == "tokens" else Budget(max_cost=0.02)
     with spending(budget):
-        model = opened(server, timeout=2.0, concurrency=32, price_in=1.0, price_out=20.0)
+        model = opened(server, timeout=6.0, concurrency=32, price_in=1.0, price_out=20.0)
     server.fault = chance_of_faults(2, 0.3)
     there = await ask_a_thousand(model)
     answered = [result for result in there if not isinstance(result, Exception)]
