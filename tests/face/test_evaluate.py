@@ -47,6 +47,7 @@ def test_rows_are_those_of_the_command_line(gnothi_run: Run, tmp_path: Path) -> 
 
 
 async def test_awaited_it_is_the_same(scripted: Scripted, tmp_path: Path) -> None:
+    sync = await asyncio.to_thread(gnothi.evaluate, "lab", METHODS.split(","), tmp_path / "sync", limit=4)
     seen: list[str] = []
     first = await gnothi.aevaluate(
         "lab", METHODS.split(","), tmp_path / "one", limit=4, on_row=lambda row: seen.append(row.method)
@@ -55,7 +56,7 @@ async def test_awaited_it_is_the_same(scripted: Scripted, tmp_path: Path) -> Non
     asked = len(scripted.prompts)
     again = await gnothi.aevaluate("lab", METHODS.split(","), tmp_path / "one", limit=4)
     assert len(scripted.prompts) == asked
-    assert rows(again.path) == rows(first.path)
+    assert rows(again.path) == rows(first.path) == rows(sync.path)
     assert (first.failures, [row.method for row in first.rows[:4]]) == (0, ["rag"] * 4)
 
 
