@@ -212,7 +212,7 @@ class Findings(Collecting):
             learnt = learn(done, settings)
         except InvalidInput as error:
             if failed := self.why_failed():
-                raise InvalidInput(f"{error} {failed} {AGAIN}") from None
+                raise InvalidInput(f"{error.message} {failed} {AGAIN}") from None
             raise
         about = {
             "made": {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "gnothi": __version__},
