@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._real_plan import METHODS, METRIC
+from benchmarks._real_plan import SPLITS as SPLIT_NAMES
 from benchmarks._shared import table
 from benchmarks.guarantee import measure
 from gnothi.calibration.choose import Sample, choose
@@ -18,6 +19,7 @@ from gnothi.errors import GnothiError
 from gnothi.report.summary import Method, summarise
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row, group
+from gnothi.signals import registry
 from gnothi.stats.frontier import at, frontier
 from gnothi.stats.intervals import Interval
 from gnothi.stats.paired import paired_test
@@ -35,7 +37,7 @@ def replayed(run: Path) -> Replay:
 def best_signal(run: Path) -> str:
     """The signal whose thresholds come to the best accuracy on questions they were not chosen on; AUROC where it is equal."""
     gates = document(replayed(run)).gates
-    placed = {name: one for name, one in gates.signals.items() if "@" not in name and one.chosen is not None}
+    placed = {name: one for name, one in gates.signals.items() if name in registry.names() and one.chosen is not None}
     return max(placed, key=lambda name: (placed[name].chosen.worth.accuracy, placed[name].auroc or 0.0))  # type: ignore[union-attr]
 
 
@@ -47,6 +49,8 @@ def page(out: Path, parts: Sequence[str]) -> Iterator[str]:
         yield ""
         yield from methods_table(part, rows)
         yield ""
+        yield f"Questions: {', '.join(f'{name} {count}' for name, count in sizes(folder).items())}."
+        yield ""
         calibration, test = replayed(folder / "calibration"), replayed(folder / "test")
         yield from signals_table(calibration, test)
         yield ""
@@ -55,6 +59,10 @@ def page(out: Path, parts: Sequence[str]) -> Iterator[str]:
         if part == "popqa":
             yield from popularity_table(folder, rows)
             yield ""
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    return {name: len((folder / f"{name}.jsonl").read_text("utf-8").splitlines()) for name in SPLIT_NAMES}
 
 
 def rows_of(folder: Path) -> dict[str, list[Row]]:
@@ -188,7 +196,7 @@ def promises_table(part: str, calibration: Replay, test: Replay) -> list[str]:
     lines = []
     both = {one.name: one for one in calibration.signals}
     for signal in test.signals:
-        if "@" in signal.name or signal.name not in both:
+        if signal.name not in registry.names() or signal.name not in both:  # places of gram stand in the table above
             continue
         scores = np.concatenate([both[signal.name].values, signal.values])
         wrong = np.concatenate([calibration.never, test.never]) < 1
