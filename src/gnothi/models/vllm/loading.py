@@ -10,7 +10,7 @@ from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
 from gnothi.models.engine.loading import Declaration, declared, locate, no_progress_bars, unloadable
 from gnothi.models.rendering import make_renderer
-from gnothi.models.settings import VLLMSettings
+from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
 
@@ -168,7 +168,7 @@ def _options(source: str, settings: VLLMSettings, on_cpu: bool, no_states: bool)
     else:
         device = {
             "gpu_memory_utilization": settings.gpu_memory,
-            "max_num_batched_tokens": max(settings.prefill_tokens, rows),
+            "max_num_batched_tokens": max(settings.prefill_tokens or PREFILL_TOKENS, rows),
         }
     return {
         "model": source,
