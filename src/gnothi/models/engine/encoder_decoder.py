@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gnothi.errors import UsageError
 from gnothi.models.engine.passes import Network, by_length
-from gnothi.models.engine.path import InStep
+from gnothi.models.engine.path import InStep, Pieces
 from gnothi.models.engine.states import Captured
 
 
@@ -36,6 +36,7 @@ class EncoderDecoder(InStep):
     name = "encoder-decoder"
 
     def __init__(self, network: Network, pad: int, start: Sequence[int], closing: Sequence[int]) -> None:
+        self._network = network
         self._model, self._device, self._pad = network.model, network.device, pad
         self._start, self._closing = list(start), list(closing)
         self._running: tuple[_Read, Any] | None = None
@@ -44,7 +45,9 @@ class EncoderDecoder(InStep):
     def held_tokens(self) -> int:
         return int(self._running[0].mask.sum()) if self._running is not None else 0
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+        """In one pass: an encoder sees a prompt as a whole."""
+        yield from ()
         from transformers import DynamicCache, EncoderDecoderCache
 
         read = self._encode(prompts)
@@ -78,6 +81,7 @@ class EncoderDecoder(InStep):
 
     def _encode(self, prompts: Sequence[tuple[int, ...]]) -> _Read:
         closed = [[*prompt, *self._closing] for prompt in prompts]
+        self._network.read_tokens += sum(map(len, closed))
         width = max(map(len, closed))
         tokens = torch.tensor([[*row, *[self._pad] * (width - len(row))] for row in closed], device=self._device)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in closed], device=self._device)
