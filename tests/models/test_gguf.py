@@ -172,7 +172,7 @@ def test_where_nothing_can_be_kept(file: Path, cache: Path, monkeypatch: pytest.
     with pytest.raises(ModelUnavailable, match=r"Name another folder with the environment variable GNOTHI_CACHE"):
         gguf.kept(file, "tiny")
     cache.unlink()
-    monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))  # type: ignore[attr-defined]
+    monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))
     with pytest.raises(ModelUnavailable, match=r"takes \S+ MB when it is unpacked, and .* has 0 MB free"):
         gguf.kept(file, "tiny")
     assert [path.suffix for path in (cache / "models").iterdir()] == [".lock"]
@@ -208,7 +208,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(folder.parent)
-    monkeypatch.setitem(PACKAGED, "small", Packaged("brings_a_model", "pip install brings-a-model", "A model"))  # type: ignore[arg-type]
+    monkeypatch.setitem(PACKAGED, "small", Packaged("brings_a_model", "pip install brings-a-model", "A model"))
     return folder
 
 

@@ -53,9 +53,8 @@ def test_quantised() -> None:
 def test_the_library_understands_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
     from transformers.quantizers.auto import AutoQuantizationConfig
-    from transformers.utils import quantization_config
 
-    monkeypatch.setattr(quantization_config.importlib.metadata, "version", lambda _: "0.49.0")
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.49.0")
     made = AutoQuantizationConfig.from_dict(told(quantize="4bit")[1]["quantization_config"])
     assert (made.load_in_4bit, made.load_in_8bit) == (True, False)
     assert (made.bnb_4bit_quant_type, made.bnb_4bit_compute_dtype) == ("nf4", torch.bfloat16)
