@@ -1,4 +1,5 @@
-"""What tells the content of a model's folder, or of one on the hub, from another: nothing is loaded for it."""
+"""What tells the content of a model's folder, or of one on the hub, from another, and what libraries say of it: nothing is
+loaded for it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+DECLARATION = "gnothi.json"
+"""What a model's folder may say of it: see the page on models."""
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
+_PIECES = 16
 _FILES = (
     "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json",
     "tokenizer*", "*.model", "vocab.*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template*",
@@ -29,6 +33,17 @@ def digest(files: Iterable[Path]) -> str:
     return found.hexdigest()
 
 
+def file_digest(file: Path) -> str:
+    """Of one file's size and content, its name left out; of a large one, sixteen pieces spread over it."""
+    size = file.stat().st_size
+    found = hashlib.blake2b(f"{size}\n".encode(), digest_size=16)
+    with file.open("rb") as opened:
+        for piece in range(_PIECES):
+            opened.seek(max(0, size - _ENDS) * piece // (_PIECES - 1))
+            found.update(opened.read(_ENDS))
+    return found.hexdigest()
+
+
 def files_of(folder: Path) -> list[Path]:
     """Configuration, weights and tokenizer."""
     return [path for path in folder.iterdir() if any(path.match(pattern) for pattern in _FILES)]
@@ -43,3 +58,12 @@ def version_of(hub_id: str) -> str:
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
     return Path(found).parent.name if isinstance(found, str) else ""
+
+
+def reason(error: Exception) -> str:
+    """Why a library could not load a model: of its message the first line."""
+    if "trust_remote_code" in str(error):
+        return (
+            "it comes with Python code of its own (auto_map in its config.json), which is never run: trust_remote_code is off."
+        )
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -105,9 +105,11 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     (docs / "binary.txt").write_bytes(b"\0\0")
     (docs / "empty.txt").write_bytes(b"")
     write_jsonl(docs / "z.jsonl", made_up(1, 1) * 2)
-    assert gnothi("build", docs, "--out", out) == 0
+    (docs / "picture.png").write_bytes(b"\x89PNG")
+    assert gnothi("build", docs, "--out", out) == 1
     warnings = capsys.readouterr().err
     for part in (
+        "1 file left out, not readable",
         "1 file skipped",
         "binary.txt is a binary file",
         "empty.txt holds no text",

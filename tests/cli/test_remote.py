@@ -260,7 +260,7 @@ def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch
 def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     assert "cache" in main.COMMANDS
     serve()
-    assert gnothi_json("cache", "info") == {"path": str(tmp_path / "cache"), "entries": 0, "bytes": 0}
+    assert gnothi_json("cache", "info") == {"path": str(tmp_path / "cache"), "entries": 0, "bytes": 0, "models": {}}
     gnothi("ask", "Who directed The Hollow Letter?", *MODEL, "--method", "direct")
     found = gnothi_json("cache", "info")
     assert found["entries"] == 2  # the reply, and what the trial of the server showed

@@ -123,7 +123,7 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_missing_folder(spec: str) -> None:
-    with pytest.raises(ModelUnavailable, match=r"which is no folder\. Expected 'lab', a folder"):
+    with pytest.raises(ModelUnavailable, match=r"which is not there\. Expected 'lab', a folder"):
         load_model(spec)
 
 
@@ -131,7 +131,7 @@ def test_a_file_and_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match=r"holds no config\.json"):
         load_model(str(tmp_path))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelUnavailable, match="which is no folder"):
+    with pytest.raises(ModelUnavailable, match="is no GGUF file"):
         load_model(str(tmp_path / "file"))
 
 
@@ -151,6 +151,22 @@ def test_a_model_that_is_no_language_model(folder: Path) -> None:
     )
     with pytest.raises(ModelUnavailable, match="a language model"):
         load_model(str(folder), CPU)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_code_that_comes_with_a_model_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
+    """Nor is it asked for on the terminal, as the library would."""
+    config = json.loads((folder / "config.json").read_text())
+    kind = {} if known else {"model_type": "evil", "architectures": ["EvilForCausalLM"]}
+    classes = {"AutoConfig": "evil.Config", "AutoModelForCausalLM": "evil.Model", "AutoTokenizer": ["evil.Tokenizer", None]}
+    (folder / "config.json").write_text(json.dumps(config | kind | {"auto_map": classes}))
+    (folder / "evil.py").write_text("raise SystemExit('ran')")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    if known:  # the library has code of its own for it
+        assert load_model(str(folder), CPU).metadata["architecture"] == "LlamaForCausalLM"
+    else:
+        with pytest.raises(ModelUnavailable, match=r"Python code of its own .* never run: trust_remote_code is off"):
+            load_model(str(folder), CPU)
 
 
 def test_a_hub_id_that_cannot_be_reached_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
+from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting, MissingDependency
 from gnothi.retrieval import build as module
 from gnothi.retrieval.build import Progress, build
 from gnothi.retrieval.folder import read_manifest
@@ -175,9 +177,10 @@ def test_unreadable_files_of_a_folder_are_skipped_and_named(docs: Path, tmp_path
     (docs / "deep.md").write_text("> " * 3000 + "- " * 3000 + "deep\n\nPlain.\n")
     (docs / "odd.html").write_bytes(b'<meta charset="utf-16"><p>caf\xe9 and plums')
     report = build([docs], tmp_path / "index")
-    assert report.skipped.count == 5
-    assert {re.split(" is |, line 1| cannot ", line)[0] for line in report.skipped.first} == {
-        str(docs / name) for name in ("binary.txt", "broken.pdf", "photo.jpg", "table.tsv", "self.html")
+    assert report.skipped.first == [f"{docs / 'photo.jpg'} is of no known format (.jpg)"]
+    assert report.unreadable.count == 4
+    assert {re.split(" is |, line 1| cannot ", line)[0] for line in report.unreadable.first} == {
+        str(docs / name) for name in ("binary.txt", "broken.pdf", "table.tsv", "self.html")
     }
     assert any("latin.txt is not UTF-8" in line for line in report.notices.first)
     assert report.empty == 1
@@ -192,7 +195,8 @@ def test_a_reader_that_fails_on_a_file_stops_nothing(docs: Path, tmp_path: Path,
 
     monkeypatch.setitem(FORMATS, ".md", fail)
     report = build([docs], tmp_path / "index")
-    assert report.skipped.first == [f"{docs / 'sub' / 'b.md'} cannot be read: maximum recursion depth exceeded. Leave it out."]
+    assert report.unreadable.count == 1
+    assert report.unreadable.first[0].startswith(f"{docs / 'sub' / 'b.md'} cannot be read: maximum recursion depth exceeded.")
     assert set(contents(tmp_path / "index")) == set(ALL) - {"docs/sub/b.md#1"}
 
 
@@ -206,8 +210,45 @@ def test_an_unreadable_file_named_by_the_user_is_an_error(tmp_path: Path, name: 
 def test_a_file_that_became_unreadable_keeps_its_passages(docs: Path, tmp_path: Path) -> None:
     build([docs], tmp_path / "index")
     (docs / "a.txt").write_bytes(b"\0\0\0")
-    assert build([docs], tmp_path / "index").skipped.count == 1
+    assert build([docs], tmp_path / "index").unreadable.count == 1
     assert contents(tmp_path / "index") == ALL
+
+
+def test_an_invalid_line_in_a_folder_stops_its_file_alone(docs: Path, tmp_path: Path) -> None:
+    (docs / "bad.jsonl").write_text('{"id":"before","text":"x"}\n{oops\n{"id":"after","text":"y"}\n')
+    for _ in range(2):
+        report = build([docs], tmp_path / "index")
+        assert report.unreadable.count == 1
+        assert "bad.jsonl, line 2: not valid JSON" in report.unreadable.first[0]
+        assert "<--skip-invalid>" in report.unreadable.first[0]
+        assert set(contents(tmp_path / "index")) == {*ALL, "before"}
+    assert build([docs], tmp_path / "index", skip_invalid=True).unreadable.count == 0
+    assert set(contents(tmp_path / "index")) == {*ALL, "before", "after"}
+
+
+def test_a_format_whose_package_is_missing_stops_nothing(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    report = build([docs], tmp_path / "index")
+    assert "pip install 'gnothi[documents]'" in report.unreadable.first[0]
+    assert set(contents(tmp_path / "index")) == set(ALL) - {"docs/d.pdf#1"}
+    with pytest.raises(MissingDependency):
+        build([docs / "d.pdf"], tmp_path / "index")
+
+
+def test_what_may_not_be_read_stops_nothing(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be allowed to read everything."""
+    opened = Path.open
+
+    def refuse(path: Path, *given: Any, **more: Any) -> Any:
+        if path.name == "a.txt":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    report = build([docs], tmp_path / "index")
+    assert report.unreadable.count == 1
+    assert report.unreadable.first[0].startswith(f"{docs / 'a.txt'} cannot be read: Permission denied.")
+    assert set(contents(tmp_path / "index")) == set(ALL) - {"docs/a.txt#1"}
 
 
 def test_one_id_in_two_files_is_counted(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,16 @@ def test_what_rows_share() -> None:
     assert shared([[1, 2], [1, 2]]) == 1
     assert shared([[1, 2, 3, 4], [1, 2]]) == 1
     assert shared([[2], [1, 2]]) == 0
+
+
+def test_code_that_comes_with_a_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {
+        "model_type": "evil",
+        "architectures": ["EvilForSequenceClassification"],
+        "auto_map": {"AutoConfig": "evil.Config"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(ModelUnavailable, match=r"re-ranker .* Python code of its own .* trust_remote_code is off"):
+        open_reranker(str(tmp_path))

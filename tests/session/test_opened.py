@@ -13,8 +13,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable, Unknow
 from gnothi.events import Expanded, Linked, Searched, record
 from gnothi.graph.building import build_graph
 from gnothi.methods.planned import plan_methods
-from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings
-from gnothi.models.engine import loading
+from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings, places
 from gnothi.protocols import LanguageModel
 from gnothi.retrieval.registry import open_index
 from gnothi.session import sources
@@ -76,7 +75,7 @@ async def test_another_model_has_no_index_unless_one_is_named(monkeypatch: pytes
     monkeypatch.setattr(sources, "open_model", stand_in(Scripted({}, name="some/model")))
     async with open_resources("some/model", None, read_settings(), ["direct"]) as opened:
         assert opened.retriever is None
-    monkeypatch.setattr(loading, "_reach", lambda *_: None)  # as if the hub had it
+    monkeypatch.setattr(places, "_reach", lambda *_: None)  # as if the hub had it
     with pytest.raises(InvalidSetting, match="give index=PATH"):
         async with open_resources("some/model", None, read_settings(), ["direct", "rag"]):
             pass

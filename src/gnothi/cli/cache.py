@@ -1,4 +1,4 @@
-"""``gnothi cache``: the replies of models that are kept on disk."""
+"""``gnothi cache``: the replies of models that are kept on disk, and what GGUF files were unpacked to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 
 @click.group(cls=Group)
 def cache() -> None:
-    """Kept replies of models: how many, where; forget them.
+    """Kept replies of models, and models read from GGUF files: how many, where; forget them.
 
     Replies of models behind an API are kept unless told otherwise (--no-cache), others where asked for (--cache).
     """
@@ -24,28 +24,35 @@ def cache() -> None:
 @cache.command()
 @as_json
 def info(as_json: bool) -> None:
-    """Where kept replies lie, and how many they are."""
+    """What is kept, where, and how much it is."""
+    from gnothi.models import gguf
     from gnothi.models.store import FOLDER_VARIABLE
 
-    found = _store().info()
-    document: dict[str, Any] = {"path": str(found.path), "entries": found.entries, "bytes": found.bytes}
+    found, models = _store().info(), gguf.listed()
+    document: dict[str, Any] = {"path": str(found.path), "entries": found.entries, "bytes": found.bytes, "models": models}
     if as_json:
         terminal.print_json(document)
         return
     age = "" if found.oldest is None else f", the oldest not used for {_age(time.time() - found.oldest)}"
     click.echo(f"{found.path}: {_counted(found.entries)}, {found.bytes / 2**20:.1f} MB{age}")
+    for name, size in models.items():
+        click.echo(f"  the model of {name}: {size / 2**20:.1f} MB")
     click.echo(f"Another place: the environment variable {FOLDER_VARIABLE}. More or less room: --set model.calls_mb=...")
 
 
 @cache.command()
 @as_json
 def clear(as_json: bool) -> None:
-    """Forget all kept replies, and what trials of servers have shown."""
-    before = _store().clear()
+    """Forget all kept replies, what trials of servers have shown, and models read from GGUF files."""
+    from gnothi.models import gguf
+
+    before, models = _store().clear(), gguf.listed()
+    gguf.forget()
     if as_json:
-        terminal.print_json({"path": str(before.path), "entries": before.entries, "bytes": before.bytes})
+        terminal.print_json({"path": str(before.path), "entries": before.entries, "bytes": before.bytes, "models": models})
         return
-    click.echo(f"{before.path}: forgot {_counted(before.entries)}, {before.bytes / 2**20:.1f} MB")
+    also = f"; {len(models)} models, {sum(models.values()) / 2**20:.1f} MB" if models else ""
+    click.echo(f"{before.path}: forgot {_counted(before.entries)}, {before.bytes / 2**20:.1f} MB{also}")
 
 
 def _store() -> Any:

@@ -12,6 +12,7 @@ import click
 
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.errors import InvalidSetting
+from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def build(
     language: str | None,
     skip_invalid: bool,
     as_json: bool,
-) -> None:
-    """Build with progress on standard error and print what was done."""
+) -> int:
+    """Build with progress on standard error and print what was done; the exit code."""
     from gnothi.graph.building import build_graph
 
     try:
@@ -66,11 +67,12 @@ def build(
     _warn(report)
     if as_json:
         print_json(_report_json(out, report))
-        return
-    click.echo(
-        f"{out}: {count(report.facts, 'fact')} between {count(report.nodes, 'node')} ({count(report.read, 'triple')} read) "
-        f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
-    )
+    else:
+        click.echo(
+            f"{out}: {count(report.facts, 'fact')} between {count(report.nodes, 'node')} ({count(report.read, 'triple')} read) "
+            f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+        )
+    return 1 if report.unreadable.count else 0
 
 
 def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
@@ -164,6 +166,7 @@ def _line(reached: GraphProgress, seconds: float) -> str:
 
 def _warn(report: GraphReport) -> None:
     for listing, what, happened in (
+        (report.unreadable, "file", "left out, not readable"),
         (report.skipped, "file", "skipped"),
         (report.invalid, "invalid line", "left out"),
     ):
@@ -193,6 +196,8 @@ def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
         "invalid_first": report.invalid.first,
         "skipped": report.skipped.count,
         "skipped_first": report.skipped.first,
+        "unreadable": report.unreadable.count,
+        "unreadable_first": [on_the_command_line(line) for line in report.unreadable.first],
         "without_sentence": report.unsaid,
         "seconds": round(report.seconds, 3),
     }

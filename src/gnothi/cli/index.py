@@ -17,6 +17,7 @@ from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.graph.registry import open_graph
+from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval.registry import open_index
 
@@ -58,7 +59,7 @@ def build(
     columns: str | None,
     language: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
 
     \b
@@ -66,7 +67,8 @@ def build(
     gnothi index build passages.tsv more/ --words 0 --out my-index
     gnothi index build conceptnet-assertions.csv.gz --graph --out my-graph
 
-    Run the same command again to go on after an interruption, or to take in what has changed.
+    Run the same command again to go on after an interruption, or to take in what has changed. Exit code 1: some files of a
+    folder cannot be read; the others are indexed.
     """
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.build import build as build_index
@@ -77,8 +79,7 @@ def build(
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
-        graph_index.build(sources, out, templates, columns, language, skip_invalid, as_json)
-        return
+        return graph_index.build(sources, out, templates, columns, language, skip_invalid, as_json)
     try:
         with progress(_bar, _line) as on_progress:
             report = build_index(
@@ -95,6 +96,7 @@ def build(
             f"{out}: {count(report.passages, 'passage')} ({report.added:,} added or changed) from "
             f"{count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
         )
+    return 1 if report.unreadable.count else 0
 
 
 @index.command()
@@ -208,6 +210,7 @@ def _line(reached: Progress, seconds: float) -> str:
 
 def _warn(report: BuildReport) -> None:
     for listing, what, happened in (
+        (report.unreadable, "file", "left out, not readable"),
         (report.skipped, "file", "skipped"),
         (report.invalid, "invalid line", "left out"),
         (report.notices, "notice", "on what was read"),
@@ -236,6 +239,8 @@ def _report_json(out: str, report: BuildReport) -> dict[str, object]:
         "invalid_first": report.invalid.first,
         "skipped": report.skipped.count,
         "skipped_first": report.skipped.first,
+        "unreadable": report.unreadable.count,
+        "unreadable_first": [on_the_command_line(line) for line in report.unreadable.first],
         "notices": report.notices.first,
         "seconds": round(report.seconds, 3),
     }

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.models.engine.loading import names_a_path, reason
+from gnothi.models.places import names_a_path
 from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
+from gnothi.weights import reason
 
 LEXICAL = "lexical"
 """The encoder that is none: similarity of words."""
@@ -120,7 +121,7 @@ class SentenceEncoder:
         except ImportError as error:
             raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
         try:
-            self._model: Any = SentenceTransformer(self.name)
+            self._model: Any = SentenceTransformer(self.name, trust_remote_code=False)
         except Exception as error:  # the library raises many kinds; to a user they all mean the same
             raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error)} {_EXPECTED}") from error
 

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -176,8 +175,8 @@ def keep_local(
 ) -> Wrapper:
     """A model that runs here, its calls kept where the settings ask for it.
 
-    ``source`` is its folder or hub id, ``commit`` the hub's version of it."""
+    ``source`` is its file, folder or hub id, ``commit`` the hub's version of it."""
     if (store := open_store(settings, by_default=False)) is None:
         return model
-    version = content(source) if Path(source).expanduser().is_dir() else str(commit)
+    version = commit or content(source)
     return Cached(model, store, {"kind": "local", "version": version, **model.metadata}, rendered)

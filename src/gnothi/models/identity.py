@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from gnothi.models.engine.loading import DECLARATION
+from gnothi.models.places import Place, find
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LAB, LAB_FOLDER
-from gnothi.weights import digest, files_of, version_of
+from gnothi.weights import version_of
 
-_FOLDERS = ("transformers", "vllm")
-"""The schemes of models that are folders, or of the hub: one is the same model under either."""
+_LOCAL = ("transformers", "vllm")
+"""The schemes of models that are folders or files, or of the hub: one is the same model under either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +28,31 @@ class Identity:
 
 
 def identify(spec: str) -> Identity:
-    """A folder by its configuration, weights and tokenizer, a model of the hub by the version that is cached. It downloads
-    nothing."""
-    folder = _folder(spec)
-    return Identity(spec, digest(files_of(folder)) if folder and folder.is_dir() else _version(spec))
+    """A folder by its configuration, weights and tokenizer, a GGUF file by its content, a model of the hub by the version that
+    is cached. It downloads nothing."""
+    place = _place(spec)
+    return Identity(spec, place.fingerprint if place else _version(spec))
 
 
 def content(spec: str) -> str:
     """What changes with anything that decides what a model answers and how it is used, ``gnothi.json`` included; empty where
     nothing but the name is known."""
-    folder = _folder(spec)
-    return digest([*files_of(folder), folder / DECLARATION]) if folder and folder.is_dir() else _version(spec)
+    place = _place(spec)
+    return place.content if place else _version(spec)
 
 
-def _folder(spec: str) -> Path | None:
-    """None for a model that is no folder and of no hub."""
+def _place(spec: str) -> Place | None:
+    """None for a model that is neither a folder nor a file here."""
     name, _, source = scheme_of(spec)
-    if name not in _FOLDERS:
-        return None
-    return LAB_FOLDER if source == LAB else Path(source).expanduser()
+    return find(str(LAB_FOLDER) if source == LAB else source) if name in _LOCAL else None
 
 
 def _version(spec: str) -> str:
     name, scheme, source = scheme_of(spec)
-    return version_of(source) if name in _FOLDERS else scheme.fingerprint(source)
+    return version_of(source) if name in _LOCAL else scheme.fingerprint(source)
 
 
 def _unprefixed(name: str) -> str:
     """A record may name a model whose scheme this installation lacks."""
     scheme, colon, argument = name.partition(":")
-    return argument if colon and scheme in _FOLDERS else name
+    return argument if colon and scheme in _LOCAL else name

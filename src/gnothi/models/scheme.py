@@ -71,7 +71,7 @@ def folder_of(argument: str, spec: str) -> str:
 
 def check_folder(argument: str, spec: str, on_the_hub: bool) -> None:
     """Raise ModelUnavailable where there is no such model here; to look ``on_the_hub`` takes a moment."""
-    from gnothi.models.engine.loading import locate, names_a_path
+    from gnothi.models.places import locate
 
-    if argument != LAB and argument.strip() and (on_the_hub or names_a_path(argument)):
-        locate(argument, spec)
+    if argument != LAB and argument.strip():
+        locate(argument, spec, on_the_hub)

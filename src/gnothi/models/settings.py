@@ -18,6 +18,8 @@ def setting(default: T, help: str, execution: bool = False) -> T:
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
 Attention = Literal["auto", "forked", "repeated"]
+Quantize = Literal["off", "8bit", "4bit"]
+DeviceMap = Literal["off", "auto", "balanced", "balanced_low_0", "sequential"]
 UseCache = Literal["auto", "on", "off"]
 
 PREFILL_TOKENS = 8192
@@ -67,6 +69,8 @@ class ModelSettings(HereSettings):
     """Settings of the in-process backend."""
 
     pack_weights: bool = setting(True, "on a CPU, lay the weights of linear layers out once, as its kernels read them")
+    quantize: Quantize = setting("off", "weights in 8 or 4 bits, by bitsandbytes on a CUDA device (extra quantized)")
+    device_map: DeviceMap = setting("off", "how the layers are spread over several GPUs, by accelerate")
     attention: Attention = setting("auto", "how samples share their prompt; auto forks where the architecture allows it")
     prefix_cache_mb: int | None = setting(
         None,
@@ -81,4 +85,5 @@ class VLLMSettings(HereSettings):
 
     gpu_memory: float = setting(0.9, "share of the GPU's memory that vLLM takes, weights included")
     context: int = setting(0, "tokens of prompt and reply; 0 is what the model and memory allow")
+    tensor_parallel: int = setting(1, "GPUs that share each layer")
     eager: bool = setting(True, "without compiled graphs; false is faster and gives no hidden states")

@@ -93,6 +93,7 @@ class TransformersBackend(ContinuousBackend):
             "attention": path.name,
             **({"attention_reason": reason} if reason else {}),
             **({"linear": "packed"} if is_packed(model) else {}),
+            **({"quantize": settings.quantize} if settings.quantize != "off" else {}),
             "prefix_cache_mb": str(path.budget >> 20),
         }
 

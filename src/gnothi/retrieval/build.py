@@ -60,10 +60,12 @@ def build(
     memory_mb: int = DEFAULT_MEMORY_MB,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
-    """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to.
+    """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to. What cannot be read
+    in a folder is left out and told in the report.
 
-    ``words`` is the length of a passage, 0 for never cutting. Raises InvalidInput for a source or record that cannot be used
-    (``skip_invalid`` leaves out records), IndexUnavailable when the folder cannot be written. An interrupt keeps what was read.
+    ``words`` is the length of a passage, 0 for never cutting. Raises InvalidInput for a named file or a record in it that
+    cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when the folder cannot be written. An interrupt
+    keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
@@ -132,7 +134,7 @@ class _Build(SourceReader[BuildReport]):
         line = step.checkpoint.line if step.checkpoint else 0
         problem = f"{found.path}, line {line}: {step.invalid}"
         if not self.skip_invalid:
-            raise InvalidInput(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
+            raise Unreadable(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
         self.report.invalid.show(problem)
 
     def _due(self) -> bool:

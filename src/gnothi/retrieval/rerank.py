@@ -16,7 +16,7 @@ from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
-from gnothi.weights import digest, files_of, version_of
+from gnothi.weights import digest, files_of, reason, version_of
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix
@@ -154,19 +154,18 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
     try:
         with _quiet():
-            architectures = getattr(AutoConfig.from_pretrained(source), "architectures", None) or [""]
+            architectures = getattr(AutoConfig.from_pretrained(source, trust_remote_code=False), "architectures", None) or [""]
             plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
             if plain and not untrained:
                 raise ModelUnavailable(
                     f"{name!r} is no re-ranker: got a model of the class {architectures[0]!r}, which has no score for a pair. "
                     f"Train one from it: `gnothi train reranker QUESTIONS --base {name}`. {_EXPECTED}"
                 )
-            model: Any = CrossEncoder(source, num_labels=1) if plain else CrossEncoder(source)
+            model: Any = CrossEncoder(source, num_labels=1 if plain else None, trust_remote_code=False)
     except ModelUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; to a user they all mean the same
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelUnavailable(f"cannot load the re-ranker {name!r}: {reason} {_EXPECTED}") from error
+        raise ModelUnavailable(f"cannot load the re-ranker {name!r}: {reason(error)} {_EXPECTED}") from error
     if model.num_labels != 1:
         raise ModelUnavailable(
             f"{name!r} is no re-ranker: got a model with {model.num_labels} outputs for a pair, expected one. {_EXPECTED}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped
 from gnothi.retrieval.ledger import Entry, Ledger
@@ -35,13 +36,15 @@ class Listing:
 @dataclass(slots=True)
 class SourcesReport:
     """``sources`` were read in this run or found ``unchanged``. Of all of them, those read earlier included, ``empty`` records
-    held nothing and ``invalid`` ones could not be read (only those of this run are listed). ``skipped``: files left aside."""
+    held nothing and ``invalid`` ones could not be read (only those of this run are listed). ``skipped`` are files that were not
+    meant, ``unreadable`` those that should have been read and could not be."""
 
     sources: int = 0
     unchanged: int = 0
     empty: int = 0
     invalid: Listing = field(default_factory=Listing)
     skipped: Listing = field(default_factory=Listing)
+    unreadable: Listing = field(default_factory=Listing)
     seconds: float = 0.0
 
 
@@ -64,7 +67,8 @@ class SourceReader(ABC, Generic[R]):
     def read_all(self, sources: Iterable[Found | Skipped]) -> None:
         for source in sources:
             if isinstance(source, Skipped):
-                self.report.skipped.add(f"{source.path} {source.reason}")
+                listing = self.report.unreadable if source.unreadable else self.report.skipped
+                listing.add(f"{source.path} {source.reason}")
             else:
                 self._source(source)
 
@@ -84,7 +88,7 @@ class SourceReader(ABC, Generic[R]):
         self.current = entry
         try:
             self._read(found, entry)
-        except Unreadable as error:
+        except (Unreadable, MissingDependency) as error:
             reached, self.current = self.current, None
             if reached.checkpoint == START:
                 self._drop(entry.origin)
@@ -92,7 +96,7 @@ class SourceReader(ABC, Generic[R]):
                 self.ledger.put(reached)
             if found.named:
                 raise
-            self.report.skipped.add(str(error))
+            self.report.unreadable.add(error.message)  # with the marks of parameters, as every message
             self.report.sources -= 1
             return entry
         for origin in self.current.stale:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.models.engine.loading import DECLARATION, Declaration, load, no_progress_bars
+from gnothi.models.engine.loading import Declaration, load, no_progress_bars
 from gnothi.models.settings import ModelSettings
 from gnothi.runs.journal import replace_file
+from gnothi.weights import DECLARATION
 
 METRICS, HEADER, CHECKPOINTS = "metrics.jsonl", "training.json", "checkpoints"
 Adapter = Literal["lora", "full"]

@@ -61,6 +61,8 @@ def test_a_spec_without_a_model() -> None:
         (VLLMSettings(gpu_memory=0.0), "more than 0"),
         (VLLMSettings(gpu_memory=1.5), "at most 1"),
         (VLLMSettings(context=-1), "'model.context'"),
+        (VLLMSettings(tensor_parallel=2), "got 2, expected .* 1, since this build of vLLM runs on the CPU"),
+        (VLLMSettings(tensor_parallel=0), "got 0"),
     ],
 )
 def test_settings_that_mean_nothing_here(install: Any, folder: str, settings: CallCache, message: str) -> None:
@@ -83,7 +85,7 @@ def test_a_build_for_another_device(install: Any, folder: str) -> None:
 
 def test_a_folder_that_is_not_there(install: Any) -> None:
     install("0.32.0")
-    with pytest.raises(ModelUnavailable, match="which is no folder"):
+    with pytest.raises(ModelUnavailable, match="which is not there"):
         load_model("vllm:./nowhere")
 
 
@@ -104,7 +106,7 @@ def test_hidden_states_need_a_version_whose_insides_are_known(version: str, eage
 
 
 def test_options() -> None:
-    settings = VLLMSettings(cache_mb=64, max_rows=8, prefill_tokens=4, gpu_memory=0.5)
+    settings = VLLMSettings(cache_mb=64, max_rows=8, prefill_tokens=4, gpu_memory=0.5, tensor_parallel=2)
     on_cpu = loading._options("m", settings, on_cpu=True, no_states=False)
     assert on_cpu["kv_cache_memory_bytes"] == 64 * 2**20
     assert on_cpu["block_size"] % 32 == 0
@@ -114,4 +116,6 @@ def test_options() -> None:
     assert on_gpu["gpu_memory_utilization"] == 0.5
     assert on_gpu["dtype"] == "bfloat16"
     assert on_gpu["max_num_batched_tokens"] == 8
+    assert on_gpu["tensor_parallel_size"] == 2
+    assert on_gpu["trust_remote_code"] is False
     assert "worker_extension_cls" not in on_gpu

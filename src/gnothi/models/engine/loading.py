@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.models.engine.arguments import load_arguments
+from gnothi.models.places import EXPECTED, Place, locate
 from gnothi.models.settings import ModelSettings
-
-DECLARATION = "gnothi.json"
+from gnothi.weights import DECLARATION, reason
 
 
 @dataclass(frozen=True)
@@ -38,54 +39,31 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from gnothi.models.engine.precision import automatic
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
-    source, folder = locate(spec, name)
-    cuda = torch.cuda.is_available()
-    if settings.device == "cuda" and not cuda:
-        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use <--set model.device=cpu>.")
-    device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
+    place = locate(spec, name)
+    device, arguments = load_arguments(settings, name, torch.cuda.is_available())
+    source = place.ready(name)
     try:
         with no_progress_bars():
-            tokenizer = AutoTokenizer.from_pretrained(source)
-            config = AutoConfig.from_pretrained(source)
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            config = AutoConfig.from_pretrained(source, trust_remote_code=False)
             several = bool(getattr(config, "is_encoder_decoder", False))
-            precision = settings.dtype if settings.dtype != "auto" else automatic(config, device)
+            if settings.dtype == "auto":
+                arguments["dtype"] = automatic(config, device)
             kind: Any = AutoModelForSeq2SeqLM if several else AutoModelForCausalLM
-            model: Any = kind.from_pretrained(source, dtype=getattr(torch, precision))
-        model = model.to(device).eval()
+            model: Any = kind.from_pretrained(source, **arguments)
+        model = (model if "device_map" in arguments else model.to(device)).eval()
         if settings.pack_weights and not several:
             pack(model)
     # The library raises many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
-        raise unloadable(name, error) from error
-    return model, tokenizer, declared(folder)
+        raise unloadable(name, error, place) from error
+    return model, tokenizer, declared(place.folder)
 
 
-def locate(spec: str, name: str) -> tuple[str, Path | None]:
-    """What the library is to load, and its folder (None for a hub id). Raises ModelUnavailable when there is no such model."""
-    folder = Path(spec).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelUnavailable(f"cannot load model {name!r}: the folder {spec} holds no config.json. {_EXPECTED}")
-        return str(folder), folder
-    if names_a_path(spec):
-        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is no folder. {_EXPECTED}")
-    _reach(spec, name)
-    return spec, None
-
-
-def names_a_path(spec: str) -> bool:
-    """Whether it can be no hub id, or is the name of something here."""
-    return Path(spec).expanduser().exists() or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1
-
-
-def unloadable(name: str, error: Exception) -> ModelUnavailable:
+def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
     """What a user is told of whatever a library raised."""
-    return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {_EXPECTED}")
-
-
-def reason(error: Exception) -> str:
-    """Of a library's message the first line."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    again = "`gnothi cache clear` has the GGUF file read again. " if place.gguf else ""
+    return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {again}{EXPECTED}")
 
 
 @contextmanager
@@ -101,26 +79,6 @@ def no_progress_bars() -> Iterator[None]:
     finally:
         if enabled:
             library.enable_progress_bar()
-
-
-def _reach(spec: str, name: str) -> None:
-    """Find out in one try whether the hub has the model, unless it is cached: the library would try for a minute."""
-    try:
-        from huggingface_hub import HfApi, try_to_load_from_cache
-    except ImportError as error:
-        raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
-    if isinstance(try_to_load_from_cache(spec, "config.json"), str):
-        return
-    try:
-        HfApi().model_info(spec, timeout=10)
-    except Exception as error:
-        raise ModelUnavailable(f"cannot load model {name!r}: no answer from the hub about {spec!r}. {_EXPECTED}") from error
-
-
-_EXPECTED = (
-    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer) or the id of a language model "
-    "on the hub that is cached or can be downloaded."
-)
 
 
 def declared(folder: Path | None) -> Declaration:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gnothi.models.batched import Backend, Batched
 from gnothi.models.neutral import Neutral
+from gnothi.models.packaged import PACKAGED
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.scheme import LAB, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
@@ -40,7 +41,8 @@ SCHEME = ModelScheme(
     where="in this process",
     specs={
         LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
-        "PATH": "a folder with a model in transformers format",
+        **{name: one.line for name, one in PACKAGED.items()},
+        "PATH": "a folder with a model in transformers format, or a GGUF file, which is read once and kept in the cache",
         "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
     },
     check=check_folder,

@@ -8,8 +8,9 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
-from gnothi.models.engine.loading import Declaration, declared, locate, no_progress_bars, unloadable
+from gnothi.models.engine.loading import Declaration, declared, no_progress_bars, unloadable
 from gnothi.models.neutral import Neutral
+from gnothi.models.places import locate
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
@@ -29,19 +30,21 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
     if importlib.util.find_spec("vllm") is None:
         raise MissingDependency("vllm", "vllm", f"running model {name!r}")
     _check_settings(settings)
-    source, folder = locate(spec, name)
+    place = locate(spec, name)
     version = _start(settings)
     on_cpu = _on_cpu(name, settings)
+    _check_parallel(settings, on_cpu)
     no_states = _no_states(version, settings)
+    source = place.ready(name)
     try:
         from transformers import AutoTokenizer
 
         with no_progress_bars():
-            tokenizer = AutoTokenizer.from_pretrained(source)
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     # The libraries raise many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
-        raise unloadable(name, error) from error
-    declaration = declared(folder)
+        raise unloadable(name, error, place) from error
+    declaration = declared(place.folder)
     renderer = Neutral(make_renderer(settings.renderer, tokenizer, declaration.renderer), tokenizer)
     engine: Any = None
     try:
@@ -52,7 +55,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
     except Exception as error:
         if engine is not None:
             engine.engine_core.shutdown(timeout=SHUTDOWN)
-        raise unloadable(name, error) from error
+        raise unloadable(name, error, place) from error
     config = engine.model_config
     backend = VLLMBackend(
         engine,
@@ -97,6 +100,19 @@ def _check_settings(settings: VLLMSettings) -> None:
         )
     if settings.context < 0:
         raise InvalidSetting(f"setting 'model.context': got {settings.context}, expected 0 (what fits) or a number of tokens.")
+
+
+def _check_parallel(settings: VLLMSettings, on_cpu: bool) -> None:
+    """Raise InvalidSetting for more GPUs than there are."""
+    import torch
+
+    there = 1 if on_cpu else max(1, torch.cuda.device_count())
+    if not 1 <= settings.tensor_parallel <= there:
+        raise InvalidSetting(
+            f"setting 'model.tensor_parallel': got {settings.tensor_parallel}, expected the number of GPUs that share "
+            "the model: "
+            + ("1, since this build of vLLM runs on the CPU." if on_cpu else f"1 to {there}, which this machine has.")
+        )
 
 
 def _start(settings: VLLMSettings) -> str:
@@ -173,6 +189,8 @@ def _options(source: str, settings: VLLMSettings, on_cpu: bool, no_states: bool)
         }
     return {
         "model": source,
+        "trust_remote_code": False,
+        "tensor_parallel_size": settings.tensor_parallel,
         "dtype": settings.dtype if settings.dtype != "auto" else "float32" if on_cpu else "bfloat16",
         "max_model_len": settings.context or -1,
         "max_num_seqs": rows,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -30,18 +32,24 @@ def console(stderr: bool = False) -> Console:
 
 
 class Waiting:
-    """A line at the end of a terminal that says what is waited for; ``stop`` takes it away. Nothing where there is no terminal.
+    """A line at the end of a terminal that says what is waited for; ``stop`` takes it away. Nothing where there is no terminal,
+    but for what is logged as ``gnothi.opening``, which takes long: there it is a line on stderr each.
 
     ``screen`` is the console that is printed to meanwhile; without one, it is on stderr.
     """
+
+    _log = logging.getLogger("gnothi.opening")
 
     def __init__(self, message: str, screen: Console | None = None) -> None:
         from rich.status import Status
 
         screen = screen or console(stderr=True)
         self._status = Status(message, console=screen) if screen.is_terminal else None
+        self._handler = _Telling(self.say if self._status else partial(click.echo, err=True))
 
     def __enter__(self) -> Self:
+        self._log.addHandler(self._handler)
+        self._log.setLevel(logging.INFO)
         if self._status:
             self._status.start()
         return self
@@ -54,8 +62,18 @@ class Waiting:
             self._status.update(message)
 
     def stop(self) -> None:
+        self._log.removeHandler(self._handler)
         if self._status:
             self._status.stop()
+
+
+class _Telling(logging.Handler):
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.getMessage())
 
 
 def print_json(document: Any) -> None:

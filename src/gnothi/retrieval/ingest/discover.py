@@ -28,10 +28,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file left out, and why."""
+    """A file left out, and why; ``unreadable`` where it may have been meant."""
 
     path: Path
     reason: str
+    unreadable: bool = False
 
 
 def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
@@ -63,7 +64,7 @@ def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found
             try:
                 names = sorted(os.listdir(path), reverse=True)
             except OSError as error:
-                yield Skipped(path, f"cannot be read: {error.strerror}")
+                yield Skipped(path, f"cannot be read: {error.strerror}", unreadable=True)
                 continue
             waiting += [path / name for name in names if not name.startswith(".")]
 
@@ -74,7 +75,7 @@ def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
     except FileNotFoundError:
         return Skipped(path, "does not exist" if not path.is_symlink() else "is a link to nothing")
     except OSError as error:
-        return Skipped(path, f"cannot be read: {error.strerror}")
+        return Skipped(path, f"cannot be read: {error.strerror}", unreadable=True)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "is not a regular file")
     if not path.name.lower().endswith(tuple(formats)):
