@@ -42,8 +42,12 @@ SOURCES = {
     "guess": "a guess: tries disagree, nothing useful was found",
     "nothing": "no answer found",
 }
-VERDICTS = {"retrieve": "unsure, retrieve", "trust": "sure, trust memory"}
-_TONES = {"retrieve": "doubt", "trust": "good"}
+VERDICTS = {
+    "retrieve": "unsure, retrieve",
+    "trust": "sure, trust memory",
+    "fall_back": "nothing passes the filter, what was found is read",
+}
+_TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 
 
 @dataclass(frozen=True, slots=True)
