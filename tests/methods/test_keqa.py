@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from gnothi import events
+from gnothi import events, methods
 from gnothi.errors import InvalidSetting
 from gnothi.methods.keqa import KEQA
 from gnothi.methods.steps.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO, USEFUL
-from gnothi.testing.model import Scripted
+from gnothi.models.wrappers import Calibrated, Wrapper
+from gnothi.testing.model import EVERYTHING, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import (
     Answer,
@@ -448,3 +449,29 @@ async def test_the_same_alone_and_in_company() -> None:
         return (await run(Metered(IGNORANT), question=question))[0]
 
     assert await asyncio.gather(*map(one, questions)) == alone
+
+
+@pytest.mark.parametrize(
+    ("settings", "tasks", "capabilities", "top_p"),
+    [
+        ({}, None, EVERYTHING, 0.9),
+        ({"top_p": 0.5}, None, EVERYTHING, 0.5),
+        ({}, None, Capabilities(logprobs=True), 1.0),  # behind an API
+        ({}, frozenset({"answer"}), EVERYTHING, 1.0),  # with a format of its own
+    ],
+)
+async def test_tries_of_an_open_model_leave_the_rarest_tokens_out(
+    settings: dict[str, object], tasks: frozenset[str] | None, capabilities: Capabilities, top_p: float
+) -> None:
+    drawn = []
+
+    class Listening(Wrapper):
+        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+            drawn.append(decoding.top_p)
+            return await super().sample(prompt, n, decoding, hidden)
+
+    model = Calibrated(Listening(Scripted(lambda _: "Corda", capabilities=capabilities)), {}, tasks)
+    await methods.create("keqa", {"model": model, "retriever": ScriptedRetriever([])}, settings | {"decompose": False})(
+        QUESTION
+    )
+    assert set(drawn) == {top_p}
