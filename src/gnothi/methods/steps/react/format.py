@@ -86,9 +86,9 @@ class Turn:
 
 
 def parse_turn(reply: str) -> Turn:
-    """The first thought and action of a reply.
+    """The first thought and action of a reply. A thought ends where the next one is announced.
 
-    A thought ends where the next one is announced. The action is what follows the first "Action:", however numbered; without that label, the first call in square brackets.
+    The action is what follows the first "Action:", however numbered; without that label, the first call in square brackets.
     Case, quotation marks around the argument, round brackets, brackets within the argument and a missing closing bracket do
     not matter; a call without an argument is none.
     """
