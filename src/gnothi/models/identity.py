@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.models.engine.loading import DECLARATION
+from gnothi.models.engine.loading import DECLARATION, Declaration, declared
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LAB, LAB_FOLDER
 from gnothi.weights import digest, files_of, version_of
@@ -40,6 +40,12 @@ def content(spec: str) -> str:
     nothing but the name is known."""
     folder = _folder(spec)
     return digest([*files_of(folder), folder / DECLARATION]) if folder and folder.is_dir() else _version(spec)
+
+
+def declaration_of(spec: str) -> Declaration:
+    """What the model's folder says of it; nothing for a model that is no folder. Raises ModelUnavailable for one that cannot
+    be read."""
+    return declared(_folder(spec))
 
 
 def _folder(spec: str) -> Path | None:
