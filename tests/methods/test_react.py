@@ -81,6 +81,13 @@ async def test_turns_that_only_go_round_end(again: tuple[str, ...]) -> None:
     assert len(prompts) == 2 + len(again)
 
 
+async def test_an_answer_that_repeats_the_question_is_read_instead() -> None:
+    turns = (" A.\nAction: search[Mira Tolven]", " B.\nAction: finish[the painter]")
+    answer, prompts, _ = await run(*turns, "Kestrel.")
+    assert (answer.text, prompts[-1].task.name, prompts[-1].passages) == ("Kestrel", "answer", (MIRA,))
+    assert answer.rationale.endswith("finish[the painter]")
+
+
 async def test_a_word_can_be_looked_up_again() -> None:
     turns = [" L.\nAction: lookup[it ]"] * 5
     answer, prompts, _ = await run(" First.\nAction: search[The Tide]", *turns, "Kestrel", max_steps=7)
@@ -125,8 +132,11 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 async def test_browsing() -> None:
-    browser = Browser(ScriptedRetriever({"Tides": [FILM, TIDE], "the tide!": [FILM, TIDE]}), 5, 1, "en")
+    browser = Browser(
+        ScriptedRetriever({"Tides": [FILM, TIDE], "the tide!": [FILM, TIDE], "Q?": [MIRA, FILM]}), "Q?", 5, 1, "en"
+    )
     assert browser.lookup("It") == "No page is open. Search first."
+    assert await browser.search("Tydes") == "Nothing was found about Tydes. There is: Mira Tolven, The Tide (film)."
     assert await browser.search("Tides") == "The Tide (film): The Tide is a film. See also: The Tide."
     assert (
         await browser.search("the tide!") == "The Tide: The Tide is a picture."

@@ -27,6 +27,7 @@ from gnothi.methods.steps.react.format import (
     parse_turn,
     written,
 )
+from gnothi.methods.steps.repetition import reread, until_it_repeats
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -66,7 +67,7 @@ class ReAct(GenerationSettings):
     # --- as in the paper -----------------------------------------------------------------------------------------------
 
     async def _by_actions(self, question: Question) -> Answer:
-        browser = Browser(self.retriever, self.pages, self.shown, self.language)
+        browser = Browser(self.retriever, question.text, self.pages, self.shown, self.language)
         turns: list[str] = []
         last: tuple[Action | None, str] | None = None
         for number in range(1, self.max_steps + 1):
@@ -76,7 +77,7 @@ class ReAct(GenerationSettings):
             _acted(turn)
             if turn.action is not None and turn.action.kind == "finish":
                 turns.append(written(number, turn))
-                return self._answer(question, turn.action.argument, turns, browser)
+                return await self._answer(question, turn.action.argument, turns, browser)
             observation = await self._observe(browser, turn.action)
             if last == (turn.action, observation):
                 break  # the same again, and the same came of it: turns would only go round
@@ -86,7 +87,7 @@ class ReAct(GenerationSettings):
         number = len(turns) + 1
         opening = f"Thought {number}: It is time to answer.\nAction {number}: finish["
         reply = await self._continued(question, [*turns, opening], FINISH_STOPS)
-        return self._answer(question, reply, [*turns, f"{opening}{reply.strip()}]"], browser)
+        return await self._answer(question, reply, [*turns, f"{opening}{reply.strip()}]"], browser)
 
     async def _turn(self, question: Question, turns: list[str], number: int) -> Turn:
         """The next thought and action; a thought without one is shown again, and the action alone asked for (the code)."""
@@ -107,9 +108,9 @@ class ReAct(GenerationSettings):
             return NO_ACTION
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
-    @staticmethod
-    def _answer(question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        return Answer(as_choice(short_answer(text), question.choices), "\n".join(turns), browser.seen)
+    async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
+        finished = as_choice(short_answer(until_it_repeats(text)), question.choices)
+        return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
 
     # --- by sentences --------------------------------------------------------------------------------------------------
 

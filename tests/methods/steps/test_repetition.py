@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.steps.repetition import adds_nothing, until_it_repeats
+from gnothi.methods.steps.repetition import adds_nothing, only_repeats, reread, until_it_repeats
+from gnothi.signals.replies import normalized
+from gnothi.testing.model import Scripted
+from gnothi.types import Answer, Decoding, Passage, Question
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,30 @@ def test_whatever_goes_round_is_said_once(before: list[str], round: list[str]) -
 )
 def test_adds_nothing(sentence: str, chain: list[str], nothing: bool) -> None:
     assert adds_nothing(sentence, chain) is nothing
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "repeats"),
+    [
+        ("Mira Tolven", "Where was Mira Tolven born?", True),
+        ("the Tolven.", "Where was Mira Tolven born?", True),
+        ("Mira", "Where was Mirador born?", False),
+        ("Kestrel", "Where was Mira Tolven born?", False),
+        ("..", "Where was Mira Tolven born?", True),
+        ("Mira", "Who is older, Mira or Ann?", False),
+        ("", "Who is older, Mira or Ann?", True),
+        ("old", "Is Mira old?", False),
+    ],
+)
+def test_only_repeats(answer: str, question: str, repeats: bool) -> None:
+    assert only_repeats(answer, Question("q", question)) is repeats
+    assert only_repeats(answer, Question("q", question, choices=("Mira", "Ann"))) is (not normalized(answer))
+
+
+async def test_what_only_repeats_is_read_again() -> None:
+    passage, question = Passage("p", "Mira was born in Kestrel."), Question("q", "Where was Mira born?")
+    model = Scripted(lambda _: "Kestrel. It is")
+    for text, evidence, expected in (("Mira", (passage,), "Kestrel"), ("Mira", (), "Mira"), ("Ulm", (passage,), "Ulm")):
+        found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
+        assert found == Answer(expected, "why", evidence, 0.5)
+    assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,))]

@@ -18,7 +18,19 @@ REACT = Task(
         "sentence with these words on the open page; finish[answer], which ends the search with an answer that is as short as "
         "possible. The Observation says what came of the action."
     ),
+    # The one whose answer is a name from the question comes first: a small model copies the form of the last ones.
     demonstrations=(
+        Demonstration(
+            "Who was born first, Tomas Reill or Agathe Sorn?",
+            "Thought 1: I need two years of birth, first that of Tomas Reill.\n"
+            "Action 1: search[Tomas Reill]\n"
+            "Observation 1: Tomas Reill: The clockmaker Tomas Reill was born on 3 March 1788 in Vennick.\n"
+            "Thought 2: Tomas Reill was born in 1788. Next is Agathe Sorn.\n"
+            "Action 2: search[Agathe Sorn]\n"
+            "Observation 2: Agathe Sorn: Agathe Sorn, born in 1779, built the tower clock of Ostrava Bridge.\n"
+            "Thought 3: 1779 is earlier than 1788, so Agathe Sorn was born first.\n"
+            "Action 3: finish[Agathe Sorn]",
+        ),
         Demonstration(
             "On which island did the engineer who planned the Dunmere Salt Tram grow up?",
             "Thought 1: I have to find out who planned the Dunmere Salt Tram.\n"
@@ -32,17 +44,6 @@ REACT = Task(
             "Observation 3: Odile Varr: Odile Varr (1866-1931) was an engineer. She grew up on the island of Heskar.\n"
             "Thought 4: She grew up on Heskar, so that is the answer.\n"
             "Action 4: finish[Heskar]",
-        ),
-        Demonstration(
-            "Who was born first, Tomas Reill or Agathe Sorn?",
-            "Thought 1: I need two years of birth, first that of Tomas Reill.\n"
-            "Action 1: search[Tomas Reill]\n"
-            "Observation 1: Tomas Reill: The clockmaker Tomas Reill was born on 3 March 1788 in Vennick.\n"
-            "Thought 2: Tomas Reill was born in 1788. Next is Agathe Sorn.\n"
-            "Action 2: search[Agathe Sorn]\n"
-            "Observation 2: Agathe Sorn: Agathe Sorn, born in 1779, built the tower clock of Ostrava Bridge.\n"
-            "Thought 3: 1779 is earlier than 1788, so Agathe Sorn was born first.\n"
-            "Action 3: finish[Agathe Sorn]",
         ),
         Demonstration(
             "What was Ansel Brock's trade?",
