@@ -13,7 +13,7 @@ from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, final_answer, sentence
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import certain_words, uncertain_spans
-from gnothi.methods.steps.repetition import adds_nothing, until_it_repeats
+from gnothi.methods.steps.repetition import adds_nothing, reread, until_it_repeats
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -107,7 +107,8 @@ class Flare(GenerationSettings):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
-        return await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
+        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
+        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.

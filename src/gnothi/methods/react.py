@@ -27,7 +27,7 @@ from gnothi.methods.steps.react.format import (
     parse_turn,
     written,
 )
-from gnothi.methods.steps.repetition import reread, until_it_repeats
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -109,7 +109,7 @@ class ReAct(GenerationSettings):
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
     async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        finished = as_choice(short_answer(until_it_repeats(text)), question.choices)
+        finished = as_choice(short_answer(text), question.choices)
         return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
 
     # --- by sentences --------------------------------------------------------------------------------------------------

@@ -49,7 +49,9 @@ def only_repeats(answer: str, question: Question) -> bool:
 
 
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:
-    """The answer; where it only repeats the question and something was read, the short answer to be read there."""
+    """The answer without circles; where it only repeats the question and something was read, the short answer to be read
+    there."""
+    answer = replace(answer, text=until_it_repeats(answer.text))
     if not (answer.evidence and only_repeats(answer.text, question)):
         return answer
     reply = await model.generate(ask(ANSWER, question, answer.evidence), decoding)
