@@ -150,17 +150,31 @@ async def test_the_answer_from_passages_is_read_from_the_kept_ones_alone() -> No
 
 async def test_none_kept_leaves_the_largest_group() -> None:
     model = Speaker(IGNORANT | {("useful from film", WHO): "No"})
-    answer, recorded = await run(model)
+    answer, recorded = await run(model, fall_back=False)
     assert sources(recorded)[WHO] == "guess"
     assert of(events.QuizAnswered, recorded)[0].answer == "Ann Ox"
     assert "Where was Ann Ox born?" in model.asked("answer")
     assert answer.evidence == ()
 
 
+async def test_where_an_untrained_judge_keeps_none_the_first_passage_is_read() -> None:
+    table = IGNORANT | {("useful from film", WHO): "No"}
+    answer, recorded = await run(Speaker(table))
+    assert (answer.text, answer.evidence) == ("Kestrel", (FILM,))
+    assert sources(recorded)[WHO] == "passages"
+    (event,) = (event for event in of(events.Decided, recorded) if event.verdict == "fall_back")
+    assert (event.kind, event.signal, event.score, event.subject) == ("keep", "useful", None, WHO)
+    taught = Calibrated(Speaker(table), {}, frozenset({"useful"}))
+    _, recorded = await run(Speaker(table), utility_judge=taught)
+    assert sources(recorded)[WHO] == "guess"
+    _, recorded = await run(Speaker(table), reference=Source())
+    assert sources(recorded)[WHO] == "guess"
+
+
 async def test_none_kept_and_nothing_said_is_unknown_and_ends_what_depends_on_it() -> None:
     table = IGNORANT | {("useful from film", WHO): "No", ("answer", WHO): "unknown"}
     model = Speaker(table | {("reason", QUESTION.text): "So the answer is unknown."})
-    answer, recorded = await run(model)
+    answer, recorded = await run(model, fall_back=False)
     assert answer.text == "unknown"
     assert set(sources(recorded).values()) == {"nothing"}
     assert set(model.asked("answer")) == {WHO}
@@ -319,7 +333,7 @@ async def test_without_assessment_every_quiz_is_looked_up() -> None:
 
 
 async def test_without_assessment_and_evidence_nothing_is_known() -> None:
-    _, recorded = await run(Speaker(IGNORANT | {("useful from film", WHO): "No"}), assess=False)
+    _, recorded = await run(Speaker(IGNORANT | {("useful from film", WHO): "No"}), assess=False, fall_back=False)
     assert sources(recorded)[WHO] == "nothing"
 
 

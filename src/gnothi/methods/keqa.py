@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
+from gnothi.filtering.fallback import fall_back
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
@@ -53,6 +54,11 @@ class KEQA(GenerationSettings):
     )
     k: int = setting(10, "Passages to retrieve for an unknown quiz.", at_least=1)
     pick: bool = setting(True, "Read only useful passages; false (ablation, without UKP): all of them.")
+    fall_back: bool | None = setting(
+        None,
+        "No passage is judged useful: read the first one; false: the commonest try counts (none: read it where the judge "
+        "neither learnt to judge nor has demonstrations of a utility reference).",
+    )
     references: References = setting(
         "nearest", "The utility judge's demonstrations, where there is a utility reference; none: its fixed ones."
     )
@@ -135,7 +141,11 @@ class KEQA(GenerationSettings):
             return passages
         judge = self.utility_judge or self.model
         useful = Useful(judge, USEFUL, self.reference, self.references, self.shots, self.shots_per_label)
-        return await useful(quiz.text, passages)
+        kept = await useful(quiz.text, passages)
+        untrained = self.reference is None and follows_instructions(judge)
+        if kept or not passages or not (untrained if self.fall_back is None else self.fall_back):
+            return kept
+        return fall_back(passages[:1], "useful", quiz)
 
     async def _same(self, quiz: str, one: str, other: str) -> bool:
         return await says_yes(self.judge or self.model, Prompt(EQUIVALENT, quiz, choices=(one, other)))

@@ -95,6 +95,10 @@ def test_a_quiz_listed_again_counts_once() -> None:
     assert texts("1. Where is #3?\n2. Where is #4?\n3. Who?\n4. Which?") == ["Where is #3?", "Where is #4?", "Who?", "Which?"]
 
 
+def test_a_list_that_holds_the_question_splits_nothing() -> None:
+    assert texts(f"1. {WHO}\n2. {QUESTION.lower()}\n3. Is Velkarra a film?") == [QUESTION]
+
+
 async def test_what_comes_to_the_same_words_is_asked_once() -> None:
     asked = []
 

@@ -16,7 +16,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DECOMPOSE
 from gnothi.protocols import LanguageModel
-from gnothi.signals.replies import says_nothing
+from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt
 
 UNKNOWN = "unknown"
@@ -52,7 +52,8 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
 
     That is prose, a list longer than ``at_most``, and one with references that cannot be resolved: to itself, in a circle, or
     to a number that is not listed. Leaving out such quizzes could leave out the one that answers the question. References
-    forwards are fine. What the ``question`` itself spells ``#1`` is no reference. A quiz that is listed again counts once.
+    forwards are fine. What the ``question`` itself spells ``#1`` is no reference. A quiz that is listed again counts once. A
+    list that holds the question itself splits nothing: that is its only quiz.
     """
     items = _items(reply)
     if not items or len(items) > at_most:
@@ -70,6 +71,8 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
         TopologicalSorter(_graph(quizzes)).prepare()
     except CycleError:
         return ()
+    if any(normalized(quiz.text) == normalized(question) for quiz in quizzes):
+        return whole(question)
     return _each_once(quizzes)
 
 
