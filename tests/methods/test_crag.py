@@ -59,6 +59,16 @@ async def test_so_many_strips() -> None:
     assert [one.text for one in answer.evidence] == ["Of use.", "Good."]
 
 
+async def test_where_no_strip_passes_the_best_ones_are_read() -> None:
+    _, _, method = make(0.9, strip_threshold=0.95, strips=1)
+    with events.record() as recorded:
+        answer = await method(QUESTION)  # type: ignore[operator]
+    assert [one.text for one in answer.evidence] == ["Of use."]
+    *_, event = (event for event in recorded if isinstance(event, events.Decided))
+    assert (event.kind, event.signal, event.threshold, event.verdict) == ("keep", "useful", 0.95, "fall_back")
+    assert event.score == pytest.approx(0.8)
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(InvalidSetting, match=r"'lower' and 'upper': got 0.6 and 0.5"):
         make(0.5, lower=0.6)

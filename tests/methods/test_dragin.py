@@ -238,3 +238,18 @@ def test_words_of_several_tokens_count_once() -> None:
     assert words_looked_at(one, 2, "Who painted it?", 2, lambda word, _: word != "it?") == ["painted", "Mira"]
     assert words_looked_at(one, 2, "Who  painted it ?", 9, every) == ["Who", "painted", "it?", "Answer:", "Mira"]
     assert words_looked_at(one, 2, "absent", 9, every) == ["Mira"]
+
+
+async def test_text_that_goes_round_is_cut_and_an_answer_that_repeats_the_question_is_read() -> None:
+    def reply(prompt: Prompt) -> Reply:
+        if prompt.task.name == "answer":
+            return Reply("Kestrel")
+        if prompt.answer_so_far.endswith("is"):
+            return Reply("The Tide")
+        return Reply("Mira painted The Tide. Mira painted The Tide. So the answer is The Tide.")
+
+    model = Looking({"painted": 3.0})
+    model._script = reply
+    answer, _, _ = await run(model)
+    assert answer.text == "Kestrel"
+    assert answer.rationale.count("painted") == 1

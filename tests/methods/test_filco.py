@@ -43,7 +43,6 @@ async def ask(settings: dict[str, object], draft: str | None = None) -> Answer:
         ({"measure": "lexical"}, ["She was born in Kestrel."]),  # title and sentence share five words with question and draft
         ({"measure": "lexical", "oracle": True}, ["Mira was born in Corda."]),
         ({"measure": "cxmi"}, ["Kestrel is a town."]),
-        ({"measure": "cxmi", "threshold": 2.0}, []),
     ],
 )
 async def test_measures(settings: dict[str, object], texts: list[str]) -> None:
@@ -52,7 +51,19 @@ async def test_measures(settings: dict[str, object], texts: list[str]) -> None:
     assert [one.text for one in answer.evidence] == texts
     (event,) = (event for event in recorded if isinstance(event, events.Filtered))
     assert event.kind == settings.get("measure", "strinc")
-    assert answer.text == (texts[-1].rstrip(".").split()[-1] if texts else "Nowhere")
+    assert answer.text == texts[-1].rstrip(".").split()[-1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "draft", "best"), [({}, "Vesk", 0.0), ({"measure": "cxmi", "threshold": 2.0}, "Kestrel", math.log(3.5))]
+)
+async def test_where_nothing_is_kept_the_first_passage_is_read(settings: dict[str, object], draft: str, best: float) -> None:
+    with events.record() as recorded:
+        answer = await ask(settings, draft)
+    assert answer.evidence == (A,)
+    (event,) = (event for event in recorded if isinstance(event, events.Decided))
+    assert (event.kind, event.verdict, event.subject) == ("keep", "fall_back", QUESTION.text)
+    assert event.score == pytest.approx(best)
 
 
 async def test_without_a_draft_everything_is_read() -> None:

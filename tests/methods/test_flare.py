@@ -148,3 +148,37 @@ def test_every_word_is_kept_or_in_a_span(drawn: list[tuple[str, float]], least: 
     draft = Generation("".join(token.text for token in tokens).strip(), tokens)
     kept, spans = certain_words(draft, least).split(), " ".join(uncertain_spans(draft, least)).split()
     assert sorted(kept + spans) == sorted(word for word, _ in drawn)
+
+
+async def test_what_goes_round_is_cut_and_searched_for_once() -> None:
+    model = Scripted(lambda _: Reply("She is Canadian-born, Canadian-born, Canadian-born, Canadian-born", (math.log(0.5),)))
+    retriever = ScriptedRetriever([])
+    answer = await methods.create("flare", {"model": model, "retriever": retriever}, {})(QUESTION)
+    assert retriever.queries == ["She is Canadian-born,"]
+    assert answer.rationale.startswith("She is Canadian-born, So the answer is")
+    assert answer.text == "She is Canadian-born,"
+
+
+async def test_a_conclusion_is_searched_for_with_its_question() -> None:
+    def reply(_: Prompt) -> Reply:
+        return Reply("So the answer is Vesk.", (-0.001, -0.001, -0.001, -0.001, math.log(0.5)))
+
+    _, queries, _ = await run(Scripted(reply))
+    assert queries == [f"{QUESTION.text} Vesk"]
+    _, queries, _ = await run(Scripted(reply), beta=0.6)
+    assert queries == [QUESTION.text]
+
+
+async def test_an_answer_that_repeats_the_question_is_read_from_the_passages() -> None:
+    def reply(prompt: Prompt) -> Reply:
+        return Reply("Kestrel" if prompt.task.name == "answer" else "So the answer is Mira.", (math.log(0.5),))
+
+    assert (await run(Scripted(reply)))[0] == "Kestrel"
+
+
+async def test_a_sentence_that_adds_nothing_ends_the_text() -> None:
+    sentences = {"": "Mira painted The Tide", "Mira painted The Tide.": "The Tide was painted by Mira"}
+    model = Scripted(lambda prompt: Reply(sentences.get(prompt.answer_so_far, "Kestrel"), (-0.001,)))
+    retriever = ScriptedRetriever([])
+    answer = await methods.create("flare", {"model": model, "retriever": retriever}, {})(QUESTION)
+    assert answer.rationale == "Mira painted The Tide. So the answer is Kestrel"

@@ -62,3 +62,17 @@ async def test_another_model_may_answer() -> None:
     assert {prompt.task.name for prompt in writer.prompts} == {"describe"}
     with pytest.raises(MissingCapability, match=r"reader=MODEL"):
         methods.create("gkp", {"model": reader, "reader": writer}, {})
+
+
+async def test_an_answer_that_goes_round_is_cut_and_is_not_the_surest() -> None:
+    def reply(prompt: Prompt) -> Reply | list[Reply]:
+        if prompt.task.name == "describe":
+            return [Reply("Hens live in a coop.")]
+        return Reply("the coop, the coop, the coop, the coop", (-0.01,)) if prompt.passages else Reply("a barn", (-1.0,))
+
+    answer = await methods.create("gkp", {"model": Scripted(reply)}, {})(Question("q", QUESTION.text))
+    assert answer.text == "a barn"
+    alone = await methods.create("gkp", {"model": Scripted(lambda _: "a coop, a coop, a coop")}, {})(
+        Question("q", QUESTION.text)
+    )
+    assert (alone.text, alone.uncertainty) == ("a coop,", None)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from gnothi import events
+from gnothi import events, methods
 from gnothi.errors import InvalidSetting
 from gnothi.methods.keqa import KEQA
 from gnothi.methods.steps.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO, USEFUL
-from gnothi.testing.model import Scripted
+from gnothi.models.wrappers import Calibrated, Wrapper
+from gnothi.testing.model import EVERYTHING, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import (
     Answer,
@@ -149,17 +150,31 @@ async def test_the_answer_from_passages_is_read_from_the_kept_ones_alone() -> No
 
 async def test_none_kept_leaves_the_largest_group() -> None:
     model = Speaker(IGNORANT | {("useful from film", WHO): "No"})
-    answer, recorded = await run(model)
+    answer, recorded = await run(model, fall_back=False)
     assert sources(recorded)[WHO] == "guess"
     assert of(events.QuizAnswered, recorded)[0].answer == "Ann Ox"
     assert "Where was Ann Ox born?" in model.asked("answer")
     assert answer.evidence == ()
 
 
+async def test_where_an_untrained_judge_keeps_none_the_first_passage_is_read() -> None:
+    table = IGNORANT | {("useful from film", WHO): "No"}
+    answer, recorded = await run(Speaker(table))
+    assert (answer.text, answer.evidence) == ("Kestrel", (FILM,))
+    assert sources(recorded)[WHO] == "passages"
+    (event,) = (event for event in of(events.Decided, recorded) if event.verdict == "fall_back")
+    assert (event.kind, event.signal, event.score, event.subject) == ("keep", "useful", None, WHO)
+    taught = Calibrated(Speaker(table), {}, frozenset({"useful"}))
+    _, recorded = await run(Speaker(table), utility_judge=taught)
+    assert sources(recorded)[WHO] == "guess"
+    _, recorded = await run(Speaker(table), reference=Source())
+    assert sources(recorded)[WHO] == "guess"
+
+
 async def test_none_kept_and_nothing_said_is_unknown_and_ends_what_depends_on_it() -> None:
     table = IGNORANT | {("useful from film", WHO): "No", ("answer", WHO): "unknown"}
     model = Speaker(table | {("reason", QUESTION.text): "So the answer is unknown."})
-    answer, recorded = await run(model)
+    answer, recorded = await run(model, fall_back=False)
     assert answer.text == "unknown"
     assert set(sources(recorded).values()) == {"nothing"}
     assert set(model.asked("answer")) == {WHO}
@@ -318,7 +333,7 @@ async def test_without_assessment_every_quiz_is_looked_up() -> None:
 
 
 async def test_without_assessment_and_evidence_nothing_is_known() -> None:
-    _, recorded = await run(Speaker(IGNORANT | {("useful from film", WHO): "No"}), assess=False)
+    _, recorded = await run(Speaker(IGNORANT | {("useful from film", WHO): "No"}), assess=False, fall_back=False)
     assert sources(recorded)[WHO] == "nothing"
 
 
@@ -448,3 +463,29 @@ async def test_the_same_alone_and_in_company() -> None:
         return (await run(Metered(IGNORANT), question=question))[0]
 
     assert await asyncio.gather(*map(one, questions)) == alone
+
+
+@pytest.mark.parametrize(
+    ("settings", "tasks", "capabilities", "top_p"),
+    [
+        ({}, None, EVERYTHING, 0.9),
+        ({"top_p": 0.5}, None, EVERYTHING, 0.5),
+        ({}, None, Capabilities(logprobs=True), 1.0),  # behind an API
+        ({}, frozenset({"answer"}), EVERYTHING, 1.0),  # with a format of its own
+    ],
+)
+async def test_tries_of_an_open_model_leave_the_rarest_tokens_out(
+    settings: dict[str, object], tasks: frozenset[str] | None, capabilities: Capabilities, top_p: float
+) -> None:
+    drawn = []
+
+    class Listening(Wrapper):
+        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+            drawn.append(decoding.top_p)
+            return await super().sample(prompt, n, decoding, hidden)
+
+    model = Calibrated(Listening(Scripted(lambda _: "Corda", capabilities=capabilities)), {}, tasks)
+    await methods.create("keqa", {"model": model, "retriever": ScriptedRetriever([])}, settings | {"decompose": False})(
+        QUESTION
+    )
+    assert set(drawn) == {top_p}

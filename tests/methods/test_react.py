@@ -51,16 +51,48 @@ async def test_thoughts_actions_and_observations_in_turns() -> None:
 
 
 async def test_at_the_limit_the_answer_is_asked_for() -> None:
-    answer, prompts, _ = await run(*[" Again.\nAction: search[nothing]"] * 2, "Kestrel", max_steps=2)
+    answer, prompts, _ = await run(" A.\nAction: search[nothing]", " B.\nAction: search[no more]", "Kestrel", max_steps=2)
     assert answer.text == "Kestrel"
     assert prompts[-1].answer_so_far.endswith("Thought 3: It is time to answer.\nAction 3: finish[")
     assert "Nothing was found about nothing." in prompts[-1].answer_so_far
 
 
+async def test_a_thought_without_an_action_is_asked_for_one() -> None:
+    answer, prompts, retriever = await run(" Hm, I wonder.", " search[The Tide]", " Oh.\nAction 2: finish[Kestrel]")
+    assert prompts[1].answer_so_far == "Thought 1: Hm, I wonder.\nAction 1:"
+    assert retriever.queries == ["The Tide"]
+    assert "Thought 1: Hm, I wonder.\nAction 1: search[The Tide]\nObservation 1: The Tide" in answer.rationale
+
+
 async def test_what_is_no_action_is_said_to_be_none() -> None:
-    answer, prompts, _ = await run(" Hm, I wonder.", " Oh.\nAction 2: finish[Kestrel]")
+    answer, prompts, _ = await run(" Hm, I wonder.", " dance[now]", " Oh.\nAction 2: finish[Kestrel]")
     assert answer.text == "Kestrel"
     assert f"Thought 1: Hm, I wonder.\nObservation 1: {NO_ACTION}" in prompts[-1].answer_so_far
+    assert "[" not in NO_ACTION  # a small model copies what it sees there
+
+
+@pytest.mark.parametrize(
+    "again", [(" search[The Tide]",), (" Again.\nAction: search[The Tide]",), (" Hm.", " none", " Oh.", " none")]
+)
+async def test_turns_that_only_go_round_end(again: tuple[str, ...]) -> None:
+    answer, prompts, _ = await run(" First.\nAction: search[The Tide]", *again, "Kestrel")
+    assert answer.text == "Kestrel"
+    assert prompts[-1].answer_so_far.endswith(": It is time to answer.\nAction 2: finish[") is (len(again) < 4)
+    assert len(prompts) == 2 + len(again)
+
+
+async def test_an_answer_that_repeats_the_question_is_read_instead() -> None:
+    turns = (" A.\nAction: search[Mira Tolven]", " B.\nAction: finish[the painter]")
+    answer, prompts, _ = await run(*turns, "Kestrel.")
+    assert (answer.text, prompts[-1].task.name, prompts[-1].passages) == ("Kestrel", "answer", (MIRA,))
+    assert answer.rationale.endswith("finish[the painter]")
+
+
+async def test_a_word_can_be_looked_up_again() -> None:
+    turns = [" L.\nAction: lookup[it ]"] * 5
+    answer, prompts, _ = await run(" First.\nAction: search[The Tide]", *turns, "Kestrel", max_steps=7)
+    assert answer.text == "Kestrel"
+    assert prompts[-1].answer_so_far.count("lookup[it]") == 4  # three are found; that there are no more is said once
 
 
 @pytest.mark.parametrize(
@@ -71,6 +103,8 @@ async def test_what_is_no_action_is_said_to_be_none() -> None:
         ("So. search[Tide [film] (1924)] and more", ("So.", "search[Tide [film] (1924)]")),
         ("I could search (or look up) it.\nAction 1: finish(yes)", ("I could search (or look up) it.", "finish[yes]")),
         ("I could search (or not).", ("I could search (or not).", "None")),
+        (" So.\nThought 3: And so on.", ("So.", "None")),
+        (" So. Thought 3: And.\nAction 3: search[x]", ("So.", "search[x]")),
         ("Action 3: Look up[born", ("", "lookup[born]")),
         ("Action 3: dance[now]", ("", "None")),
         ("finish[ ]", ("", "None")),
@@ -98,8 +132,11 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 async def test_browsing() -> None:
-    browser = Browser(ScriptedRetriever({"Tides": [FILM, TIDE], "the tide!": [FILM, TIDE]}), 5, 1, "en")
+    browser = Browser(
+        ScriptedRetriever({"Tides": [FILM, TIDE], "the tide!": [FILM, TIDE], "Q?": [MIRA, FILM]}), "Q?", 5, 1, "en"
+    )
     assert browser.lookup("It") == "No page is open. Search first."
+    assert await browser.search("Tydes") == "Nothing was found about Tydes. There is: Mira Tolven, The Tide (film)."
     assert await browser.search("Tides") == "The Tide (film): The Tide is a film. See also: The Tide."
     assert (
         await browser.search("the tide!") == "The Tide: The Tide is a picture."

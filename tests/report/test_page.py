@@ -274,7 +274,7 @@ def test_quizzes_can_be_followed() -> None:
         ("filter", "1 of 2 sentences kept (pmi, above 0.00)", ["* 3.20 f: Mira made it.", "- f: It rains."]),
         (
             "filter",
-            "0 of 1 sentence kept (pmi, above 0.00): nothing to read, answer from memory",
+            "0 of 1 sentence kept (pmi, above 0.00): nothing is left of them",
             ["-1.00 f: It rains."],
         ),
         ("solved", "1 Mira (from passages)", []),

@@ -53,7 +53,7 @@ def ask(
 
     asked = Question(QUESTION_ID, _text(words), choices=choices)
     plan = replace(resolve(sources.request([method], thresholds)), execution=Execution(seed))
-    for line in plan.told:
+    for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         click.echo(line, err=True)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.filtering.fallback import fall_back
 from gnothi.filtering.self_knowledge import filtered
 from gnothi.filtering.sentences import LANGUAGE, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel, Reranker
@@ -37,7 +38,8 @@ Grade = Callable[[Question, Sequence[Passage]], Awaitable[Sequence[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """Keeps at most ``most`` sentences (None: all) graded above ``threshold``, in their order. Emits Filtered with ``kind``."""
+    """Keeps at most ``most`` sentences (None: all) graded above ``threshold``, in their order; where none is, the best ones
+    whatever their grade (the authors' code has no threshold). Emits Filtered with ``kind``."""
 
     grade: Grade
     kind: str
@@ -49,6 +51,8 @@ class Strips:
         sentences = sentences_of(passages, self.language)
         grades = await self.grade(question, [sentence.passage for sentence in sentences])
         best = choose(sentences, grades, lambda grade: grade > self.threshold)
+        if sentences and not best:
+            best = fall_back(choose(sentences, grades, lambda _: True), self.kind, question, grades, self.threshold)
         kept = sorted(best[: self.most])
         events.emit(filtered(self.kind, question, sentences, grades, set(kept), self.threshold))
         return rejoined(sentences[place] for place in kept)

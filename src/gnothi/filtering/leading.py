@@ -9,6 +9,7 @@ from typing import Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.filtering.fallback import fall_back
 from gnothi.filtering.self_knowledge import filtered, pmi
 from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel
@@ -41,7 +42,8 @@ Measure = Literal["strinc", "lexical", "cxmi"]
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """Keeps the ``spans`` best sentences (None: all) that measure more than ``threshold``, in their order.
+    """Keeps the ``spans`` best sentences (None: all) that measure more than ``threshold``, in their order; the first passage as
+    it is where none does (the authors' code).
 
     ``model`` scores answers for the measure cxmi, after ``prompt``, which asks the question without passages. Emits Filtered
     with the measure as kind."""
@@ -61,6 +63,8 @@ class Leading:
         best = choose(sentences, scores, lambda score: score > self.threshold)
         kept = sorted(best[: self.spans])
         events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
+        if not kept:
+            return fall_back(tuple(passages[:1]), self.measure, question, scores, self.threshold)
         return rejoined(sentences[place] for place in kept)
 
     async def _scores(

@@ -14,6 +14,7 @@ from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import bare, is_content
+from gnothi.methods.steps.repetition import reread, until_it_repeats
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -55,7 +56,8 @@ class Dragin(GenerationSettings):
         read: dict[str, Passage] = {}
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, text)
-            draft = sentence((await self.model.generate(prompt, self.decoding(CHAIN_STOPS))).text)
+            drafted = sentence((await self.model.generate(prompt, self.decoding(CHAIN_STOPS))).text)
+            draft = until_it_repeats(drafted)
             if not draft:
                 break
             attended = await self.model.attend(prompt, draft)
@@ -73,13 +75,15 @@ class Dragin(GenerationSettings):
             # As published, what follows a retrieval stands unchecked up to the end of its sentence.
             continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
             longer = f"{kept} {sentence(continued.text)}".strip()
-            if longer == text:
+            if longer == text or until_it_repeats(longer) != longer:
+                text = until_it_repeats(longer)
                 break
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
                 break
         chain = ask(REASON, question, held, text)
-        return await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt)
+        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt)
+        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     @property
     def _theta(self) -> float:

@@ -10,9 +10,10 @@ from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, sentence
+from gnothi.methods.steps.parsing import concludes, final_answer, sentence
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import certain_words, uncertain_spans
+from gnothi.methods.steps.repetition import adds_nothing, reread, until_it_repeats
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -96,24 +97,28 @@ class Flare(GenerationSettings):
                 read |= {passage.id: passage for passage in found}
                 prompt = ask(REASON, question, found, " ".join(chain))
                 measured = await gate.signal.measure(self.model, prompt, self.decoding(SENTENCE_STOPS))
-            written = sentence(measured.greedy.text)
-            if not written or written in chain:
+            drafted = sentence(measured.greedy.text)
+            written = until_it_repeats(drafted)
+            if not written or (adds_nothing(written, chain) and not concludes(written)):
                 break
             chain.append(written)
             doubt = max(doubt, measured.uncertainty)
-            if concludes(written):
+            if concludes(written) or written != drafted:
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
-        return await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
+        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
+        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
 
-        The question itself where nothing is left of the draft, or nothing was said."""
-        drafted = sentence(draft.text)
+        The question itself where nothing is left of the draft, or nothing was said; before what is left of the answer that a
+        conclusion names, which does not tell what it is about. What goes round in circles is searched for once."""
+        drafted = until_it_repeats(sentence(draft.text))
         if self.query == "masked" or not drafted:
-            return [certain_words(draft, self.beta) or question.text]
+            words = until_it_repeats(certain_words(draft, self.beta))
+            return [f"{question.text} {final_answer(words)}".strip() if concludes(drafted) else words or question.text]
         passage = " ".join([question.text, *chain, drafted])
         return await questions_about(self.model, passage, draft, self.beta, self.decoding(SHORT_STOPS)) or [drafted]
 

@@ -6,6 +6,7 @@ answer that is surest with its statement is taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,6 +18,7 @@ from gnothi.methods.steps.choosing import choose
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
+from gnothi.methods.steps.repetition import until_it_repeats
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel
@@ -71,5 +73,8 @@ class GeneratedKnowledge(AnsweringSettings):
             chosen = await choose(reader, prompt, self.choice_score)
             return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
         measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
-        text = as_choice(short_answer(measured.greedy.text), question.choices)
-        return Candidate(source, text, measured.uncertainty, evidence=shown)
+        said = " ".join(measured.greedy.text.split())
+        text = as_choice(short_answer(until_it_repeats(said)), question.choices)
+        # What goes round in circles is surer of itself with every round.
+        uncertainty = measured.uncertainty if until_it_repeats(said) == said else math.inf
+        return Candidate(source, text, uncertainty, evidence=shown)

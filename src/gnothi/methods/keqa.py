@@ -11,10 +11,12 @@ from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
+from gnothi.filtering.fallback import fall_back
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
+from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
@@ -43,11 +45,20 @@ class KEQA(GenerationSettings):
     alpha: float = setting(0.8, "α: known from this share of consistent answers.", at_least=0.0, at_most=1.0)
     schedule: Schedule = setting("waves", "Tries together, with early stops between waves; all in one; or one after the other.")
     temperature: float = setting(1.0, "Temperature of the tries.", at_least=0.01)
-    top_p: float = setting(
-        1.0, "Tries draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
+    top_p: float | None = setting(
+        None,
+        "Tries draw from the likeliest tokens that make up this probability (none: 0.9 for a model that runs here and follows "
+        "instructions, whose rarest tokens make gibberish of tries; else 1).",
+        at_least=0.0,
+        at_most=1.0,
     )
     k: int = setting(10, "Passages to retrieve for an unknown quiz.", at_least=1)
     pick: bool = setting(True, "Read only useful passages; false (ablation, without UKP): all of them.")
+    fall_back: bool | None = setting(
+        None,
+        "No passage is judged useful: read the first one; false: the commonest try counts (none: read it where the judge "
+        "neither learnt to judge nor has demonstrations of a utility reference).",
+    )
     references: References = setting(
         "nearest", "The utility judge's demonstrations, where there is a utility reference; none: its fixed ones."
     )
@@ -86,7 +97,7 @@ class KEQA(GenerationSettings):
         async def solve(quiz: str) -> Solved:
             return await self._solve(Question(question.id, quiz), yes_no if alone else asks_yes_or_no(quiz))
 
-        solved = await ask_in_order(quizzes, solve)
+        solved = each_once(await ask_in_order(quizzes, solve))
         answer, rationale = solved[0].answer, ""
         if not alone:
             reader = self.reader or self.model
@@ -94,6 +105,12 @@ class KEQA(GenerationSettings):
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
         return Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+
+    @property
+    def _nucleus(self) -> float:
+        if self.top_p is not None:
+            return self.top_p
+        return 0.9 if self.model.capabilities.hidden_states and follows_instructions(self.model) else 1.0
 
     # --- one quiz ------------------------------------------------------------------------------------------------------
 
@@ -104,7 +121,7 @@ class KEQA(GenerationSettings):
         guess, disagreement = "", None
         if self.assess:
             assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
-            decoding = Decoding(self.max_tokens, self.temperature, top_p=self.top_p, stop=SHORT_STOPS)
+            decoding = Decoding(self.max_tokens, self.temperature, top_p=self._nucleus, stop=SHORT_STOPS)
             consensus = await assessment(self.model, ask(task, quiz), decoding)
             guess, disagreement = consensus.answer, consensus.disagreement
             if consensus.known:
@@ -124,7 +141,11 @@ class KEQA(GenerationSettings):
             return passages
         judge = self.utility_judge or self.model
         useful = Useful(judge, USEFUL, self.reference, self.references, self.shots, self.shots_per_label)
-        return await useful(quiz.text, passages)
+        kept = await useful(quiz.text, passages)
+        untrained = self.reference is None and follows_instructions(judge)
+        if kept or not passages or not (untrained if self.fall_back is None else self.fall_back):
+            return kept
+        return fall_back(passages[:1], "useful", quiz)
 
     async def _same(self, quiz: str, one: str, other: str) -> bool:
         return await says_yes(self.judge or self.model, Prompt(EQUIVALENT, quiz, choices=(one, other)))

@@ -16,7 +16,18 @@ from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_a
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react.browsing import Browser
-from gnothi.methods.steps.react.format import FINISH_STOPS, NO_ACTION, REACT, STOPS, Action, Turn, parse_turn, written
+from gnothi.methods.steps.react.format import (
+    ACTION_STOPS,
+    FINISH_STOPS,
+    NO_ACTION,
+    REACT,
+    STOPS,
+    Action,
+    Turn,
+    parse_turn,
+    written,
+)
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -56,24 +67,40 @@ class ReAct(GenerationSettings):
     # --- as in the paper -----------------------------------------------------------------------------------------------
 
     async def _by_actions(self, question: Question) -> Answer:
-        browser = Browser(self.retriever, self.pages, self.shown, self.language)
+        browser = Browser(self.retriever, question.text, self.pages, self.shown, self.language)
         turns: list[str] = []
+        last: tuple[Action | None, str] | None = None
         for number in range(1, self.max_steps + 1):
-            prompt = ask(REACT, question, so_far="\n".join([*turns, f"Thought {number}:"]))
-            turn = parse_turn((await self.model.generate(prompt, self.decoding(STOPS))).text)
+            turn = await self._turn(question, turns, number)
             if turn.action is None and not turn.thought:
                 break
             _acted(turn)
             if turn.action is not None and turn.action.kind == "finish":
                 turns.append(written(number, turn))
-                return self._answer(question, turn.action.argument, turns, browser)
-            turns.append(written(number, turn, await self._observe(browser, turn.action)))
+                return await self._answer(question, turn.action.argument, turns, browser)
+            observation = await self._observe(browser, turn.action)
+            if last == (turn.action, observation):
+                break  # the same again, and the same came of it: turns would only go round
+            last = turn.action, observation
+            turns.append(written(number, turn, observation))
         # Out of turns: the last action is given, and only its argument left open.
         number = len(turns) + 1
         opening = f"Thought {number}: It is time to answer.\nAction {number}: finish["
-        prompt = ask(REACT, question, so_far="\n".join([*turns, opening]))
-        reply = (await self.model.generate(prompt, self.decoding(FINISH_STOPS))).text
-        return self._answer(question, reply, [*turns, f"{opening}{reply.strip()}]"], browser)
+        reply = await self._continued(question, [*turns, opening], FINISH_STOPS)
+        return await self._answer(question, reply, [*turns, f"{opening}{reply.strip()}]"], browser)
+
+    async def _turn(self, question: Question, turns: list[str], number: int) -> Turn:
+        """The next thought and action; a thought without one is shown again, and the action alone asked for (the code)."""
+        opening = [*turns, f"Thought {number}:"]
+        turn = parse_turn(await self._continued(question, opening, STOPS))
+        if turn.action is None and turn.thought:
+            opening = [*turns, written(number, turn), f"Action {number}:"]
+            return Turn(turn.thought, parse_turn(opening[-1] + await self._continued(question, opening, ACTION_STOPS)).action)
+        return turn
+
+    async def _continued(self, question: Question, turns: list[str], stops: tuple[str, ...]) -> str:
+        prompt = ask(REACT, question, so_far="\n".join(turns))
+        return (await self.model.generate(prompt, self.decoding(stops))).text
 
     @staticmethod
     async def _observe(browser: Browser, action: Action | None) -> str:
@@ -81,9 +108,9 @@ class ReAct(GenerationSettings):
             return NO_ACTION
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
-    @staticmethod
-    def _answer(question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        return Answer(as_choice(short_answer(text), question.choices), "\n".join(turns), browser.seen)
+    async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
+        finished = as_choice(short_answer(text), question.choices)
+        return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
 
     # --- by sentences --------------------------------------------------------------------------------------------------
 

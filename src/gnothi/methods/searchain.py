@@ -15,7 +15,7 @@ from gnothi import events
 from gnothi.concurrency import both
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, split_up, whole
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
@@ -70,7 +70,7 @@ class SearChain(GenerationSettings):
         async def visit(query: str) -> Solved:
             return await self._visit(query, drafted)
 
-        solved = await ask_in_order(nodes, visit)
+        solved = each_once(await ask_in_order(nodes, visit))
         yes_no = not question.choices and asks_yes_or_no(question.text)
         evidence = evidence_of(solved)
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:

@@ -101,6 +101,9 @@ class SelfRAG(ReaderSettings):
     def check_settings(self) -> None:
         if self.critic == "tokens":
             require_task(self.name, self.model, SELF_RAG, "Use <--set critic=judgements> (or auto), or another model.")
+        added: frozenset[str] | None = getattr(self.model, "added_tokens", None)
+        if self._speaks_tokens and added is not None and RETRIEVAL not in added:
+            raise self._without_tokens()
 
     @property
     def needs(self) -> Capabilities:
@@ -108,9 +111,20 @@ class SelfRAG(ReaderSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        if self.critic == "tokens" or (self.critic == "auto" and speaks(self.model, SELF_RAG)):
-            return await self._by_tokens(question)
-        return await self._by_judgements(question)
+        return await (self._by_tokens if self._speaks_tokens else self._by_judgements)(question)
+
+    @property
+    def _speaks_tokens(self) -> bool:
+        return self.critic == "tokens" or (self.critic == "auto" and speaks(self.model, SELF_RAG))
+
+    def _without_tokens(self) -> MissingCapability:
+        return MissingCapability(
+            self.name,
+            self.model.name,
+            [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
+            "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with <--set model.renderer=instruction>, "
+            "or <--set critic=judgements>.",
+        )
 
     # --- reflection tokens ---------------------------------------------------------------------------------------------
 
@@ -174,13 +188,7 @@ class SelfRAG(ReaderSettings):
         """Of each token to come next. Raises MissingCapability for a model that has no such tokens."""
         scores = await self.model.score(ask(SELF_RAG, question, so_far=written), tokens)
         if any(one.text == RETRIEVAL and len(one.logprobs) > 1 for one in scores):
-            raise MissingCapability(
-                self.name,
-                self.model.name,
-                [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
-                "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with <--set model.renderer=instruction>, "
-                "or <--set critic=judgements>.",
-            )
+            raise self._without_tokens()  # one that did not tell before
         return [math.exp(one.logprob) for one in scores]
 
     # --- judgements in words -------------------------------------------------------------------------------------------

@@ -148,6 +148,11 @@ class Batched:
         """What the backend counted so far, empty where it counts nothing."""
         return getattr(self._backend, "statistics", {})
 
+    @property
+    def added_tokens(self) -> frozenset[str] | None:
+        """Tokens that a model's makers added to its vocabulary; None where the backend does not tell."""
+        return getattr(self._backend, "added_tokens", None)
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]
 

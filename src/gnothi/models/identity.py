@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gnothi.models.engine.loading import Declaration, declared
 from gnothi.models.places import Place, find
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LAB, LAB_FOLDER
@@ -39,6 +40,13 @@ def content(spec: str) -> str:
     nothing but the name is known."""
     place = _place(spec)
     return place.content if place else _version(spec)
+
+
+def declaration_of(spec: str) -> Declaration:
+    """What the model's folder says of it; nothing for a model that is no folder. Raises ModelUnavailable for one that cannot
+    be read."""
+    place = _place(spec)
+    return declared(place.folder if place else None)
 
 
 def _place(spec: str) -> Place | None:

@@ -57,6 +57,11 @@ class Wrapper:
         """Names of the tasks a model with a format of its own was taught; None: any that an instruction explains."""
         return getattr(self._model, "tasks", None)
 
+    @property
+    def added_tokens(self) -> frozenset[str] | None:
+        """Tokens that the model's makers added to its vocabulary; None where nobody tells."""
+        return getattr(self._model, "added_tokens", None)
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(self._shown(prompt), decoding)
 

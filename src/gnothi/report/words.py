@@ -42,8 +42,12 @@ SOURCES = {
     "guess": "a guess: tries disagree, nothing useful was found",
     "nothing": "no answer found",
 }
-VERDICTS = {"retrieve": "unsure, retrieve", "trust": "sure, trust memory"}
-_TONES = {"retrieve": "doubt", "trust": "good"}
+VERDICTS = {
+    "retrieve": "unsure, retrieve",
+    "trust": "sure, trust memory",
+    "fall_back": "nothing passes the filter, what was found is read",
+}
+_TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class Narrator:
     def _filtered(self, event: Filtered) -> Iterator[Line]:
         kept, of = sum(stays for *_, stays in event.sentences), counted(len(event.sentences), "sentence")
         outcome = f"{kept} of {of} kept ({event.kind}, above {decimal(event.threshold)})"
-        yield Line("filter", outcome if kept else f"{outcome}: nothing to read, answer from memory", tone="", whole=True)
+        yield Line("filter", outcome if kept else f"{outcome}: nothing is left of them", tone="", whole=True)
         for source, text, score, stays in event.sentences:
             yield _contender("", _titled(self._titles.get(source, source), text), score, stays, detail=not stays)
 

@@ -22,6 +22,7 @@ from gnothi.registry import GIVEN
 from gnothi.session.data import load_questions
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
+from gnothi.session.untrained import untrained
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
 
@@ -164,7 +165,17 @@ def resolve(request: Request) -> Plan:
         check_model(request.model, on_the_hub=False)
     if sources.index is None:
         check_no_retriever(planned, request.model)
-    plan = Plan(sources, planned, models, settings, request.max_cost, request.max_tokens, tuple(told), (), found)
+    plan = Plan(
+        sources,
+        planned,
+        models,
+        settings,
+        request.max_cost,
+        request.max_tokens,
+        tuple(told),
+        tuple(untrained(planned, request.model)),
+        found,
+    )
     _check_budget(plan)
     if found is None or request.anyway:
         return plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi import events
-from gnothi.methods.steps.quizzes import Quiz, Solved, ask_in_order, parse_quizzes, split_up
+from gnothi.methods.steps.quizzes import Quiz, Solved, ask_in_order, each_once, parse_quizzes, split_up
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding
 
@@ -89,6 +89,33 @@ def test_references_forwards_are_fine() -> None:
     assert (dict(first.needs), dict(second.needs)) == ({"2": 1}, {})
 
 
+def test_a_quiz_listed_again_counts_once() -> None:
+    first, second = parse_quizzes(f"1. {WHO}\n2. {WHO.upper()}\n3. Where was #2 born?", QUESTION, 20)
+    assert (first.text, dict(second.needs)) == (WHO, {"2": 0})
+    assert texts("1. Where is #3?\n2. Where is #4?\n3. Who?\n4. Which?") == ["Where is #3?", "Where is #4?", "Who?", "Which?"]
+
+
+def test_a_list_that_holds_the_question_splits_nothing() -> None:
+    assert texts(f"1. {WHO}\n2. {QUESTION.lower()}\n3. Is Velkarra a film?") == [QUESTION]
+
+
+async def test_what_comes_to_the_same_words_is_asked_once() -> None:
+    asked = []
+
+    async def ask(text: str) -> Solved:
+        asked.append(text)
+        await asyncio.sleep(0)
+        return Solved(text, "Ada", "memory")
+
+    quizzes = parse_quizzes(
+        "1. Who wrote it?\n2. Who sang it?\n3. Where is #1?\n4. Where is #2?\n5. When was #4?", QUESTION, 20
+    )
+    solved = await ask_in_order(quizzes, ask)
+    assert sorted(asked) == ["When was Ada?", "Where is Ada?", "Who sang it?", "Who wrote it?"]
+    assert solved[2] == solved[3]
+    assert [one.question for one in each_once(solved)] == ["Who wrote it?", "Who sang it?", "Where is Ada?", "When was Ada?"]
+
+
 def test_references_go_by_the_numbers_as_written() -> None:
     quizzes = parse_quizzes(f"3. {WHO}\n5. Where was #3 born?", QUESTION, 20)
     assert [dict(quiz.needs) for quiz in quizzes] == [{}, {"3": 0}]
@@ -133,7 +160,10 @@ def test_any_reply_can_be_read(reply: str) -> None:
 @given(st.lists(st.lists(st.integers(0, 11), max_size=3), min_size=1, max_size=12))
 def test_what_is_accepted_can_be_asked(graph: list[list[int]]) -> None:
     """Accepted exactly when repeatedly taking what needs nothing (left) takes all: another test for circles."""
-    listed = "\n".join(f"{place + 1}. Is it {' '.join(f'#{n + 1}' for n in needs)}?" for place, needs in enumerate(graph))
+    listed = "\n".join(
+        f"{place + 1}. Is letter {chr(97 + place)} it {' '.join(f'#{n + 1}' for n in needs)}?"
+        for place, needs in enumerate(graph)
+    )
     left = {place: set(needs) for place, needs in enumerate(graph)}
     sound = all(need < len(graph) for needs in graph for need in needs)
     while free := [place for place, needs in left.items() if not needs & left.keys()]:

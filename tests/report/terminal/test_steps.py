@@ -190,7 +190,7 @@ def test_sentences_that_were_kept() -> None:
 
 def test_it_says_when_nothing_was_kept() -> None:
     nothing = replace(FILTERED, sentences=tuple((*one[:3], False) for one in FILTERED.sentences))
-    assert "0 of 3 sentences kept (pmi, above 0.00): nothing to read, answer from memory" in shown(nothing, width=120)
+    assert "0 of 3 sentences kept (pmi, above 0.00): nothing is left of them" in shown(nothing, width=120)
 
 
 def test_a_graph_says_what_it_linked_and_where_it_stopped() -> None:

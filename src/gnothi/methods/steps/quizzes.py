@@ -16,7 +16,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DECOMPOSE
 from gnothi.protocols import LanguageModel
-from gnothi.signals.replies import says_nothing
+from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt
 
 UNKNOWN = "unknown"
@@ -52,7 +52,8 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
 
     That is prose, a list longer than ``at_most``, and one with references that cannot be resolved: to itself, in a circle, or
     to a number that is not listed. Leaving out such quizzes could leave out the one that answers the question. References
-    forwards are fine. What the ``question`` itself spells ``#1`` is no reference.
+    forwards are fine. What the ``question`` itself spells ``#1`` is no reference. A quiz that is listed again counts once. A
+    list that holds the question itself splits nothing: that is its only quiz.
     """
     items = _items(reply)
     if not items or len(items) > at_most:
@@ -70,7 +71,20 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
         TopologicalSorter(_graph(quizzes)).prepare()
     except CycleError:
         return ()
-    return tuple(quizzes)
+    if any(normalized(quiz.text) == normalized(question) for quiz in quizzes):
+        return whole(question)
+    return _each_once(quizzes)
+
+
+def _each_once(quizzes: Sequence[Quiz]) -> tuple[Quiz, ...]:
+    """Without those that an earlier one, which needs no other answer either, asks word for word; references go to that one."""
+    kept: list[Quiz] = []
+    places: list[int] = []
+    for quiz in quizzes:
+        same = [place for place, one in enumerate(kept) if not one.needs and one.text.casefold() == quiz.text.casefold()]
+        places.append(same[0] if same else len(kept))
+        kept += [] if same else [quiz]
+    return tuple(Quiz(one.text, {number: places[place] for number, place in one.needs.items()}) for one in kept)
 
 
 def _graph(quizzes: Sequence[Quiz]) -> dict[int, set[int]]:
@@ -135,13 +149,19 @@ class Solved:
     disagreement: float | None = None
 
 
+def each_once(solved: Sequence[Solved]) -> list[Solved]:
+    """Without quizzes that came to the same words as an earlier one."""
+    return list({one.question: one for one in solved}.values())
+
+
 async def ask_in_order(quizzes: Sequence[Quiz], ask: Callable[[str], Awaitable[Solved]]) -> list[Solved]:
     """Every quiz with its answer, each asked as soon as what it refers to is answered, whatever the others do.
 
-    A quiz that refers to an unknown answer is unknown without being asked. One failure cancels all. ``quizzes`` hold no
-    circle. Emits QuizAnswered for each.
+    A quiz that refers to an unknown answer is unknown without being asked; one that comes to the same words as another is not
+    asked again. One failure cancels all. ``quizzes`` hold no circle. Emits QuizAnswered for each.
     """
     solved: dict[int, Solved] = {}
+    asked: dict[str, int] = {}
     # Events, not futures: who waits on a future and is cancelled cancels it for everyone.
     answered = [asyncio.Event() for _ in quizzes]
 
@@ -150,8 +170,14 @@ async def ask_in_order(quizzes: Sequence[Quiz], ask: Callable[[str], Awaitable[S
         for other in needed:
             await answered[other].wait()
         text = quiz.filled({other: solved[other].answer for other in needed})
-        in_vain = any(says_nothing(solved[other].answer) for other in needed)
-        outcome = solved[place] = Solved(text, UNKNOWN, "nothing") if in_vain else await ask(text)
+        if (first := asked.setdefault(text, place)) != place:
+            await answered[first].wait()
+            outcome = solved[first]
+        elif any(says_nothing(solved[other].answer) for other in needed):
+            outcome = Solved(text, UNKNOWN, "nothing")
+        else:
+            outcome = await ask(text)
+        solved[place] = outcome
         events.emit(events.QuizAnswered(place + 1, text, outcome.answer, outcome.source))
         answered[place].set()
         return outcome

@@ -19,11 +19,12 @@ from gnothi.weights import DECLARATION, reason
 @dataclass(frozen=True)
 class Declaration:
     """What a model's folder says of it: the renderer it was trained with, thresholds calibrated on it by signal, and the only
-    tasks it was taught (None: any that an instruction explains)."""
+    tasks it was taught (None: any that an instruction explains), and what ``gnothi train`` made of it."""
 
     renderer: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
     tasks: frozenset[str] | None = None
+    trained: str = ""
 
 
 def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
@@ -96,4 +97,4 @@ def declared(folder: Path | None) -> Declaration:
     except (ValueError, TypeError, AttributeError) as error:
         expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
         raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
-    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks)
+    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks, str(given.get("trained", "")))

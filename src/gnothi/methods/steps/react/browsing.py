@@ -11,13 +11,14 @@ from gnothi.types import Passage
 
 
 class Browser:
-    """One reader's place in a library. ``seen`` are the passages that were shown, each once, in order.
+    """A reader's place in a library, come with a ``question``. ``seen`` are the passages that were shown, each once, in order.
 
     A page is the passages of one title among the ``pages`` best ones; a passage without a title is a page of its own.
     """
 
-    def __init__(self, retriever: Retriever, pages: int, shown: int, language: str) -> None:
+    def __init__(self, retriever: Retriever, question: str, pages: int, shown: int, language: str) -> None:
         self._retriever = retriever
+        self._question = question
         self._pages = pages
         self._shown = shown
         self._language = language
@@ -30,10 +31,12 @@ class Browser:
         return tuple(self._seen.values())
 
     async def search(self, name: str) -> str:
-        """Opens the page of that name, else the best one found, and shows its beginning and what else there is."""
-        found = [one.passage for one in await self._retriever.search(name, self._pages)]
+        """Opens the page of that name, else the best one found, and shows its beginning and what else there is. Where nothing
+        is found, it names the pages that are there for the question (the code: similar names)."""
+        found = await self._found(name)
         if not found:
-            return f"Nothing was found about {name}. Try other words."
+            titles = ", ".join(dict.fromkeys(one.title for one in await self._found(self._question) if one.title))
+            return f"Nothing was found about {name}. " + (f"There is: {titles}." if titles else "Try other words.")
         named = [passage for passage in found if passage.title and normalized(passage.title) == normalized(name)]
         best = (named or found)[0]
         page = [passage for passage in found if passage.title == best.title] if best.title else [best]
@@ -42,6 +45,9 @@ class Browser:
         text = f"{best.title}: {shown}" if best.title else shown
         others = [] if named else list(dict.fromkeys(one.title for one in found if one.title and one.title != best.title))
         return f"{text} See also: {', '.join(others)}." if others else text
+
+    async def _found(self, query: str) -> list[Passage]:
+        return [one.passage for one in await self._retriever.search(query, self._pages)]
 
     def lookup(self, words: str) -> str:
         """The next sentence of the open page that holds the words; each time the same is asked for, the one after."""

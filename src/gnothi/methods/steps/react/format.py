@@ -18,7 +18,19 @@ REACT = Task(
         "sentence with these words on the open page; finish[answer], which ends the search with an answer that is as short as "
         "possible. The Observation says what came of the action."
     ),
+    # The one whose answer is a name from the question comes first: a small model copies the form of the last ones.
     demonstrations=(
+        Demonstration(
+            "Who was born first, Tomas Reill or Agathe Sorn?",
+            "Thought 1: I need two years of birth, first that of Tomas Reill.\n"
+            "Action 1: search[Tomas Reill]\n"
+            "Observation 1: Tomas Reill: The clockmaker Tomas Reill was born on 3 March 1788 in Vennick.\n"
+            "Thought 2: Tomas Reill was born in 1788. Next is Agathe Sorn.\n"
+            "Action 2: search[Agathe Sorn]\n"
+            "Observation 2: Agathe Sorn: Agathe Sorn, born in 1779, built the tower clock of Ostrava Bridge.\n"
+            "Thought 3: 1779 is earlier than 1788, so Agathe Sorn was born first.\n"
+            "Action 3: finish[Agathe Sorn]",
+        ),
         Demonstration(
             "On which island did the engineer who planned the Dunmere Salt Tram grow up?",
             "Thought 1: I have to find out who planned the Dunmere Salt Tram.\n"
@@ -34,27 +46,26 @@ REACT = Task(
             "Action 4: finish[Heskar]",
         ),
         Demonstration(
-            "Who was born first, Tomas Reill or Agathe Sorn?",
-            "Thought 1: I need two years of birth, first that of Tomas Reill.\n"
-            "Action 1: search[Tomas Reill]\n"
-            "Observation 1: Tomas Reill: The clockmaker Tomas Reill was born on 3 March 1788 in Vennick.\n"
-            "Thought 2: Tomas Reill was born in 1788. Next is Agathe Sorn.\n"
-            "Action 2: search[Agathe Sorn]\n"
-            "Observation 2: Agathe Sorn: Agathe Sorn, born in 1779, built the tower clock of Ostrava Bridge.\n"
-            "Thought 3: 1779 is earlier than 1788, so Agathe Sorn was born first.\n"
-            "Action 3: finish[Agathe Sorn]",
+            "What was Ansel Brock's trade?",
+            "Thought 1: I have to find out what Ansel Brock worked as.\n"
+            "Action 1: search[Ansel Brock]\n"
+            "Observation 1: Ansel Brock: Ansel Brock (1840-1911) was a bookbinder of Vennick. He had two sons.\n"
+            "Thought 2: Ansel Brock was a bookbinder, so that is the answer.\n"
+            "Action 2: finish[bookbinder]",
         ),
     ),
     answer_label="Turns:",
 )
 
 STOPS = ("\nObservation", "\nQuestion:")
+ACTION_STOPS = ("\n",)
 FINISH_STOPS = ("]", "\n")
-NO_ACTION = "That was no action. Expected search[...], lookup[...] or finish[...]."
+# Shows no brackets: a small model copies what stands in them.
+NO_ACTION = "That was no action: search, look something up or finish."
 
 _LABEL = re.compile(r"\baction\s*\d*\s*[:.]", re.IGNORECASE)
 _CALL = re.compile(r"\b(?P<kind>search|look[ -]?up|finish)\s*(?P<open>[\[(])", re.IGNORECASE)
-_THOUGHT = re.compile(r"^\s*thought\s*\d*\s*:", re.IGNORECASE)
+_THOUGHT = re.compile(r"(?:^\s*thought\s*\d*|\bthought\s*\d+)\s*:", re.IGNORECASE)
 _QUOTES = "\"'“”‘’"
 
 
@@ -76,7 +87,7 @@ class Turn:
 
 
 def parse_turn(reply: str) -> Turn:
-    """The first thought and action of a reply.
+    """The first thought and action of a reply. A thought ends where the next one is announced.
 
     The action is what follows the first "Action:", however numbered; without that label, the first call in square brackets.
     Case, quotation marks around the argument, round brackets, brackets within the argument and a missing closing bracket do
@@ -86,7 +97,7 @@ def parse_turn(reply: str) -> Turn:
     start = label.end() if label else 0
     call = next((one for one in _CALL.finditer(reply, start) if label or one["open"] == "["), None)
     end = label.start() if label else call.start() if call else len(reply)
-    thought = " ".join(_THOUGHT.sub("", reply[:end]).split())
+    thought = next(filter(None, (" ".join(piece.split()) for piece in _THOUGHT.split(reply[:end]))), "")
     argument = _argument(reply[call.end() :], call["open"]) if call else ""
     if not call or not argument:
         return Turn(thought, None)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.methods.steps.repetition import adds_nothing, only_repeats, reread, until_it_repeats
+from gnothi.signals.replies import normalized
+from gnothi.testing.model import Scripted
+from gnothi.types import Answer, Decoding, Passage, Question
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("He is Canadian-born, Canadian-born, Canadian-born, Canadian", "He is Canadian-born,"),
+        ("She was born in Ulm. She was born in Ulm. So", "She was born in Ulm."),
+        ("a member of the board, a member of the board", "a member of the board,"),
+        ("New York, New York is very very big", "New York, New York is very very big"),
+        ("New York New York New York", "New York"),
+        ("He that is born is he that is born", "He that is born is he that is born"),
+        ("", ""),
+    ],
+)
+def test_until_it_repeats(text: str, kept: str) -> None:
+    assert until_it_repeats(text) == kept
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("cdefg"), min_size=1, max_size=16, unique=True))
+def test_whatever_goes_round_is_said_once(before: list[str], round: list[str]) -> None:
+    kept = until_it_repeats(" ".join([*before, *round * 3])).split()
+    assert len(kept) <= len(before) + len(round)
+    assert [*before, *round][: len(kept)] == kept
+    assert until_it_repeats(" ".join(kept)).split() == kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chain", "nothing"),
+    [
+        ("Mira was born in Ulm.", [], False),
+        ("She was born in Ulm.", ["Mira was born in Ulm."], True),
+        ("Ulm is a town.", ["Mira was born in Ulm."], False),
+        ("It was.", ["Mira was born in Ulm."], True),
+    ],
+)
+def test_adds_nothing(sentence: str, chain: list[str], nothing: bool) -> None:
+    assert adds_nothing(sentence, chain) is nothing
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "repeats"),
+    [
+        ("Mira Tolven", "Where was Mira Tolven born?", True),
+        ("the Tolven.", "Where was Mira Tolven born?", True),
+        ("Mira", "Where was Mirador born?", False),
+        ("Kestrel", "Where was Mira Tolven born?", False),
+        ("..", "Where was Mira Tolven born?", True),
+        ("Mira", "Who is older, Mira or Ann?", False),
+        ("", "Who is older, Mira or Ann?", True),
+        ("old", "Is Mira old?", False),
+    ],
+)
+def test_only_repeats(answer: str, question: str, repeats: bool) -> None:
+    assert only_repeats(answer, Question("q", question)) is repeats
+    assert only_repeats(answer, Question("q", question, choices=("Mira", "Ann"))) is (not normalized(answer))
+
+
+async def test_what_only_repeats_is_read_again() -> None:
+    passage, question = Passage("p", "Mira was born in Kestrel."), Question("q", "Where was Mira born?")
+    model = Scripted(lambda _: "Kestrel. It is")
+    for text, evidence, expected in (("Mira", (passage,), "Kestrel"), ("Mira", (), "Mira"), ("Ulm", (passage,), "Ulm")):
+        found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
+        assert found == Answer(expected, "why", evidence, 0.5)
+    assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,))]
