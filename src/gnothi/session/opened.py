@@ -39,6 +39,15 @@ class Opened:
         }
         return planned.made({"model": self.model, "retriever": self.retriever, "graph": self.graph} | further)
 
+    def methods(self, plans: Sequence[Plan]) -> Mapping[str, Method]:
+        """Those of all plans, by ``label``. Raises as ``method``."""
+        return {label(place, method.name): _made(self, method) for place, plan in enumerate(plans) for method in plan.methods}
+
+    def counted(self, what: str) -> int:
+        """The sum of what the models count themselves under that name (their ``statistics``); 0 where they do not."""
+        models = [self.model, *(one for (protocol, _), one in self.others.items() if protocol is LanguageModel)]
+        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in models}.values())
+
 
 @contextlib.asynccontextmanager
 async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Opened]:
@@ -107,7 +116,7 @@ def _heard(model: LanguageModel, given: Any) -> LanguageModel:
 async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Mapping[str, Method]]:
     """The methods of plans of equal sources, by ``label``."""
     async with opened(plans, have) as found:
-        yield {label(place, method.name): _made(found, method) for place, plan in enumerate(plans) for method in plan.methods}
+        yield found.methods(plans)
 
 
 def label(place: int, method: str) -> str:
