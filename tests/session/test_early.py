@@ -74,7 +74,7 @@ class Counting(Scripted):
 
 def _run(out: Path, model: Any, methods: list[str], limit: int) -> Heard:
     plan = resolve(Request(methods, model, ScriptedRetriever([Passage("p", "text")])))
-    plan = with_questions(plan, "lab", limit=limit, execution=Execution(concurrency=1))
+    plan = with_questions(plan, "lab:one_hop", limit=limit, execution=Execution(concurrency=1))
     heard = Heard()
     with claimed(plan, out) as run:
         asyncio.run(execute([run], heard))
