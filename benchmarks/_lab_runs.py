@@ -82,7 +82,7 @@ async def _seakr(
     from gnothi.models.wrappers import Wrapper
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.rows import Row
-    from gnothi.runs.runner import here, run
+    from gnothi.runs.runner import Work, here, run
     from gnothi.session.opened import opened
 
     plan = lab_plan("seakr", overrides)
@@ -104,14 +104,8 @@ async def _seakr(
             if on_answer is not None:
                 on_answer(0)
             began, cpu = time.perf_counter(), time.process_time()
-            await run(
-                here({"seakr": resources.method(plan.methods[0])}, 0),
-                ["seakr"],
-                questions,
-                kept,
-                concurrency=concurrency,
-                on_row=note,
-            )
+            answer = here({"seakr": resources.method(plan.methods[0])}, 0)
+            await run([Work(answer, ["seakr"], questions, kept, on_row=note)], concurrency=concurrency)
             counted.seconds, counted.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
     return counted
 
@@ -123,7 +117,7 @@ def seakr_in_processes(questions: Sequence[Question], concurrency: int, override
 
 async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
     from gnothi.runs.folder import RunFolder
-    from gnothi.runs.runner import run
+    from gnothi.runs.runner import Work, run
     from gnothi.runs.workers import workers
     from gnothi.session.opened import label, opened_methods
 
@@ -136,7 +130,7 @@ async def _in_processes(questions: Sequence[Question], concurrency: int, overrid
 
         with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder) / "run", {}) as kept:
             began = time.perf_counter()
-            rows = await run(answer, ["seakr"], questions, kept, concurrency=concurrency)
+            (rows,) = await run([Work(answer, ["seakr"], questions, kept)], concurrency=concurrency)
             seconds = time.perf_counter() - began
     for row in rows:
         if row.error is not None:

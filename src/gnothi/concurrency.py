@@ -7,10 +7,13 @@ import concurrent.futures
 import contextlib
 import itertools
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, cast
+
+from gnothi.waiting import waited
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -89,11 +92,17 @@ class Job(Generic[Request, Result]):
         self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._flag = _Flag()
         self.future.add_done_callback(self._flag.put_up)
+        self.asked = time.perf_counter()
+        self.begun: float | None = None
 
     @property
     def settled(self) -> bool:
         """The job has its outcome or was cancelled: work on it may be dropped."""
         return self._flag.up
+
+    def begin(self) -> None:
+        """Work on it begins. A worker that takes jobs before it has room for them says so again when it has."""
+        self.begun = time.perf_counter()
 
     def finish(self, outcome: Result | Exception) -> None:
         # The caller may cancel between a check and the call, so the race is resolved by the future itself.
@@ -129,6 +138,8 @@ class Inbox(Generic[Request, Result]):
         with self._changed:
             jobs = [job for job in self._waiting if not job.settled]
             self._waiting.clear()
+            for job in jobs:
+                job.begin()
             self._taken = [job for job in self._taken if not job.settled] + jobs
         return jobs
 
@@ -182,7 +193,10 @@ class Batcher(Generic[Request, Result]):
             job = self._inbox.put(request)
             if self._thread is None:
                 self._start(self._serve)
-        return await asyncio.wrap_future(job.future)
+        try:
+            return await asyncio.wrap_future(job.future)
+        finally:
+            waited(job.asked, job.begun, time.perf_counter())
 
     def begin(self, function: Callable[[], T]) -> T:
         """Call ``function`` on the worker thread before anything else runs there, and wait for what it returns or raises."""

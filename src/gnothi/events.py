@@ -91,7 +91,8 @@ class ModelCall(Event):
     """One request to a model. ``operation`` is generate, sample, states, score or attend; tokens are of this request
     alone.
 
-    ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then.
+    ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then. ``cut``:
+    how many of the replies ended at the limit of their length.
     """
 
     model: str
@@ -102,6 +103,7 @@ class ModelCall(Event):
     seconds: float
     texts: tuple[str, ...] = ()
     cached: bool = False
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)

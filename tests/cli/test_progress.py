@@ -22,9 +22,46 @@ def test_elsewhere_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monke
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
-        "lab: 50 of 100, 1 failed, 1.0/s, about 50 s left",
         "lab: 80 of 100, 1 failed, 1.0/s, about 20 s left",
     ]
+
+
+def test_a_line_every_minute_also_before_the_first_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    calls = {"rag": 0, "seakr": 0}
+    with RunProgress(100, 0, "popqa") as bar:
+        for second in range(1, 181):
+            now += 1.0
+            calls["rag"] = second // 30
+            bar.pulse(100 * second, calls if second >= 30 else {})
+            if second == 150:
+                bar.advance(failed=False)
+    assert capsys.readouterr().err.splitlines() == [
+        "popqa: 0 of 100 after 60 s; 6,000 prompt tokens read, calls done: rag 2, seakr 0",
+        "popqa: 0 of 100 after 2 min; 12,000 prompt tokens read, calls done: rag 4, seakr 0",
+        "popqa: 1 of 100, 0.3/min, about 4 h 57 min left; 18,000 prompt tokens read, calls done: rag 6, seakr 0",
+    ]
+
+
+def test_of_many_methods_the_rest_is_summed_up(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with RunProgress(100, 0, "lab") as bar:
+        now += 60.0
+        bar.pulse(10, dict.fromkeys("abcdefg", 1_000))
+    assert "calls done: a 1,000, b 1,000, c 1,000, d 1,000, 3 more methods 3,000" in capsys.readouterr().err
+
+
+def test_a_bar_tells_what_was_read_before_the_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(terminal, "console", lambda stderr=False: console)  # noqa: ARG005
+    with RunProgress(10, 0, "lab") as bar:
+        bar.pulse(1300, {"rag": 1})
+    assert "1,300 prompt tokens read, calls done: rag 1" in screen.getvalue()
 
 
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,10 @@ from gnothi.report.page.runs import render, write_report
 from gnothi.report.sections import load_runs
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row, jsonable
-from gnothi.runs.runner import here, run
+from gnothi.runs.runner import here
 from gnothi.types import Mention, Passage, Question
 from tests.report.rows import row
-from tests.runs.scripted import ScriptedMethod, questions
+from tests.runs.scripted import ScriptedMethod, questions, run_one
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 
@@ -206,7 +206,7 @@ def test_long_runs_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_real_run_with_its_events(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
-        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], questions(8), folder))
+        asyncio.run(run_one(here({"scripted": ScriptedMethod()}, 0), ["scripted"], questions(8), folder))
     page = self_contained(render(load_runs([tmp_path / "run"])))
     for said in ("model generate answer (10 + 5 tokens,", "gate gram", "search What is", "Title: text"):
         assert said in page.text, said
@@ -247,7 +247,7 @@ def test_questions_are_searchable_by_what_they_are(tmp_path: Path) -> None:
 def test_questions_carry_their_kind_and_choices(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", {"dataset.name": "lab"}) as folder:
         asked = [Question("c", "Which?", ("x",), ("x", "y"), "choice")]
-        asyncio.run(run(here({"scripted": ScriptedMethod()}, 0), ["scripted"], asked, folder))
+        asyncio.run(run_one(here({"scripted": ScriptedMethod()}, 0), ["scripted"], asked, folder))
     text = " ".join(Page(render(load_runs([tmp_path / "run"]))).text.split())
     assert "c, choice" in text
     assert "x / y" in text

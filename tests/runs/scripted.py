@@ -6,15 +6,18 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gnothi import events, seeding
 from gnothi.errors import BudgetSpent, UsageError
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.runner import here, run
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import Answer as Answers
+from gnothi.runs.runner import Work, here, run
 from gnothi.types import Answer, Passage, Question, ScoredPassage
 
 
@@ -39,6 +42,18 @@ class ScriptedMethod:
             events.emit(events.Searched(question.text, (ScoredPassage(Passage("p1", "text", "Title"), 1.0),), 0.01))
         text = self.reply(question)
         return Answer(text, rationale="because", evidence=(Passage("p1", "text"),), uncertainty=uncertainty)
+
+
+async def run_one(
+    answer: Answers,
+    methods: Sequence[str],
+    asked: Sequence[Question],
+    folder: RunFolder,
+    concurrency: int = 256,
+    **options: Any,
+) -> list[Row]:
+    (rows,) = await run([Work(answer, methods, asked, folder, **options)], concurrency=concurrency)
+    return rows
 
 
 def questions(n: int) -> list[Question]:
@@ -79,7 +94,7 @@ def slow_run(out: Path) -> None:
     methods = [ScriptedMethod("first", seconds=0.02), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.02)]
     with RunFolder(out, {"seed": 7}) as folder:
         by_name = {method.name: method for method in methods}
-        asyncio.run(run(here(by_name, 7), list(by_name), questions(60), folder, concurrency=3))
+        asyncio.run(run_one(here(by_name, 7), list(by_name), questions(60), folder, concurrency=3))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from gnothi.errors import InvalidInput, TooManyFailures
 from gnothi.events import Decided, emit
 from gnothi.runs.folder import RunFolder, read_events, read_rows
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import fingerprint, here, run
+from gnothi.runs.runner import fingerprint, here
 from gnothi.types import Answer, Question
-from tests.runs.scripted import ScriptedMethod, questions, slow_run
+from tests.runs.scripted import ScriptedMethod, questions, run_one, slow_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 def evaluate(out: Path, *methods: ScriptedMethod, n: int = 20, **options: int | None) -> list[Row]:
     with RunFolder(out, {"seed": 1}) as folder:
         by_name = {method.name: method for method in methods}
-        return asyncio.run(run(here(by_name, 1), list(by_name), questions(n), folder, **options))  # type: ignore[arg-type]
+        return asyncio.run(run_one(here(by_name, 1), list(by_name), questions(n), folder, **options))  # type: ignore[arg-type]
 
 
 def comparable(rows: list[Row]) -> list[dict[str, object]]:
@@ -83,7 +83,7 @@ def test_many_questions_are_under_way_but_not_too_many(tmp_path: Path) -> None:
         return Answer(question.text)
 
     with RunFolder(tmp_path / "run", {}) as folder:
-        rows = asyncio.run(run(here({"counting": counting}, 0), ["counting"], questions(2000), folder, concurrency=256))
+        rows = asyncio.run(run_one(here({"counting": counting}, 0), ["counting"], questions(2000), folder, concurrency=256))
     assert len(rows) == 2000
     assert most == 256
 
@@ -100,7 +100,7 @@ def test_scores_keep_four_digits_in_rows_and_all_in_events(tmp_path: Path) -> No
         return Answer("x", uncertainty=0.000123456789)
 
     with RunFolder(tmp_path / "run", {}) as folder:
-        (row,) = asyncio.run(run(here({"m": method}, 0), ["m"], questions(1), folder))
+        (row,) = asyncio.run(run_one(here({"m": method}, 0), ["m"], questions(1), folder))
     assert (row.uncertainty, row.decisions[0]["score"], row.decisions[0]["threshold"]) == (0.0001235, -6.123, -6.0)
     assert read_events(tmp_path / "run", [row.key])[row.key][0]["score"] == -6.123456789
 
@@ -143,7 +143,7 @@ def test_cancelling_keeps_what_is_finished(tmp_path: Path) -> None:
     async def interrupted() -> None:
         with RunFolder(tmp_path / "run", {"seed": 1}) as folder:
             task = asyncio.create_task(
-                run(here({"scripted": ScriptedMethod(seconds=0.01)}, 1), ["scripted"], questions(20), folder, concurrency=2)
+                run_one(here({"scripted": ScriptedMethod(seconds=0.01)}, 1), ["scripted"], questions(20), folder, concurrency=2)
             )
             await asyncio.sleep(0.055)
             task.cancel()

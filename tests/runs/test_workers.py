@@ -12,10 +12,10 @@ import pytest
 from gnothi.errors import BudgetSpent, GnothiError, TooManyFailures, UsageError, WorkerDied
 from gnothi.runs.folder import RunFolder, read_events
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Answer, here, run
+from gnothi.runs.runner import Answer, here
 from gnothi.runs.workers import Open, workers
 from gnothi.types import Question
-from tests.runs.scripted import open_nothing, open_scripted
+from tests.runs.scripted import open_nothing, open_scripted, run_one
 
 METHODS = ("scripted", "other")
 
@@ -32,7 +32,7 @@ def evaluate(
         with RunFolder(out, {"seed": 1}) as folder:
 
             async def complete(answer: Answer) -> list[Row]:
-                return await run(answer, METHODS, asked, folder, concurrency=16, max_failures=max_failures)
+                return await run_one(answer, METHODS, asked, folder, concurrency=16, max_failures=max_failures)
 
             if count:
                 async with workers(count, opened, 1) as answer:
@@ -101,7 +101,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     async def interrupted() -> None:
         with RunFolder(tmp_path / "run", {}) as folder:
             async with workers(2, partial(open_scripted, 5.0), 1) as answer:
-                task = asyncio.create_task(run(answer, METHODS, questions(20), folder, concurrency=4))
+                task = asyncio.create_task(run_one(answer, METHODS, questions(20), folder, concurrency=4))
                 await asyncio.sleep(0.2)
                 task.cancel()
                 await task

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import click
 
+from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch
 
-LINE_EVERY = 30.0
+LINE_EVERY = 60.0
 """Seconds between two lines where stderr is no terminal: a log stays readable."""
+SHOWN = 4
+"""Methods whose calls are told one by one."""
 
 
 class RunProgress:
     """Counts finished questions. Use as a context manager; call ``advance`` for each."""
 
     def __init__(self, total: int, done: int, label: str) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         console = terminal.console(stderr=True)
         self.total, self.done, self.failed = total, done, 0
         self._start, self._started_with, self._last_line = time.monotonic(), done, time.monotonic()
-        self._bar = None
+        self._bar: Any = None
+        self._note = ""
         if console.is_terminal:
             columns = (
                 TextColumn("{task.description}"),
@@ -37,7 +41,7 @@ class RunProgress:
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
             )
-            self._bar = Progress(*columns, console=console, transient=True)
+            self._bar = _bar(*columns, console=console, transient=True)
             self._task = self._bar.add_task(label, total=total, completed=done, rate="")
         self._label = label
 
@@ -61,15 +65,55 @@ class RunProgress:
         """``note`` is shown behind the rate: what it cost so far, say."""
         self.done += 1
         self.failed += failed
-        now = time.monotonic()
-        rate = (self.done - self._started_with) / max(now - self._start, 1e-9)
-        broken = (f", {self.failed} failed" if self.failed else "") + (f", {note}" if note else "")
+        self._note = note
+        self._show()
+
+    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
+        """Time passes. ``read`` tokens of prompts were read so far, and so many ``calls`` done, by method."""
+        below = f"{read:,} prompt tokens read, calls done: {_called(calls)}" if read or calls else ""
         if self._bar:
-            self._bar.update(self._task, completed=self.done, rate=f"{rate:.1f}/s{broken}")
+            self._bar.below = below
+        self._show(below)
+
+    def _show(self, below: str = "") -> None:
+        now = time.monotonic()
+        new, passed = self.done - self._started_with, now - self._start
+        rate = f", {_rate(new / max(passed, 1e-9))}" if new else ""
+        broken = (f", {self.failed} failed" if self.failed else "") + (f", {self._note}" if self._note else "")
+        if self._bar:
+            self._bar.update(self._task, completed=self.done, rate=f"{rate[2:]}{broken}")
         elif now - self._last_line >= LINE_EVERY:
             self._last_line = now
-            left = (self.total - self.done) / rate
-            click.echo(f"{self._label}: {self.done} of {self.total}{broken}, {rate:.1f}/s, about {left:.0f} s left", err=True)
+            left = f", about {lasting((self.total - self.done) * passed / new)} left" if new else f" after {lasting(passed)}"
+            told = f"; {below}" if below else ""
+            click.echo(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{told}", err=True)
+
+
+def _rate(a_second: float) -> str:
+    return f"{a_second:.1f}/s" if a_second >= 1 else f"{60 * a_second:.1f}/min"
+
+
+def _called(calls: Mapping[str, int]) -> str:
+    """Of the first few methods; there may be dozens."""
+    shown = [f"{name} {count:,}" for name, count in list(calls.items())[:SHOWN]]
+    others = list(calls.values())[SHOWN:]
+    return ", ".join([*shown, f"{len(others)} more methods {sum(others):,}"] if others else shown) or "none"
+
+
+def _bar(*columns: Any, **options: Any) -> Any:
+    """A bar with a line of text ``below`` it."""
+    from rich.progress import Progress
+    from rich.text import Text
+
+    class Bar(Progress):
+        below = ""
+
+        def get_renderables(self) -> Iterator[Any]:
+            yield self.make_tasks_table(self.tasks)
+            if self.below:
+                yield Text(self.below, "dim", overflow="ellipsis", no_wrap=True)
+
+    return Bar(*columns, **options)
 
 
 @contextlib.contextmanager
@@ -99,6 +143,13 @@ class _Shown(Watch):
     def row(self, row: Row, label: str) -> None:
         if self._progress is not None:
             self._progress.advance(row.failed, label)
+
+    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
+        if self._progress is not None:
+            self._progress.pulse(read, calls)
+
+    def tell(self, text: str) -> None:
+        click.echo(text, err=True)
 
     def warn(self, text: str) -> None:
         click.echo(f"warning: {text}", err=True)

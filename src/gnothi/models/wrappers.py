@@ -146,7 +146,7 @@ class Traced(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         with self._tracing("generate", prompt) as note:
             generation = await self._model.generate(prompt, decoding)
-            note(generation.prompt_tokens, generation.generated_tokens, (generation.text,))
+            note(generation.prompt_tokens, generation.generated_tokens, (generation.text,), _cut([generation], decoding))
         return generation
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
@@ -154,7 +154,8 @@ class Traced(Wrapper):
             samples = await self._model.sample(prompt, n, decoding, hidden)
             drawn = samples.generations
             generated = sum(generation.generated_tokens for generation in drawn)
-            note(max(one.prompt_tokens for one in drawn), generated, tuple(one.text for one in drawn))
+            texts = tuple(one.text for one in drawn)
+            note(max(one.prompt_tokens for one in drawn), generated, texts, _cut(drawn, decoding))
         return samples
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
@@ -178,15 +179,20 @@ class Traced(Wrapper):
 
     @contextmanager
     def _tracing(self, operation: str, prompt: Prompt) -> Iterator[Callable[..., None]]:
-        """Inside, ``note(prompt tokens, generated tokens, texts)`` once the call has succeeded."""
+        """Inside, ``note(prompt tokens, generated tokens, texts, cut)`` once the call has succeeded."""
         started, hits = time.perf_counter(), list[bool]()
 
-        def note(prompt_tokens: int, generated_tokens: int = 0, texts: tuple[str, ...] = ()) -> None:
+        def note(prompt_tokens: int, generated_tokens: int = 0, texts: tuple[str, ...] = (), cut: int = 0) -> None:
             seconds, tokens = time.perf_counter() - started, (prompt_tokens, generated_tokens)
-            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, texts, bool(hits)))
+            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, texts, bool(hits), cut))
 
         token = _hits.set(hits)
         try:
             yield note
         finally:
             _hits.reset(token)
+
+
+def _cut(replies: Sequence[Generation], decoding: Decoding) -> int:
+    """Of one token nobody expects an end."""
+    return sum(one.finish == "length" for one in replies) if decoding.max_tokens > 1 else 0

@@ -65,3 +65,11 @@ def counted(number: int, what: str, several: str = "") -> str:
 def metric_name(metric: str) -> str:
     """A metric in words."""
     return {"em": "exact match", "f1": "F1", "contained": "answers that contain a right one"}.get(metric, metric)
+
+
+def lasting(seconds: float) -> str:
+    """A stretch of time, as somebody who waits says it: ``40 s``, ``6 min``, ``2 h 10 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

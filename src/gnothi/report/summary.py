@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gnothi.calibration.verdicts import GateSummary, Truth, degenerate, gate_summary, paired_scores, truth
-from gnothi.metrics import METRICS, chosen
+from gnothi.calibration.verdicts import GateSummary, Truth, gate_summary, paired_scores, truth
+from gnothi.metrics import METRICS
 from gnothi.report.breakdown import Cell, Decisions, by_kind, lab
 from gnothi.report.comparison import Beside, Comparison, SearchErrors, beside, paired_tests, search_errors
 from gnothi.report.costs import COUNTS
-from gnothi.report.numbers import counted
 from gnothi.report.refusal import Refusal, refusal
 from gnothi.report.side_by_side import SideBySide, side_by_side
 from gnothi.report.truthfulness import Truthfulness, truthfulness
+from gnothi.report.warnings import warnings_of
 from gnothi.runs.rows import Row, group, rounded
 from gnothi.stats.auroc import auroc
 from gnothi.stats.intervals import Interval, mean, mean_interval
@@ -95,14 +94,6 @@ def _method(
         **{cost: [row.cost[cost] for row in answered] for cost in COUNTS},
     }
     gate = gate_summary(rows, known)
-    warning = degenerate(gate, name)
-    unscored = len(answered) - len(columns["em"])
-    warnings = (
-        warning,
-        _failed(rows) if failures else None,
-        _beside_the_choices(answered),
-        f"{counted(unscored, 'question has', 'questions have')} no gold answer and no score" if unscored else None,
-    )
     return Method(
         method=name,
         dataset=dataset,
@@ -120,31 +111,7 @@ def _method(
         refusal=refusal(rows),
         truthfulness=truthfulness(rows),
         kinds=by_kind(rows),
-        warnings=tuple(filter(None, warnings)),
-    )
-
-
-def _failed(rows: Sequence[Row]) -> str:
-    """How many failed, and the commonest reason with an example."""
-    errors = [row.error for row in rows if row.error]
-    (reason, count), *_ = Counter(error["type"] for error in errors).most_common(1)
-    example = next(error["message"] for error in errors if error["type"] == reason)
-    most = f"{count} with " if count < len(errors) else ""
-    of = counted(len(rows), "question")
-    return f"{len(errors)} of {of} failed, {most}{reason}: {example} (The same command tries them again.)"
-
-
-def _beside_the_choices(answered: Sequence[Row]) -> str | None:
-    """Where most answers to multiple-choice questions name none of the choices: such a score says little about knowledge."""
-    offered = [row for row in answered if row.choices]
-    beside = sum(not chosen(row.answer or "", row.choices) for row in offered)
-    if 2 * beside <= len(offered):
-        return None
-    guessing = mean(1 / len(row.choices) for row in offered)
-    names = "names" if beside == 1 else "name"
-    return (
-        f"{beside} of {counted(len(offered), 'answer')} {names} none of the choices, or several, and count as wrong; guessing "
-        f"would be right in {guessing:.0%}"
+        warnings=warnings_of(name, rows),
     )
 
 

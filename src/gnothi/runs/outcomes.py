@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from gnothi.events import record
 from gnothi.runs.rows import Row, answered, failure
 from gnothi.seeding import question_scope
 from gnothi.types import Answer, Question
+from gnothi.waiting import working
 
 Answering = Callable[[Question], Awaitable[Answer]]
 """A method, as far as a run is concerned."""
@@ -29,14 +29,14 @@ class Outcome:
 
 async def outcome(name: str, method: Answering, question: Question, seed: int) -> Outcome:
     """Ask, and record what happens. Raises RunStopped alone: the question is asked when the run goes on."""
-    start, trace = time.perf_counter(), None
-    with question_scope(seed, question.id), record() as events:
+    trace = None
+    with question_scope(seed, question.id), record() as events, working() as seconds:
         try:
             answer = await method(question)
-            row = answered(name, question, answer, events, time.perf_counter() - start)
+            row = answered(name, question, answer, events, seconds())
         except RunStopped:
             raise
         except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-            row = failure(name, question, error, events, time.perf_counter() - start)
+            row = failure(name, question, error, events, seconds())
             trace = None if isinstance(error, GnothiError) else traceback.format_exc()
     return Outcome(row, [event.as_dict() for event in events], trace)

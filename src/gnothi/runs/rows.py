@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from gnothi.events import Decided, Event, Gauge, Gauged, Usage
+from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Picked, Usage
 from gnothi.metrics import score
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
@@ -27,12 +27,13 @@ class Row:
     """``metrics`` is empty where there is no gold answer, and for a failure, which has ``error`` (type, message) and no answer.
 
     ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
-    answered), and seconds from the question's start to its end
-    (waiting for others included). ``decisions``: kind, signal, score, threshold, verdict, subject; a score of None with a
-    signal means that nothing could be measured, which counts as most uncertain. ``signals``: what was measured beside the
-    answer and decided nothing, by name; each has a score and what it took beyond the answer (model_calls, prompt_tokens,
-    generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so that the same question gives
-    the same row; events.jsonl has them as they were.
+    answered), and seconds of work: from the question's start to its end, without those in which its calls stood in queues
+    (``gnothi.waiting``). ``tally``: replies and how many of them were cut by the length limit; filters (of passages or
+    sentences) that were asked and how many of them kept nothing. ``decisions``: kind, signal, score, threshold, verdict,
+    subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain. ``signals``:
+    what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the answer
+    (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so
+    that the same question gives the same row; events.jsonl has them as they were.
     """
 
     method: str
@@ -47,6 +48,7 @@ class Row:
     uncertainty: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     cost: Mapping[str, float] = field(default_factory=dict)
+    tally: Mapping[str, int] = field(default_factory=dict)
     decisions: tuple[Mapping[str, Any], ...] = ()
     signals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -117,9 +119,23 @@ def _shared(method: str, question: Question, events: list[Event], seconds: float
         "choices": question.choices,
         "kind": question.kind,
         "cost": {**asdict(Usage.of(events)), "seconds": round(seconds, 4)},
+        "tally": _tally(events),
         "decisions": tuple(_decision(event) for event in events if isinstance(event, Decided)),
         "signals": {gauge.signal: _gauge(gauge) for event in events if isinstance(event, Gauged) for gauge in event.gauges},
         "metadata": jsonable(question.metadata),
+    }
+
+
+def _tally(events: Sequence[Event]) -> dict[str, int]:
+    calls = [event for event in events if isinstance(event, ModelCall)]
+    kept = [len(event.kept) for event in events if isinstance(event, Picked)]
+    kept += [sum(stays for *_, stays in event.sentences) for event in events if isinstance(event, Filtered)]
+    fallen = sum(isinstance(event, Decided) and event.verdict == "fall_back" for event in events)
+    return {
+        "replies": sum(len(call.texts) for call in calls if call.operation in ("generate", "sample")),
+        "cut": sum(call.cut for call in calls),
+        "filters": len(kept),
+        "emptied": max(kept.count(0), fallen),
     }
 
 

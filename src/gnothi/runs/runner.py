@@ -1,9 +1,10 @@
-"""Runs methods over questions, thousands at once, and keeps what comes out row by row."""
+"""Runs methods over questions, many at once, and keeps what comes out row by row."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gnothi.concurrency import gather
 from gnothi.errors import TooManyFailures
@@ -13,6 +14,8 @@ from gnothi.runs.rows import Row
 from gnothi.types import Question
 
 CONCURRENCY = 256
+FIRST = 20
+"""Questions of each method that are asked before the others."""
 
 Answer = Callable[[str, Question], Awaitable[Outcome]]
 """Answers a question with the method of that name. Raises what stops the run."""
@@ -23,47 +26,61 @@ def here(methods: Mapping[str, Answering], seed: int) -> Answer:
     return lambda name, question: outcome(name, methods[name], question, seed)
 
 
-async def run(
-    answer: Answer,
-    methods: Sequence[str],
-    questions: Sequence[Question],
-    folder: RunFolder,
-    *,
-    concurrency: int = CONCURRENCY,
-    max_failures: int | None = None,
-    on_row: Callable[[Row], None] | None = None,
-) -> list[Row]:
-    """Have every question answered with every method but for what ``folder`` holds already; returns all rows, method by method.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is asked into one run folder: every question with every method, but for what the folder holds already.
 
-    At most ``concurrency`` questions are under way at a time. A question that raises becomes a failure row; such rows are
-    tried again when the run goes on. Raises TooManyFailures as soon as more than ``max_failures`` questions have failed,
-    BudgetSpent when a model would cost more than it may, and WorkerDied.
-    Whatever ends the run early, finished rows are on disk and the same call completes the rest.
+    A question that raises becomes a failure row, and is tried again when the run goes on."""
+
+    answer: Answer
+    methods: Sequence[str]
+    questions: Sequence[Question]
+    folder: RunFolder
+    max_failures: int | None = None
+    on_row: Callable[[Row], None] | None = None
+
+    def missing(self) -> list[list[tuple[str, Question]]]:
+        """In two parts: the first questions of every method, then the rest."""
+        early, late = self.questions[:FIRST], self.questions[FIRST:]
+        return [
+            [(name, question) for name in self.methods for question in part if self._lacks(name, question)]
+            for part in (early, late)
+        ]
+
+    def _lacks(self, name: str, question: Question) -> bool:
+        return (row := self.folder.rows.get((name, question.id))) is None or row.failed
+
+    def finish(self) -> list[Row]:
+        return self.folder.finish([(name, question.id) for name in self.methods for question in self.questions])
+
+
+async def run(works: Sequence[Work], *, concurrency: int = CONCURRENCY) -> list[list[Row]]:
+    """All rows of each, method by method. The first questions of all works and methods come first: so what the whole takes, and
+    what is odd, shows early.
+
+    At most ``concurrency`` questions are under way at a time. Raises TooManyFailures as soon as more questions of one work have
+    failed than may, BudgetSpent when a model would cost more than it may, and WorkerDied.
+    Whatever ends it early, finished rows are on disk and the same call completes the rest.
     """
-    order = [(name, question.id) for name in methods for question in questions]
-    missing = [
-        (name, question)
-        for name in methods
-        for question in questions
-        if (row := folder.rows.get((name, question.id))) is None or row.failed
-    ]
+    parts = [work.missing() for work in works]
+    missing = [(place, *asked) for part in (0, 1) for place, found in enumerate(parts) for asked in found[part]]
     pending = iter(missing)
-    failures = 0
+    failures = [0] * len(works)
 
-    async def work() -> None:
-        nonlocal failures
-        for name, question in pending:
-            one = await answer(name, question)
+    async def ask() -> None:
+        for place, name, question in pending:
+            work = works[place]
+            one = await work.answer(name, question)
             row = one.row
-            folder.append(row, one.events, one.trace)
-            if on_row is not None:
-                on_row(row)
-            failures += row.failed
-            if max_failures is not None and failures > max_failures:
-                raise TooManyFailures(_hopeless(failures, row, folder))
+            work.folder.append(row, one.events, one.trace)
+            if work.on_row is not None:
+                work.on_row(row)
+            failures[place] += row.failed
+            if work.max_failures is not None and failures[place] > work.max_failures:
+                raise TooManyFailures(_hopeless(failures[place], row, work.folder))
 
-    await gather(*(work() for _ in range(min(concurrency, len(missing)))))
-    return folder.finish(order)
+    await gather(*(ask() for _ in range(min(concurrency, len(missing)))))
+    return [work.finish() for work in works]
 
 
 def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:

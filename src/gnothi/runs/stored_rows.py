@@ -15,7 +15,7 @@ _FIELDS = tuple(item.name for item in fields(Row))
 _REQUIRED = tuple(item.name for item in fields(Row) if item.default is MISSING and item.default_factory is MISSING)
 _TEXTS = ("method", "question_id", "question", "kind", "rationale")
 _LISTS = ("gold", "choices", "evidence")
-_OBJECTS = ("metrics", "cost", "signals", "metadata")
+_OBJECTS = ("metrics", "cost", "tally", "signals", "metadata")
 _TOKENS = ("model_calls", "prompt_tokens", "generated_tokens")
 _COSTS = ("retrievals", *_TOKENS, "seconds")
 _DECISION = ("kind", "signal", "score", "threshold", "verdict")
@@ -81,6 +81,7 @@ def _check(data: Mapping[str, Any]) -> None:
     if metrics := data.get("metrics", {}):
         _numbers("metrics", metrics, METRICS)
     _numbers("cost", data.get("cost", {}), _COSTS if error is None else ())
+    _numbers("tally", data.get("tally", {}), ())
     for place, decision in _listed("decisions", data.get("decisions", [])):
         _keys(decision, _DECISION, place)
         for key in ("kind", "signal", "verdict"):

@@ -16,12 +16,16 @@ from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import CONCURRENCY, Answer, here, run
+from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
 from gnothi.runs.workers import workers
-from gnothi.session.opened import Key, label, opened_methods
+from gnothi.session.early import Early
+from gnothi.session.opened import Key, label, opened, opened_methods
 from gnothi.session.plan import Plan
 from gnothi.session.record import record
 from gnothi.types import Question
+
+READ = "read_tokens"
+"""What a model that counts calls the tokens of prompts that it has read."""
 
 
 class Watch:
@@ -35,6 +39,12 @@ class Watch:
 
     def row(self, row: Row, label: str) -> None:
         """One more is finished."""
+
+    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
+        """About once a second: tokens of prompts that were ``read`` so far, and model calls that were done, by method."""
+
+    def tell(self, text: str) -> None:
+        """Something worth knowing."""
 
     def warn(self, text: str) -> None:
         """Something that may mislead."""
@@ -90,7 +100,7 @@ async def execute(
     watch = watch or Watch()
     wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
     unfinished = [one for one in runs if one.missing]
-    told = False
+    told, early = False, Early(runs, watch)
     try:
         with spending(budget or budget_of(runs[0].plan)):
             while unfinished:
@@ -99,14 +109,15 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = together[0].plan.execution.workers
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have) as (answer, under_way, precision):
+                async with _answering(together, have) as found:
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
-                        one.folder.settle(precision)
-                    for place, one in enumerate(together):
-                        await _run(one, partial(_named, answer, place), watch, under_way)
+                        one.folder.settle(found.precision)
+                    async with early.reading(found.read, several > 1):
+                        works = [_work(one, partial(_named, found.answer, place), early) for place, one in enumerate(together)]
+                        await run(works, concurrency=together[0].plan.execution.concurrency or found.under_way or CONCURRENCY)
     except RunStopped:
         for one in runs:
             if one.folder.rows:
@@ -115,19 +126,14 @@ async def execute(
     return [one.folder.finish(one.plan.keys) for one in runs]
 
 
-async def _run(one: Run, answer: Answer, watch: Watch, under_way: int | None) -> None:
-    def heard(row: Row) -> None:
-        watch.row(row, one.label)
+def _work(one: Run, answer: Answer, early: Early) -> Work:
+    async def heard(method: str, question: Question) -> Outcome:
+        with early.listening(one, method):
+            return await answer(method, question)
 
-    await run(
-        answer,
-        [method.name for method in one.plan.methods],
-        one.plan.questions.questions,
-        one.folder,
-        concurrency=one.plan.execution.concurrency or under_way or CONCURRENCY,
-        max_failures=one.plan.execution.max_failures,
-        on_row=heard,
-    )
+    names, plan = [method.name for method in one.plan.methods], one.plan
+    told = partial(early.row, one)
+    return Work(heard, names, plan.questions.questions, one.folder, plan.execution.max_failures, told)
 
 
 async def _named(answer: Answer, place: int, method: str, question: Question) -> Outcome:
@@ -137,17 +143,28 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 
 @contextlib.asynccontextmanager
-async def _answering(
-    runs: Sequence[Run], have: Mapping[Key, Any] | None
-) -> AsyncIterator[tuple[Answer, int | None, str | None]]:
-    """And how many questions are worth having under way, and in which precision the model computes, if it says."""
+@dataclass(frozen=True, slots=True)
+class _Answering:
+    """``read`` tells how many tokens of prompts the models have read themselves; ``under_way``, how many questions they gain
+    from at a time, and ``precision``, in which the main one computes, are None where nobody says."""
+
+    answer: Answer
+    read: Callable[[], int]
+    under_way: int | None
+    precision: str | None
+
+
+@contextlib.asynccontextmanager
+async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[_Answering]:
     plans = [one.plan.in_precision(one.folder.precision) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     execution = plans[0].execution
     if execution.workers == 1:
-        async with opened_methods(plans, have) as methods:
-            yield here(methods, execution.seed), methods.under_way, methods.precision
+        async with opened(plans, have) as found:
+            before, methods = found.counted(READ), found.methods(plans)
+            answer = here(methods, execution.seed)
+            yield _Answering(answer, lambda: found.counted(READ) - before, methods.under_way, methods.precision)
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(execution.workers, opening, execution.seed) as several:
-            yield several, several.under_way, several.precision
+            yield _Answering(several, lambda: 0, several.under_way, several.precision)

@@ -47,6 +47,21 @@ class Opened:
         }
         return planned.made({"model": self.model, "retriever": self.retriever, "graph": self.graph} | further)
 
+    def methods(self, plans: Sequence[Plan]) -> Methods:
+        """Those of all plans, by ``label``. Raises as ``method``."""
+        made = Methods(
+            (label(place, method.name), _made(self, method)) for place, plan in enumerate(plans) for method in plan.methods
+        )
+        told = map(under_way, (self.model, *self.others.values()))
+        made.under_way = min((one for one in told if one), default=None)
+        made.precision = getattr(self.model, "metadata", {}).get("dtype")
+        return made
+
+    def counted(self, what: str) -> int:
+        """The sum of what the models count themselves under that name (their ``statistics``); 0 where they do not."""
+        models = [self.model, *(one for (protocol, _), one in self.others.items() if protocol is LanguageModel)]
+        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in models}.values())
+
 
 @contextlib.asynccontextmanager
 async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Opened]:
@@ -115,13 +130,7 @@ def _heard(model: LanguageModel, given: Any) -> LanguageModel:
 async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Methods]:
     """The methods of plans of equal sources, by ``label``."""
     async with opened(plans, have) as found:
-        made = Methods(
-            (label(place, method.name), _made(found, method)) for place, plan in enumerate(plans) for method in plan.methods
-        )
-        told = map(under_way, (found.model, *found.others.values()))
-        made.under_way = min((one for one in told if one), default=None)
-        made.precision = getattr(found.model, "metadata", {}).get("dtype")
-        yield made
+        yield found.methods(plans)
 
 
 def under_way(model: object) -> int | None:

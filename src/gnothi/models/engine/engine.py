@@ -169,6 +169,8 @@ class Engine:
             if members and new and reading + new > piece:
                 break
             members.setdefault(task.prompt, []).append((task, numbers[:taken]))
+            if numbers[0] == 0:
+                task.job.begin()
             samples, held, reading = samples + taken, held + more, reading + new
             del numbers[:taken]
             if not numbers:

@@ -18,6 +18,7 @@ from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.replies import InvalidReply, bill
 from gnothi.models.remote.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
+from gnothi.waiting import waited
 
 T = TypeVar("T")
 
@@ -107,8 +108,10 @@ class Client:
         failures = 0
         while True:
             await self._pause()
+            asked, begun = time.perf_counter(), None
             try:
                 async with self._slots:
+                    begun = time.perf_counter()
                     return await attempt()
             except _Failed as failed:
                 failures += 1
@@ -117,6 +120,8 @@ class Client:
                         f"no answer from {self.name} at {self.url}, {_tries(failures)}: {failed}. {advice}"
                     ) from None
                 wait = failed.wait
+            finally:
+                waited(asked, begun, time.perf_counter())
             if wait is not None:
                 # What the server asks of one request holds for all.
                 self._pause_until = max(self._pause_until, time.monotonic() + wait)

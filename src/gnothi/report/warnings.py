@@ -1,0 +1,82 @@
+"""What a person should know before trusting a method's numbers: judged in one place, after the first rows and at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gnothi.calibration.verdicts import degenerate, gate_summary
+from gnothi.metrics import chosen
+from gnothi.report.numbers import counted
+from gnothi.runs.rows import Row
+from gnothi.stats.intervals import mean
+
+
+def warnings_of(method: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    """Of one method's rows, the worst first; nothing where nothing is odd."""
+    answered = [row for row in rows if not row.failed]
+    found = (
+        degenerate(gate_summary(rows, None), method),
+        _failed(rows),
+        _beside_the_choices(answered),
+        _emptied(method, answered),
+        _cut(answered),
+        _unscored(answered),
+    )
+    return tuple(filter(None, found))
+
+
+def _failed(rows: Sequence[Row]) -> str | None:
+    """How many failed, and the commonest reason with an example."""
+    errors = [row.error for row in rows if row.error]
+    if not errors:
+        return None
+    (reason, count), *_ = Counter(error["type"] for error in errors).most_common(1)
+    example = next(error["message"] for error in errors if error["type"] == reason)
+    most = f"{count} with " if count < len(errors) else ""
+    of = counted(len(rows), "question")
+    return f"{len(errors)} of {of} failed, {most}{reason}: {example} (The same command tries them again.)"
+
+
+def _beside_the_choices(answered: Sequence[Row]) -> str | None:
+    """Where most answers to multiple-choice questions name none of the choices: such a score says little about knowledge."""
+    offered = [row for row in answered if row.choices]
+    beside = sum(not chosen(row.answer or "", row.choices) for row in offered)
+    if 2 * beside <= len(offered):
+        return None
+    guessing = mean(1 / len(row.choices) for row in offered)
+    names = "names" if beside == 1 else "name"
+    return (
+        f"{beside} of {counted(len(offered), 'answer')} {names} none of the choices, or several, and count as wrong; guessing "
+        f"would be right in {guessing:.0%}"
+    )
+
+
+def _emptied(method: str, answered: Sequence[Row]) -> str | None:
+    """Where a filter of passages or sentences mostly keeps nothing."""
+    filtered = [row for row in answered if row.tally.get("filters")]
+    emptied = sum(row.tally["emptied"] > 0 for row in filtered)
+    if 2 * emptied <= len(filtered):
+        return None
+    return (
+        f"the filter kept nothing of what was found in {emptied} of {counted(len(filtered), 'question')}: it decides what is "
+        f"read no more. Its threshold may be for another model: `gnothi methods {method}` tells the settings, `gnothi ask "
+        f"QUESTION --method {method} --trace` what it saw"
+    )
+
+
+def _cut(answered: Sequence[Row]) -> str | None:
+    """Where most replies were cut by the limit of their length."""
+    cut, replies = (sum(row.tally.get(key, 0) for row in answered) for key in ("cut", "replies"))
+    if 2 * cut <= replies:
+        return None
+    return (
+        f"{cut:,} of {counted(replies, 'reply', 'replies')} were cut at the limit of their length: the model does not come to "
+        "an end. Allow more with `--set max_tokens=N`; where it only rambles, try another form of prompt (`--set "
+        "model.renderer=plain` or `chat`)"
+    )
+
+
+def _unscored(answered: Sequence[Row]) -> str | None:
+    unscored = sum(not row.metrics for row in answered)
+    return f"{counted(unscored, 'question has', 'questions have')} no gold answer and no score" if unscored else None

@@ -1,0 +1,184 @@
+"""What is known of runs while they are under way: calls done, what the whole will take, and what is odd about first answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gnothi.events import Event, ModelCall, listen
+from gnothi.report.numbers import counted, lasting
+from gnothi.report.warnings import warnings_of
+from gnothi.runs.rows import Row
+from gnothi.runs.runner import FIRST
+from gnothi.stats.intervals import Interval, mean, mean_interval
+
+if TYPE_CHECKING:
+    from gnothi.session.execute import Run, Watch
+
+PULSE = 1.0
+"""Seconds between two looks."""
+PATIENCE = 60.0
+"""Seconds after which a few answers have to do for an estimate, and that are not worth one."""
+FEW = 5
+PACE = 0.25
+"""By so much more or less than so far a machine may do in a second: other methods, longer texts."""
+UNITS = (("GB", 1e9), ("MB", 1e6))
+
+
+@dataclass(slots=True)
+class Ahead:
+    """Of one method: answers that were ``missing``, tokens of each that came, and of all calls that were ``done`` for them."""
+
+    missing: int
+    tokens: list[float]
+    done: float = 0.0
+
+    @property
+    def seen(self) -> bool:
+        return len(self.tokens) >= min(self.missing, FIRST)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """``tokens`` and ``seconds`` that the answers still missing will take, ``between`` which the seconds lie if questions and
+    machine stay alike; ``unseen`` are methods without enough answers, which are left out."""
+
+    answers: int
+    tokens: float
+    seconds: float
+    between: Interval
+    unseen: Sequence[str]
+
+
+def outlook(methods: dict[str, Ahead], elapsed: float) -> Outlook | None:
+    """None where nothing can be said: no answers, no tokens, or nothing left."""
+    known = {name: one for name, one in methods.items() if len(one.tokens) >= min(FEW, one.missing)}
+    done = sum(one.done for one in methods.values())
+    answers = sum(one.missing - len(one.tokens) for one in known.values())
+    if not (answers and done and elapsed):
+        return None
+    whole, low, high = 0.0, 0.0, 0.0
+    for one in known.values():
+        each = mean(one.tokens) or 0.0
+        least, most = mean_interval(one.tokens) or (each, each)
+        for_all = [max(one.missing * tokens - one.done, 0.0) for tokens in (each, least, most)]
+        whole, low, high = whole + for_all[0], low + for_all[1], high + for_all[2]
+    speed = done / elapsed
+    between = Interval(low / speed * (1 - PACE), high / speed * (1 + PACE))
+    return Outlook(answers, whole, whole / speed, between, [name for name in methods if name not in known])
+
+
+class Early:
+    """Hears of every call and every row of some runs and tells a ``watch`` what follows."""
+
+    def __init__(self, runs: Sequence[Run], watch: Watch) -> None:
+        self._watch = watch
+        self._ahead = {
+            _named(one, method.name): Ahead(_missing(one, method.name), []) for one in runs for method in one.plan.methods
+        }
+        self._calls: Counter[str] = Counter()
+        self._read = 0
+        self._began = time.monotonic()
+        self._told = False
+        self._apart = False
+
+    @contextlib.asynccontextmanager
+    async def reading(self, read: Callable[[], int], apart: bool) -> AsyncIterator[None]:
+        """Inside, the watch is told once a second. ``read`` says how many tokens of prompts the models have read themselves;
+        ``apart``: calls are made in other processes, and counted when an answer arrives."""
+        self._apart = apart
+        ticking = asyncio.create_task(self._tick(read))
+        try:
+            yield
+        finally:
+            ticking.cancel()
+
+    @contextlib.contextmanager
+    def listening(self, run: Run, method: str) -> Iterator[None]:
+        """Calls made inside are those of the method."""
+
+        def heard(event: Event) -> None:
+            if isinstance(event, ModelCall):
+                self._count(_named(run, method), 1, event.prompt_tokens, event.generated_tokens)
+
+        with listen(heard):
+            yield
+
+    def row(self, run: Run, row: Row) -> None:
+        """One more is finished."""
+        name, cost = _named(run, row.method), row.cost
+        if self._apart:
+            self._count(name, int(cost["model_calls"]), int(cost["prompt_tokens"]), int(cost["generated_tokens"]))
+        self._ahead[name].tokens.append(cost["prompt_tokens"] + cost["generated_tokens"])
+        self._watch.row(row, run.label)
+        rows = [one for one in run.folder.rows.values() if one.method == row.method]
+        if len(rows) == FIRST < len(run.plan.questions.questions):
+            for warning in warnings_of(row.method, rows):
+                self._watch.warn(f"{name}, after the first {FIRST} questions: {warning}")
+
+    def _count(self, name: str, calls: int, prompt: int, generated: int) -> None:
+        self._calls[name] += calls
+        self._read += prompt
+        self._ahead[name].done += prompt + generated
+
+    async def _tick(self, read: Callable[[], int]) -> None:
+        while True:
+            await asyncio.sleep(PULSE)
+            self._watch.pulse(max(read(), self._read), self._calls)
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """What the whole will take, once: when every method has answered its first questions, or some after a while."""
+        elapsed = time.monotonic() - self._began
+        if self._told or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
+            return
+        found = outlook(self._ahead, elapsed)
+        if found is not None:
+            self._told = True
+            if found.seconds >= PATIENCE:
+                self._watch.tell(_in_words(found, peak_memory()))
+
+
+def _in_words(found: Outlook, memory: Collection[tuple[str, int]]) -> str:
+    low, high = (lasting(seconds) for seconds in found.between)
+    left_out = f"; not counted, for want of answers: {', '.join(found.unseen)}" if found.unseen else ""
+    held = "".join(f"; peak {what} so far {_bytes(most)}" for what, most in memory)
+    return (
+        f"still to come: about {lasting(found.seconds)} ({low} to {high}) and {found.tokens:,.0f} tokens for "
+        f"{counted(found.answers, 'answer')}{left_out}{held}"
+    )
+
+
+def peak_memory() -> list[tuple[str, int]]:
+    """The most bytes that this process held, and on a GPU; nothing where the system does not tell."""
+    found = []
+    with contextlib.suppress(ImportError):
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        found.append(("memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit))
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        found.append(("GPU memory", torch.cuda.max_memory_reserved()))
+    return found
+
+
+def _bytes(count: int) -> str:
+    unit, size = next(((unit, size) for unit, size in UNITS if count >= size), UNITS[-1])
+    return f"{count / size:.1f} {unit}"
+
+
+def _named(run: Run, method: str) -> str:
+    return run.label or method
+
+
+def _missing(run: Run, method: str) -> int:
+    rows = run.folder.rows
+    keys: Iterable[tuple[str, str]] = (key for key in run.plan.keys if key[0] == method)
+    return sum(key not in rows or rows[key].failed for key in keys)
