@@ -142,7 +142,6 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
     return replace(found, row=replace(found.row, method=method))
 
 
-@contextlib.asynccontextmanager
 @dataclass(frozen=True, slots=True)
 class _Answering:
     """``read`` tells how many tokens of prompts the models have read themselves; ``under_way``, how many questions they gain
