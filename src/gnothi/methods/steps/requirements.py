@@ -11,10 +11,14 @@ from gnothi.protocols import LanguageModel
 from gnothi.types import Capabilities, Task
 
 
+def follows_instructions(model: LanguageModel) -> bool:
+    """Whether the model is told what to do by instructions: it declares no list of tasks that it was taught."""
+    return getattr(model, "tasks", None) is None
+
+
 def speaks(model: LanguageModel, task: Task) -> bool:
     """Whether the model can be given the task: it declares no list of tasks, or the task is on it."""
-    tasks: frozenset[str] | None = getattr(model, "tasks", None)
-    return tasks is None or task.name in tasks
+    return follows_instructions(model) or task.name in model.tasks  # type: ignore[attr-defined]
 
 
 def require_task(method: str, model: LanguageModel, task: Task, alternative: str) -> None:
