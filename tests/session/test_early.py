@@ -106,10 +106,12 @@ def test_what_is_odd_is_told_after_the_first_questions(tmp_path: Path) -> None:
     assert heard.warned[0].startswith("direct, after the first 20 questions: 20 of 20 replies were cut")
 
 
-def test_what_the_whole_takes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_whole_takes_is_told_of_some_and_once_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early, "PULSE", 0.001)
     monkeypatch.setattr(early, "PATIENCE", 0.0)
     heard = _run(tmp_path / "run", Counting(script), ["direct", "rag"], 40)
-    assert len(heard.told) == 1
-    assert "still to come: about " in heard.told[0]
-    assert "peak memory so far" in heard.told[0]
+    assert len(heard.told) in (1, 2)
+    assert ["not counted" in told for told in heard.told] == [True, False][-len(heard.told) :]
+    for told in heard.told:
+        assert told.startswith("still to come: about ")
+        assert "peak memory so far" in told

@@ -88,7 +88,7 @@ def _sentences(answered: Sequence[Row]) -> str | None:
     return (
         f"{found.sentences} of {counted(found.n, 'answer')} {reads} like sentences where short ones are expected: exact match "
         f"({share(found.em)}) sees little of them. Look at accuracy ({share(found.accuracy)}: a right answer occurs in them), "
-        "or ask for shorter ones: `--set reason=false`, `--set model.renderer=plain`"
+        "or ask for shorter ones: `--set model.renderer=plain`, and `--set reason=false` where a method reasons"
     )
 
 

@@ -85,7 +85,7 @@ class Early:
         self._calls: Counter[str] = Counter()
         self._read = 0
         self._began = time.monotonic()
-        self._told = False
+        self._told: Collection[str] = ()
         self._apart = False
 
     @contextlib.asynccontextmanager
@@ -134,15 +134,16 @@ class Early:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """What the whole will take, once: when every method has answered its first questions, or some after a while."""
+        """What the whole will take: when every method has answered its first questions; before, of some, if that takes long."""
         elapsed = time.monotonic() - self._began
-        if self._told or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
+        if len(self._told) == len(self._ahead) or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
             return
         found = outlook(self._ahead, elapsed)
-        if found is not None:
-            self._told = True
-            if found.seconds >= PATIENCE:
-                self._watch.tell(_in_words(found, peak_memory()))
+        if found is None or (found.unseen and self._told):
+            return
+        self._told = self._ahead.keys() - found.unseen
+        if found.seconds >= PATIENCE:
+            self._watch.tell(_in_words(found, peak_memory()))
 
 
 def _in_words(found: Outlook, memory: Collection[tuple[str, int]]) -> str:
