@@ -27,7 +27,8 @@ def _sentences(found: Summary) -> Iterator[str]:
         if method.gate and method.beside:
             yield from _gate(method)
     if found.warnings:
-        yield f"Read the {counted(len(found.warnings), 'warning')} below before you rely on these numbers."
+        many = counted(len(found.warnings), "warning") if len(found.warnings) > 1 else "warning"
+        yield f"Read the {many} below before you rely on these numbers."
 
 
 def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:

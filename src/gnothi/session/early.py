@@ -82,6 +82,7 @@ class Early:
         self._ahead = {
             _named(one, method.name): Ahead(_missing(one, method.name), []) for one in runs for method in one.plan.methods
         }
+        self._answers = Counter(_named(one, row.method) for one in runs for row in one.folder.rows.values() if not row.failed)
         self._calls: Counter[str] = Counter()
         self._read = 0
         self._began = time.monotonic()
@@ -117,8 +118,10 @@ class Early:
             self._count(name, int(cost["model_calls"]), int(cost["prompt_tokens"]), int(cost["generated_tokens"]))
         self._ahead[name].tokens.append(cost["prompt_tokens"] + cost["generated_tokens"])
         self._watch.row(row, run.label)
-        rows = [one for one in run.folder.rows.values() if one.method == row.method]
-        if len(rows) == FIRST < len(run.plan.questions.questions):
+        self._answers[name] += 1
+        questions = len(run.plan.questions.questions)
+        if self._answers[name] == FIRST < questions:
+            rows = [one for one in run.folder.rows.values() if one.method == row.method]
             for warning in warnings_of(row.method, rows):
                 self._watch.warn(f"{name}, after the first {FIRST} questions: {warning}")
 
