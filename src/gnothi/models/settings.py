@@ -20,6 +20,9 @@ Precision = Literal["auto", "float32", "bfloat16", "float64"]
 Attention = Literal["auto", "forked", "repeated"]
 UseCache = Literal["auto", "on", "off"]
 
+PREFILL_TOKENS = 8192
+"""Prompt tokens that are read in one pass, where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallCache:
@@ -36,18 +39,26 @@ class HereSettings(CallCache):
     """Settings of the backends that run a model on this machine: in this process, or under vLLM."""
 
     device: Device = setting("auto", "where the model runs; auto takes a GPU when there is one")
-    dtype: Precision = setting("auto", "precision; auto is bfloat16 on a GPU, float32 on a CPU")
+    dtype: Precision = setting(
+        "auto",
+        "precision; auto is bfloat16 on a GPU, and for a larger model on a CPU that gains from it (a trial at loading, not "
+        "under vLLM), else float32; a run that goes on, or that uses a calibration, keeps its own",
+    )
     renderer: RendererName = setting(
         "auto", "how prompts become text; auto is what the model's folder says, else chat, else plain"
     )
     max_rows: int | None = setting(
         None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"
     )
-    prefill_tokens: int = setting(8192, "prompt tokens that are read in one pass")
+    prefill_tokens: int | None = setting(
+        None,
+        "prompt tokens that are read in one pass, between which rows advance; none is 8192 on a GPU, fewer for larger models "
+        "on a CPU (500 at 135 million parameters)",
+    )
     cache_mb: int | None = setting(
         None,
-        "memory for keys and values of what is being continued, in MB; none is 4096 on a CPU, "
-        "60 % of what the model leaves free on a GPU (under vLLM: on a CPU alone, gpu_memory says it for a GPU)",
+        "memory for keys and values of what is being continued, in MB; none is an eighth of what is free on a CPU "
+        "(4096 under vLLM), 60 % of what the model leaves free on a GPU (under vLLM, gpu_memory says it for a GPU)",
     )
 
 
@@ -55,9 +66,7 @@ class HereSettings(CallCache):
 class ModelSettings(HereSettings):
     """Settings of the in-process backend."""
 
-    pack_weights: bool = setting(
-        True, "on a CPU in float32, lay the weights of linear layers out once, as its kernels read them"
-    )
+    pack_weights: bool = setting(True, "on a CPU, lay the weights of linear layers out once, as its kernels read them")
     attention: Attention = setting("auto", "how samples share their prompt; auto forks where the architecture allows it")
     prefix_cache_mb: int | None = setting(
         None,

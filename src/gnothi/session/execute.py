@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gnothi.errors import RunStopped
 from gnothi.methods.planned import name_of
@@ -16,7 +16,7 @@ from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Answer, Work, here, run
+from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
 from gnothi.runs.workers import workers
 from gnothi.session.early import Early
 from gnothi.session.opened import Key, label, opened, opened_methods
@@ -70,6 +70,15 @@ class Run:
         return summary
 
 
+class Models(NamedTuple):
+    """What opened models tell: how many questions are worth having under way, and in which precision they compute, if they say;
+    how many tokens of prompts they have read."""
+
+    under_way: int | None
+    precision: str | None
+    read: Callable[[], int]
+
+
 @contextlib.contextmanager
 def claimed(plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
@@ -109,13 +118,16 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = together[0].plan.execution.workers
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have) as (answer, read):
+                async with _answering(together, have) as (answer, models):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
-                    async with early.reading(read, several > 1):
+                    for one in together:
+                        one.folder.settle(models.precision)
+                    async with early.reading(models.read, several > 1):
                         works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
-                        await run(works, concurrency=together[0].plan.execution.concurrency)
+                        given = together[0].plan.execution.concurrency
+                        await run(works, concurrency=given or models.under_way or CONCURRENCY)
     except RunStopped:
         for one in runs:
             if one.folder.rows:
@@ -141,15 +153,16 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 
 @contextlib.asynccontextmanager
-async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[tuple[Answer, Callable[[], int]]]:
-    """With what tells how many tokens of prompts the models have read themselves."""
-    plans = [replace(one.plan, asked=None) for one in runs]  # questions need not travel to other processes
+async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[tuple[Answer, Models]]:
+    plans = [one.plan.in_precision(one.folder.precision) for one in runs]
+    plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     execution = plans[0].execution
     if execution.workers == 1:
         async with opened(plans, have) as found:
-            before = found.counted(READ)
-            yield here(found.methods(plans), execution.seed), lambda: found.counted(READ) - before
+            methods, before = found.methods(plans), found.counted(READ)
+            models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
+            yield here(methods, execution.seed), models
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(execution.workers, opening, execution.seed) as several:
-            yield several, lambda: 0
+            yield several, Models(several.under_way, several.precision, lambda: 0)
