@@ -80,3 +80,52 @@ def test_no_probabilities_where_almost_all_are_right() -> None:
 def test_too_few_questions() -> None:
     with pytest.raises(InvalidInput, match="got 19 questions"):
         choose(drawn(19))
+
+
+def test_where_nothing_is_right_either_way_nothing_is_chosen() -> None:
+    nothing = np.zeros(20)
+    with pytest.raises(InvalidInput, match="of 20 questions none is right"):
+        choose(Sample(np.arange(20.0), nothing, nothing))
+
+
+def test_where_memory_is_never_right_it_is_never_trusted() -> None:
+    """A gate that knew where the search fails, too, would save it; yet what it trusted would be wrong."""
+    always = np.repeat([0.0, 1.0], 20)
+    found = choose(Sample(np.arange(40.0), np.zeros(40), always), price=0.1)
+    assert (found.threshold, found.trusted) == (-np.inf, 0)
+    assert found.worth is not None
+    assert found.worth.best == "always"
+    dear = choose(Sample(np.arange(40.0), np.zeros(40), always), price=0.6).worth
+    assert dear is not None
+    assert dear.best == "never"
+
+
+def test_a_signal_that_says_nothing_searches_always() -> None:
+    random = np.random.default_rng(1)
+    never, always = (random.random(200) < 0.1).astype(float), (random.random(200) < 0.8).astype(float)
+    found = choose(Sample(random.random(200), never, always))
+    assert found.threshold == -np.inf
+    assert found.worth is not None
+    assert found.worth.best == "always"
+
+
+def test_where_a_search_changes_nothing_memory_is_trusted() -> None:
+    same = np.repeat([0.0, 1.0], 20)
+    found = choose(Sample(np.arange(40.0), same, same))
+    assert found.trusted == 40
+    assert found.worth is not None
+    assert found.worth.best == "never"
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1000), st.floats(0, 0.5), st.integers(20, 60))
+def test_what_is_recommended_is_worth_most_where_it_was_not_chosen(seed: int, price: float, n: int) -> None:
+    sample = drawn(n, seed)
+    worth = choose(sample, price=price).worth
+    assert worth is not None
+    utilities = {
+        "gate": worth.accuracy - price * worth.retrieval_rate,
+        "always": worth.always - price,
+        "never": worth.never,
+    }
+    assert utilities[worth.best] == pytest.approx(max(utilities.values()))

@@ -78,7 +78,7 @@ def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "--signal: expected one of those that"),
+        (("--target-error", "0.3"), "--signal: expected one of those that"),
         (("--signal", "gram"), "signal of"),
         (("--signal", "perplexity", "--target-error", "1.5"), "1.5"),
         (("--signal", "perplexity", "--plot", "picture.xyz"), "ends in .png"),
@@ -235,7 +235,7 @@ def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, g
     code, _, err = gnothi(*command, str(tmp_path / "none.toml"))
     assert (code, "--graph" in err) == (2, True)
     code, _, err = gnothi(*command, str(tmp_path / "made.toml"), "--graph", "lab", "--concurrency", "3")
-    assert (code, err) == (0, "")
+    assert (code, len(err.splitlines())) == (0, 1), err  # what is asked
     written = read_config(tmp_path / "made.toml.runs" / "open")
     assert (written["graph"], written["execution.concurrency"]) == ("lab", 3)
 
@@ -392,3 +392,65 @@ def teach(scripted: Scripted) -> list[str]:
 
     scripted._script = script
     return list(answers)
+
+
+def _one_hop(count: int) -> dict[str, str]:
+    return {question.text: question.answers[0] for question in lab.questions(lab.world(), "one_hop", 500)[:count]}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("nobody", "of 20 questions none is right, neither from memory nor with a search"),
+        (
+            "It is known that the answer is {}.",
+            "answers read like sentences, so that it counts 0% of them as right, though a right answer occurs in 100%",
+        ),
+    ],
+)
+def test_where_the_metric_sees_nothing_right_nothing_is_written(
+    scripted: Scripted, gnothi: Run, tmp_path: Path, sentence: str, said: str
+) -> None:
+    truth = _one_hop(20)
+    scripted._script = lambda prompt: sentence.format(truth[prompt.question])
+    run, out = str(tmp_path / "run"), tmp_path / "made.toml"
+    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "samples=2")
+    assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", *asked, "--out", run)[0] == 0
+    for dataset, more in ((run, ("--never", "direct")), ("lab:one_hop", (*asked, "--method", "seakr"))):
+        code, shown, err = gnothi("calibrate", dataset, *more, "--out", str(out))
+        assert (code, shown, out.exists()) == (2, "", False), err
+        assert said in " ".join(err.split())
+        assert "--metric accuracy" in err
+
+
+def test_where_memory_is_never_right_the_gate_always_searches(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:
+    truth = _one_hop(20)
+    scripted._script = lambda prompt: truth[prompt.question] if prompt.passages else "nobody"
+    run, out = str(tmp_path / "run"), tmp_path / "made.toml"
+    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "samples=2")
+    assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", *asked, "--out", run)[0] == 0
+    code, shown, err = gnothi("calibrate", run, "--out", str(out))
+    assert (code, err) == (0, "")
+    assert "gram: retrieve always (of 20 questions of lab:one_hop, 0.0% are trusted)" in " ".join(shown.split())
+    assert "recommended: always search. No threshold is worth more: memory is never right here" in " ".join(shown.split())
+    assert read(out).threshold == float("-inf")
+
+
+def test_by_one_command_every_signal_and_the_best_one(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teach(scripted)
+    monkeypatch.chdir(tmp_path)
+    command = ("calibrate", "lab:one_hop", "--method", "panel", "--limit", "60", "--set", "samples=2", "--price", "0.05")
+    code, shown, err = gnothi(*command)
+    assert code == 0, err
+    assert "60 questions are asked from memory, then with a search" in err
+    assert "panel-lab-one_hop.toml.runs: interrupted, the same command" in " ".join(err.split())
+    assert "is worth most on questions that its threshold was not chosen on" in " ".join(shown.split())
+    assert "recommended: this gate. Against always searching it saves" in shown
+    made = read(tmp_path / "panel-lab-one_hop.toml")
+    assert made.method == "panel"
+    asked = len(scripted.prompts)
+    assert gnothi_json(*command)["gate"]["signal"] == made.signal
+    assert gnothi_json(*command, "--signal", "perplexity")["gate"]["signal"] == "perplexity"
+    assert len(scripted.prompts) == asked

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from gnothi.report.page import runs as report
 from gnothi.report.page.questions import Step, steps
 from gnothi.report.page.runs import render, write_report
 from gnothi.report.sections import load_runs
-from gnothi.runs.folder import RunFolder
+from gnothi.runs.folder import RunFolder, read_rows
 from gnothi.runs.rows import Row, jsonable
 from gnothi.runs.runner import here
 from gnothi.types import Mention, Passage, Question
@@ -89,9 +91,13 @@ def lab_rows(n: int = 60, method: str = "seakr") -> list[Row]:
     ]
 
 
+def longer(made: Row) -> Row:
+    return replace(made, cost={**made.cost, "prompt_tokens": 900})
+
+
 def full(path: Path) -> Path:
     rows = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [
-        row("rag", i, right=i % 4 != 0, retrieved=True) for i in range(60)
+        longer(row("rag", i, right=i % 4 != 0, retrieved=True)) for i in range(60)
     ]
     return make_run(path, [*rows, *lab_rows(), row("seakr", 60, failed=True)])
 
@@ -145,6 +151,36 @@ def test_a_full_run(tmp_path: Path) -> None:
         "read * -6.00 p1: text",
     ):
         assert said in page.text, said
+
+
+def test_it_opens_with_what_it_comes_to_and_lists_what_follows(tmp_path: Path) -> None:
+    settings = {"model.name": "some/model", "index": "my-index", "graph": "none"}
+    html = render(load_runs([make_run(tmp_path / "run", read_rows(full(tmp_path / "full")), **settings)]))
+    page = self_contained(html)
+    assert "rag is right in 75% of 60 questions (exact match, 95 % interval" in page.text
+    assert "beside direct, seakr that may be chance" in page.text
+    assert "seakr searches for 43% of the questions. It is right in 67%, against 75% by always searching (rag)" in page.text
+    assert "warning below before you rely" in page.text
+    made = datetime.date.fromtimestamp((tmp_path / "run" / "rows.jsonl").stat().st_mtime).isoformat()
+    assert f"model some/model; index my-index; last answer {made}." in page.text
+    contents = re.findall(r'<a href="#(s0-\d+)">(.*?)</a>', html)
+    assert [title for _, title in contents][:2] == ["Methods", "Between never and always"]
+    assert contents[-1][1] == "Question by question"
+    assert [(name, title) for name, title in re.findall(r'<h3 id="(s0-\d+)">(.*?)</h3>', html)] == contents
+
+
+def test_questions_beyond_the_first_are_folded_away(tmp_path: Path) -> None:
+    html = render(load_runs([full(tmp_path / "run")]))
+    before, _, after = html.partition("36 more questions</summary>")
+    assert (before.count('class="question"'), after.count('class="question"')) == (25, 36)
+    short = render(load_runs([make_run(tmp_path / "short", [row("direct", n) for n in range(26)])]))
+    assert "more question" not in short  # one alone is not folded away
+
+
+def test_a_picture_that_would_show_one_place_is_left_out(tmp_path: Path) -> None:
+    rows = [row(method, n, right=n % 2 == 0) for method in ("direct", "cot") for n in range(30)]
+    page = self_contained(render(load_runs([make_run(tmp_path / "run", rows)])))
+    assert not [label for tag, one in page.tags if tag == "svg" and "Exact match against" in (label := one["aria-label"] or "")]
 
 
 def test_refusals_and_falsehoods(tmp_path: Path) -> None:

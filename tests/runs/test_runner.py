@@ -11,16 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from gnothi import events
 from gnothi.errors import InvalidInput, TooManyFailures
 from gnothi.events import Decided, emit
 from gnothi.runs.folder import RunFolder, read_events, read_rows
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import fingerprint, here
-from gnothi.types import Answer, Question
+from gnothi.runs.runner import Work, fingerprint, here, run
+from gnothi.types import Answer, Passage, Question
 from tests.runs.scripted import ScriptedMethod, questions, run_one, slow_run
 
 ROOT = Path(__file__).parents[2]
@@ -214,3 +216,35 @@ def test_the_fingerprint_notices_every_change() -> None:
     changed = [base[:2], [*base[:2], Question("q2", "What is 2?", ("3",), kind="one_hop")], base[::-1]]
     assert len({fingerprint(found) for found in [base, *changed]}) == 4
     assert fingerprint(base) == fingerprint(questions(3))
+
+
+def test_a_row_tells_what_was_cut_and_what_filters_kept(tmp_path: Path) -> None:
+    class Filtering(ScriptedMethod):
+        async def __call__(self, question: Question) -> Answer:
+            events.emit(events.ModelCall("fake", "sample", "answer", 10, 5, 0.01, ("one", "two", "three"), cut=2))
+            events.emit(events.ModelCall("fake", "score", "answer", 10, 5, 0.01, ("one",)))
+            events.emit(events.Filtered("pmi", question.text, (("p", "kept", 1.0, True), ("p", "not", 0.0, False)), 0.5))
+            events.emit(events.Picked("useful", question.text, (), (Passage("p", "text"),)))
+            return await super().__call__(question)
+
+    with RunFolder(tmp_path / "run", {}) as folder:
+        (row,) = asyncio.run(run_one(here({"m": Filtering()}, 0), ["m"], questions(1), folder))
+    assert row.tally == {"replies": 4, "cut": 2, "filters": 2, "emptied": 1}
+    (kept,) = read_rows(tmp_path / "run")
+    assert kept.tally == row.tally
+
+
+def _note(order: list[str], name: str, row: Row) -> None:  # noqa: ARG001
+    order.append(name)
+
+
+def test_the_first_questions_of_all_works_come_first(tmp_path: Path) -> None:
+    order: list[str] = []
+    with RunFolder(tmp_path / "one", {}) as one, RunFolder(tmp_path / "two", {}) as two:
+        works = [
+            Work(here({"m": ScriptedMethod()}, 0), ["m"], questions(22), folder, on_row=partial(_note, order, name))
+            for name, folder in (("one", one), ("two", two))
+        ]
+        rows = asyncio.run(run(works, concurrency=1))
+    assert order == ["one"] * 20 + ["two"] * 20 + ["one"] * 2 + ["two"] * 2
+    assert [[row.question_id for row in found] for found in rows] == [[f"q{n}" for n in range(22)]] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -36,8 +37,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What choosing a threshold by expected utility is worth, on questions that it was not chosen on."""
+    """What choosing a threshold by expected utility is worth, on questions that it was not chosen on. ``best``: what is worth
+    most there; where the gate gains nothing, always or never to retrieve."""
 
+    best: Literal["gate", "always", "never"]
     price: float
     accuracy: float
     interval: Interval | None
@@ -82,8 +85,9 @@ def choose(
     """The threshold of highest expected accuracy - ``price`` x retrievals (0 unless given), of highest coverage under the
     guarantee of ``target_error``, or with both the most useful one of those that the guarantee holds for.
 
-    Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too few questions, or without retrieving answers
-    where a price was given."""
+    Where always (or never) retrieving is worth more than the gate on questions that its threshold was not chosen on, the
+    threshold is one that always (or never) retrieves. Raises PromiseRefused where the guarantee cannot be given, InvalidInput
+    for too few questions, where nothing is right, or without retrieving answers where a price was given."""
     if len(sample.scores) < FEWEST:
         raise InvalidInput(
             f"cannot calibrate: got {len(sample.scores)} questions with a score and a gold answer, expected at least {FEWEST}, "
@@ -96,8 +100,9 @@ def choose(
     if target_error is None or price is not None:
         if sample.always is None:
             raise InvalidInput("cannot weigh retrievals: got no answers with retrieval, expected them beside those without.")
+        _check_hopeful(sample, sample.always)
         worth = _worth(sample, sample.always, price or 0.0)
-        threshold = _most_useful(sample, sample.always, price or 0.0, guarantee)
+        threshold = _most_useful(sample, sample.always, worth, guarantee)
     wrong = sample.wrong
     interval = auroc_interval(sample.scores, wrong)
     return Chosen(
@@ -113,9 +118,24 @@ def choose(
     )
 
 
-def _most_useful(sample: Sample, always: Floats, price: float, guarantee: Guarantee | None) -> float:
+def _check_hopeful(sample: Sample, always: Floats) -> None:
+    """Raises InvalidInput where nothing is right, so that every threshold comes to the same."""
+    if sample.never.any() or always.any():
+        return
+    raise InvalidInput(
+        f"nothing to choose by: of {len(always)} questions none is right, neither from memory nor with a search, so every "
+        "threshold comes to the same. Nothing was written. Look at some answers (`gnothi report` with the folder of the run): "
+        "does the search find what is asked for, does the model read it, and does the metric see it? <--metric accuracy> "
+        "counts answers that contain a right one."
+    )
+
+
+def _most_useful(sample: Sample, always: Floats, worth: Worth, guarantee: Guarantee | None) -> float:
+    price = worth.price
     if guarantee is None:
-        return frontier(sample.scores, sample.never, always).best(price).threshold
+        line = frontier(sample.scores, sample.never, always)
+        ends = {"always": float(line.thresholds[0]), "never": float(line.thresholds[-1])}
+        return ends.get(worth.best, line.best(price).threshold)
 
     def utility(threshold: float) -> float:
         retrieved, quality = at(threshold, sample.scores, sample.never, always)
@@ -127,15 +147,26 @@ def _most_useful(sample: Sample, always: Floats, price: float, guarantee: Guaran
 
 def _worth(sample: Sample, always: Floats, price: float) -> Worth:
     judged = crossvalidate(lambda _: sample.scores, sample.never, always, price)
+    accuracy, rate = float(judged.quality.mean()), float(judged.retrieved.mean())
     return Worth(
+        best=_best(sample, always, price, accuracy - price * rate),
         price=price,
-        accuracy=float(judged.quality.mean()),
+        accuracy=accuracy,
         interval=judged.interval,
-        retrieval_rate=float(judged.retrieved.mean()),
+        retrieval_rate=rate,
         never=float(sample.never.mean()),
         always=float(always.mean()),
         oracle=float(oracle(sample.never, always).mean()),
     )
+
+
+def _best(sample: Sample, always: Floats, price: float, gate: float) -> Literal["gate", "always", "never"]:
+    """A gate that is as good as an end is that end. Where memory is never right there is nothing to trust: a gate could only
+    tell the questions that are wrong either way."""
+    ends = float(always.mean()) - price, float(sample.never.mean())
+    if not sample.wrong.all() and gate > max(ends) + 1e-12:
+        return "gate"
+    return "always" if ends[0] > ends[1] else "never"
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi.calibration.unseen import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.runs.journal import PRECISION
 
@@ -23,7 +24,7 @@ _MODEL = "model.name"
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
     ``precision`` is the model's, if known; ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell
-    of the rest."""
+    of the rest; ``tried`` signals the one was chosen from."""
 
     sample: Sample
     method: str | None
@@ -38,6 +39,7 @@ class Source:
     precision: str = ""
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
+    tried: int = 1
 
     @property
     def failures(self) -> int:
@@ -70,8 +72,11 @@ def replay_of(dataset: str, metric: str | None, never: str | None, always: str |
     return None
 
 
-def from_replay(replay: Replay, method: str | None, signal: str | None, model: str) -> Source:
-    """``method`` and ``signal`` where they were given; where they were not, there has to be just one."""
+def from_replay(replay: Replay, method: str | None, signal: str | None, model: str, price: float | None = None) -> Source:
+    """``method`` and ``signal`` where they were given. Where they were not, there has to be just one; or, at a ``price`` of a
+    retrieval, of one method's signals the one that is worth most on questions that its threshold was not chosen on.
+
+    Raises InvalidInput where the metric cannot see the answers, UnknownName, InvalidSetting."""
     from gnothi.calibration.choose import Sample
     from gnothi.calibration.gate import scores_depend_on
 
@@ -93,6 +98,9 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     if signal is not None and not fitting:
         of = f"{method} in {replay.source}" if method in methods else replay.source
         raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
+    tried = len(fitting)
+    if tried > 1 and price is not None and len({one.method for one in fitting}) == 1:
+        fitting = [_worth_most(replay, fitting, price)]
     if len(fitting) != 1:
         left = dict.fromkeys(one.method for one in fitting)
         flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
@@ -110,6 +118,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     model, warnings = _model_of(replay, scores.method, model)
     settings = scores_depend_on(recorded | dict(scores.settings), measured)
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
+    check_seen(_rows_of(replay, replay.names[0]), replay.metric)
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -119,12 +128,23 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         metric=replay.metric,
         model=model,
         warnings=warnings + _learnt(settings.get("probe"), replay.dataset, fingerprint),
+        tried=tried,
         sign=scores.sign,
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
         failed=_failed_of(replay),
     )
+
+
+def _worth_most(replay: Replay, signals: Sequence[Scores], price: float) -> Scores:
+    from gnothi.stats.frontier import crossvalidate
+
+    def worth(one: Scores) -> float:
+        judged = crossvalidate(lambda _: one.values, replay.never, replay.always, price)
+        return float(judged.quality.mean() - price * judged.retrieved.mean())
+
+    return max(signals, key=worth)
 
 
 def _learnt(spec: object, dataset: str, fingerprint: str) -> list[str]:
@@ -180,8 +200,12 @@ def _speaker_of(replay: Replay, method: str) -> str:
 
 def _failed_of(replay: Replay) -> list[Row]:
     """Rows of the run for whose sake questions are missing from the replay."""
+    return [row for row in _rows_of(replay) if row.failed and row.question_id not in replay.questions]
+
+
+def _rows_of(replay: Replay, method: str | None = None) -> list[Row]:
+    """Of the run, or of one of its methods; a file of outcomes holds none."""
     from gnothi.runs.folder import read_rows
 
     path = Path(replay.source)
-    rows = read_rows(path) if path.is_dir() else []
-    return [row for row in rows if row.failed and row.question_id not in replay.questions]
+    return [row for row in read_rows(path) if method in (None, row.method)] if path.is_dir() else []

@@ -50,6 +50,7 @@ def ask(
     from gnothi.session.execute import budget_of
     from gnothi.session.opened import opened
     from gnothi.session.plan import Execution, resolve
+    from gnothi.session.thresholds import uncalibrated
 
     asked = Question(QUESTION_ID, _text(words), choices=choices)
     plan = replace(resolve(sources.request([method], thresholds)), execution=Execution(seed))
@@ -58,10 +59,12 @@ def ask(
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
     budget = budget_of(plan)
+    doubtful: list[str | None] = []
 
     async def answer() -> asking.Result:
         async with opened([plan]) as sources:
             run = sources.method(plan.methods[0])
+            doubtful.append(uncalibrated(plan, sources))
             ready()
             return await asking.ask_method(plan, sources, run, asked, listeners)
 
@@ -78,6 +81,8 @@ def ask(
     else:
         charges = budget.describe() if plan.remote else ""
         show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong)
+    for warning in filter(None, doubtful):
+        click.echo(f"warning: {warning}", err=True)
 
 
 def _text(words: tuple[str, ...]) -> str:

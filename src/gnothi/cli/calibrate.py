@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
@@ -15,6 +18,12 @@ from gnothi.cli.progress import watching
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidInput, InvalidSetting
 
+if TYPE_CHECKING:
+    from gnothi.models.remote.budget import Budget
+    from gnothi.session.execute import Watch
+    from gnothi.session.plan import Plan
+
+PANEL = "panel"
 _ASKING = "nothing is asked, and no model or index opened"
 _UNUSED = {
     "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
@@ -36,7 +45,7 @@ _UNUSED = {
     metavar="NAME",
     help="The method whose gate is calibrated; see `gnothi methods`.",
 )
-@options.file("--out", "Where it is written (TOML).", required=True)
+@options.file("--out", "Where it is written (TOML). [default: METHOD-DATASET.toml, or RUN.toml]")
 @click.option(
     "--target-error",
     type=options.PROBABILITY,
@@ -69,7 +78,7 @@ def calibrate(
     ctx: click.Context,
     dataset: str,
     method: str,
-    out: Path,
+    out: Path | None,
     target_error: float | None,
     epsilon: float,
     price: float | None,
@@ -85,15 +94,22 @@ def calibrate(
     """Choose the threshold of a gate for one model, on questions with known answers.
 
     \b
+    gnothi calibrate questions.jsonl --method seakr --model MODEL --index my-index
+    gnothi calibrate questions.jsonl --method panel --model MODEL --index my-index
     gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
     gnothi calibrate runs/lab --price 0.05 --out priced.toml
     gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
-    A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same command
-    goes on after an interruption. A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and
-    flags about asking (--limit, --set, --index ...) are refused. Exit code 1: some questions failed, and the threshold and its
-    guarantee come from the others.
+    A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same
+    command goes on after an interruption. With --method panel every signal is measured, and the one that is worth most is
+    taken. Where no threshold is worth more than always searching, it says so, and the file makes the gate search always.
+
+    A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and flags about asking (--limit,
+    --set, --index ...) are refused.
+
+    Exit code 1: some questions failed, and the threshold and its guarantee come from the others. Exit code 2: nothing can
+    be chosen or promised, and nothing is written.
     """
     from gnothi.calibration import file
     from gnothi.calibration.choose import choose
@@ -108,12 +124,18 @@ def calibrate(
         if option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
     }
     replayed = replay_of(dataset, metric, never, always)
-    _check_used(dataset, typed, replayed is not None)
+    recorded = replayed is not None
+    _check_used(dataset, method, typed, recorded)
+    out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
+    weigh = price is not None or target_error is None
+    if method == PANEL and not recorded:
+        replayed = _ask_panel(dataset, sources, asking, metric, out, as_json)
     if replayed is None:
-        source = _ask(dataset, method, sources, asking, metric, out, weigh=price is not None or target_error is None)
+        source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json)
     else:
-        model = (sources.model or "") if "model" in typed else ""
-        source = from_replay(replayed, method if "method" in typed else None, signal, model)
+        model = (sources.model or "") if recorded and "model" in typed else ""
+        at = (price or 0.0) if weigh else None
+        source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
         for warning in source.warnings:
             click.echo(f"warning: {warning}", err=True)
     if source.failed:
@@ -131,29 +153,64 @@ def calibrate(
     if as_json:
         terminal.print_json(jsonable(file.as_dict(found)))
     else:
-        calibration_table.show(terminal.console(), found, chosen)
+        calibration_table.show(terminal.console(), found, chosen, source.tried)
         click.echo(f"calibration: {out}" + (f" (diagram: {plot})" if plot else ""))
     return SOME_FAILED if source.failed else 0
 
 
 def _ask(
-    dataset: str, method: str, sources: options.Sources, asking: options.Asking, metric: str | None, out: Path, weigh: bool
+    dataset: str,
+    method: str,
+    sources: options.Sources,
+    asking: options.Asking,
+    metric: str | None,
+    out: Path,
+    weigh: bool,
+    as_json: bool,
 ) -> Source:
-    from gnothi.session.calibrate import METRIC, RUNS, collect
-    from gnothi.session.execute import budget_of
-    from gnothi.session.plan import resolve, with_questions
+    from gnothi.session.calibrate import METRIC, collect
 
-    plan = resolve(sources.request([method]))
-    plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
-    with spending(budget, plan.remote, folder, err=True), watching() as watch:
+    with _watched(dataset, [method], sources, asking, out, 1 + weigh, as_json) as (plan, folder, watch, budget):
         return asyncio.run(collect(plan, metric or METRIC, folder, weigh, watch, budget=budget))
 
 
-def _check_used(dataset: str, typed: Mapping[str, str], recorded: bool) -> None:
+def _ask_panel(
+    dataset: str, sources: options.Sources, asking: options.Asking, metric: str | None, out: Path, as_json: bool
+) -> Replay:
+    from gnothi.session.calibrate import METRIC, collect_panel
+
+    with _watched(dataset, [PANEL, "rag"], sources, asking, out, 2, as_json) as (plan, folder, watch, budget):
+        return asyncio.run(collect_panel(plan, metric or METRIC, folder, watch, budget=budget))
+
+
+@contextlib.contextmanager
+def _watched(
+    dataset: str,
+    methods: Sequence[str],
+    sources: options.Sources,
+    asking: options.Asking,
+    out: Path,
+    times: int,
+    as_json: bool,
+) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
+    """What is to be asked, so many ``times``, where answers are kept, and who hears of it."""
+    from gnothi.session.calibrate import RUNS, announced
+    from gnothi.session.execute import budget_of
+    from gnothi.session.plan import resolve, with_questions
+
+    plan = resolve(sources.request(methods))
+    plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
+    folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
+    if not as_json:
+        click.echo(announced(len(plan.questions.questions), times, folder), err=True)
+    with spending(budget, plan.remote, folder, err=True), watching() as watch:
+        yield plan, folder, watch, budget
+
+
+def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: bool) -> None:
     """Raises InvalidSetting for a flag that would count for nothing. ``typed`` are the given ones by name of the parameter;
     ``recorded``: the data set is a run or a file of outcomes."""
-    if not recorded and "signal" in typed:
+    if not recorded and "signal" in typed and method != PANEL:
         raise InvalidSetting(
             f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
             "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."

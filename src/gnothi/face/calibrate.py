@@ -64,7 +64,7 @@ def calibrate(
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
     if replay is not None:
         name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
-        source = from_replay(replay, name, signal, "")
+        source = from_replay(replay, name, signal, "", None if target_error is not None and price is None else price or 0.0)
     else:
         if signal is not None:
             raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from gnothi.report.costs import Costs, Prices, costs
 from gnothi.report.sections import Section
 from gnothi.report.selective import Selective, selective
 from gnothi.report.summary import Summary, summarise
+from gnothi.report.verdict import verdict
 from gnothi.runs.folder import EXECUTION
 from gnothi.runs.rows import MERGED, group, rounded
 from gnothi.stats.crossfit import crossfit_probabilities
@@ -64,10 +68,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Document(Summary):
-    """``gates``: what ``gnothi gates`` says of the rows, with the methods as points; None where never or always is missing,
+    """``verdict``: what it comes to, in sentences. ``made``: model, index and the like, and the day of the last answer, of each
+    run. ``gates``: what ``gnothi gates`` says of the rows, with the methods as points; None where never or always is missing,
     with the reason in ``no_gates``. ``missing``: answers that unfinished runs lack."""
 
+    verdict: tuple[str, ...]
     runs: tuple[str, ...]
+    made: tuple[Mapping[str, str], ...]
     differences: tuple[Difference, ...]
     questions: int
     missing: int
@@ -87,7 +94,9 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
     gates, reason = _gates(section, by_method, never, always)
     found = Document(
         **{item.name: getattr(summary, item.name) for item in fields(summary)},
+        verdict=verdict(summary),
         runs=tuple(path.name for path in section.runs),
+        made=tuple(_made(path, config) for path, config in zip(section.runs, section.configs, strict=True)),
         differences=tuple(_differences(section)),
         questions=len({row.question_id for row in section.rows}),
         missing=section.missing,
@@ -108,6 +117,14 @@ def reliability_of(method: str, source: str, scores: Sequence[float], wrong: Seq
         return None
     measured = ece(predicted, wrong), ece_interval(predicted, wrong), reliability(predicted, wrong)
     return Reliability(method, source, len(scores), *measured)
+
+
+def _made(path: Path, config: Mapping[str, Any]) -> Mapping[str, str]:
+    named = {"model": config.get("model.name"), "index": config.get("index"), "graph": config.get("graph")}
+    rows = path / "rows.jsonl"
+    when = datetime.date.fromtimestamp(rows.stat().st_mtime).isoformat() if rows.exists() else None
+    found = {**named, "last answer": when}
+    return {key: str(value) for key, value in found.items() if value not in (None, "none")}
 
 
 def _differences(section: Section) -> Iterable[Difference]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gnothi.calibration.unseen import unseen
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.metrics import chosen
-from gnothi.report.numbers import counted
+from gnothi.report.numbers import counted, share
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import mean
 
@@ -21,6 +22,7 @@ def warnings_of(method: str, rows: Sequence[Row]) -> tuple[str, ...]:
         _beside_the_choices(answered),
         _emptied(method, answered),
         _cut(answered),
+        _sentences(answered),
         _unscored(answered),
     )
     return tuple(filter(None, found))
@@ -74,6 +76,19 @@ def _cut(answered: Sequence[Row]) -> str | None:
         f"{cut:,} of {counted(replies, 'reply', 'replies')} were cut at the limit of their length: the model does not come to "
         "an end. Allow more with `--set max_tokens=N`; where it only rambles, try another form of prompt (`--set "
         "model.renderer=plain` or `chat`)"
+    )
+
+
+def _sentences(answered: Sequence[Row]) -> str | None:
+    """Where exact match does not see what answers say, because they say it in sentences."""
+    found = unseen(answered)
+    if found is None:
+        return None
+    reads = "reads" if found.sentences == 1 else "read"
+    return (
+        f"{found.sentences} of {counted(found.n, 'answer')} {reads} like sentences where short ones are expected: exact match "
+        f"({share(found.em)}) sees little of them. Look at accuracy ({share(found.accuracy)}: a right answer occurs in them), "
+        "or ask for shorter ones: `--set model.renderer=plain`, and `--set reason=false` where a method reasons"
     )
 
 

@@ -14,7 +14,9 @@ from gnothi.calibration.file import Calibration, details_of
 from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.gate import gate_of
 from gnothi.calibration.probes import calibrating_warning, learnt_from
+from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source
+from gnothi.calibration.unseen import check_seen
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.metrics import METRICS
@@ -54,13 +56,14 @@ async def collect(
     for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
         watch.warn(calibrating_warning(spec, asked.dataset))
     shut_plan = plan.changed(gate.at(float("inf")) | gate.measured(), told)
-    with claimed(shut_plan, folder / "shut") as shut_run:
+    with claimed(shut_plan, folder / "shut", "gate shut") as shut_run:
         if weigh:
-            with claimed(plan.changed(gate.at(float("-inf")), told), folder / "open") as open_run:
+            with claimed(plan.changed(gate.at(float("-inf")), told), folder / "open", "gate open") as open_run:
                 shut, open_ = await execute([shut_run, open_run], watch, have, budget)
         else:
             (shut,) = await execute([shut_run], watch, have, budget)
             open_ = []
+    check_seen([*shut, *open_], metric)
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
     return Source(
         sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
@@ -74,6 +77,32 @@ async def collect(
         settings=gate.settings,
         precision=shut_run.folder.precision,
         failed=[row for row in [*shut, *open_] if row.failed],
+    )
+
+
+async def collect_panel(
+    plan: Plan,
+    metric: str,
+    folder: Path,
+    watch: Watch | None = None,
+    have: dict[Key, Any] | None = None,
+    budget: Budget | None = None,
+) -> Replay:
+    """The scores of all signals beside the answers from memory, and the answers of always retrieving, from a ``plan`` of both
+    methods."""
+    from gnothi.calibration.compare import read
+
+    with claimed(plan, folder) as run:
+        await execute([run], watch, have, budget)
+    return read(folder, metric, None, None)
+
+
+def announced(questions: int, times: int, folder: Path) -> str:
+    """What is about to be asked, for who waits."""
+    how = "from memory, then with a search" if times > 1 else "from memory"
+    return (
+        f"{questions} questions are asked {how}; what that takes is told after the first answers. They are kept in {folder}: "
+        "interrupted, the same command goes on."
     )
 
 

@@ -33,11 +33,14 @@ UNITS = (("GB", 1e9), ("MB", 1e6))
 
 @dataclass(slots=True)
 class Ahead:
-    """Of one method: answers that were ``missing``, tokens of each that came, and of all calls that were ``done`` for them."""
+    """Of one method: answers that were ``missing``, ``tokens`` and ``calls`` of each that came, and those ``done`` and
+    ``made`` so far, for answers that did not come yet, too."""
 
     missing: int
     tokens: list[float]
+    calls: list[float]
     done: float = 0.0
+    made: int = 0
 
     @property
     def seen(self) -> bool:
@@ -46,10 +49,11 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """``tokens`` and ``seconds`` that the answers still missing will take, ``between`` which the seconds lie if questions and
-    machine stay alike; ``unseen`` are methods without enough answers, which are left out."""
+    """``calls``, ``tokens`` and ``seconds`` that the answers still missing will take, ``between`` which the seconds lie if
+    questions and machine stay alike; ``unseen`` are methods without enough answers, which are left out."""
 
     answers: int
+    calls: float
     tokens: float
     seconds: float
     between: Interval
@@ -63,15 +67,16 @@ def outlook(methods: dict[str, Ahead], elapsed: float) -> Outlook | None:
     answers = sum(one.missing - len(one.tokens) for one in known.values())
     if not (answers and done and elapsed):
         return None
-    whole, low, high = 0.0, 0.0, 0.0
+    whole, low, high, calls = 0.0, 0.0, 0.0, 0.0
     for one in known.values():
         each = mean(one.tokens) or 0.0
         least, most = mean_interval(one.tokens) or (each, each)
         for_all = [max(one.missing * tokens - one.done, 0.0) for tokens in (each, least, most)]
         whole, low, high = whole + for_all[0], low + for_all[1], high + for_all[2]
+        calls += max(one.missing * (mean(one.calls) or 0.0) - one.made, 0.0)
     speed = done / elapsed
     between = Interval(low / speed * (1 - PACE), high / speed * (1 + PACE))
-    return Outlook(answers, whole, whole / speed, between, [name for name in methods if name not in known])
+    return Outlook(answers, calls, whole, whole / speed, between, [name for name in methods if name not in known])
 
 
 class Early:
@@ -80,12 +85,13 @@ class Early:
     def __init__(self, runs: Sequence[Run], watch: Watch) -> None:
         self._watch = watch
         self._ahead = {
-            _named(one, method.name): Ahead(_missing(one, method.name), []) for one in runs for method in one.plan.methods
+            _named(one, method.name): Ahead(_missing(one, method.name), [], []) for one in runs for method in one.plan.methods
         }
+        self._answers = Counter(_named(one, row.method) for one in runs for row in one.folder.rows.values() if not row.failed)
         self._calls: Counter[str] = Counter()
         self._read = 0
         self._began = time.monotonic()
-        self._told = False
+        self._told: Collection[str] = ()
         self._apart = False
 
     @contextlib.asynccontextmanager
@@ -116,9 +122,12 @@ class Early:
         if self._apart:
             self._count(name, int(cost["model_calls"]), int(cost["prompt_tokens"]), int(cost["generated_tokens"]))
         self._ahead[name].tokens.append(cost["prompt_tokens"] + cost["generated_tokens"])
+        self._ahead[name].calls.append(cost["model_calls"])
         self._watch.row(row, run.label)
-        rows = [one for one in run.folder.rows.values() if one.method == row.method]
-        if len(rows) == FIRST < len(run.plan.questions.questions):
+        self._answers[name] += 1
+        questions = len(run.plan.questions.questions)
+        if self._answers[name] == FIRST < questions:
+            rows = [one for one in run.folder.rows.values() if one.method == row.method]
             for warning in warnings_of(row.method, rows):
                 self._watch.warn(f"{name}, after the first {FIRST} questions: {warning}")
 
@@ -126,6 +135,7 @@ class Early:
         self._calls[name] += calls
         self._read += prompt
         self._ahead[name].done += prompt + generated
+        self._ahead[name].made += calls
 
     async def _tick(self, read: Callable[[], int]) -> None:
         while True:
@@ -134,15 +144,16 @@ class Early:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """What the whole will take, once: when every method has answered its first questions, or some after a while."""
+        """What the whole will take: when every method has answered its first questions; before, of some, if that takes long."""
         elapsed = time.monotonic() - self._began
-        if self._told or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
+        if len(self._told) == len(self._ahead) or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
             return
         found = outlook(self._ahead, elapsed)
-        if found is not None:
-            self._told = True
-            if found.seconds >= PATIENCE:
-                self._watch.tell(_in_words(found, peak_memory()))
+        if found is None or (found.unseen and self._told):
+            return
+        self._told = self._ahead.keys() - found.unseen
+        if found.seconds >= PATIENCE:
+            self._watch.tell(_in_words(found, peak_memory()))
 
 
 def _in_words(found: Outlook, memory: Collection[tuple[str, int]]) -> str:
@@ -150,8 +161,8 @@ def _in_words(found: Outlook, memory: Collection[tuple[str, int]]) -> str:
     left_out = f"; not counted, for want of answers: {', '.join(found.unseen)}" if found.unseen else ""
     held = "".join(f"; peak {what} so far {_bytes(most)}" for what, most in memory)
     return (
-        f"still to come: about {lasting(found.seconds)} ({low} to {high}) and {found.tokens:,.0f} tokens for "
-        f"{counted(found.answers, 'answer')}{left_out}{held}"
+        f"still to come: about {lasting(found.seconds)} ({low} to {high}), {found.calls:,.0f} model calls and "
+        f"{found.tokens:,.0f} tokens for {counted(found.answers, 'answer')}{left_out}{held}"
     )
 
 

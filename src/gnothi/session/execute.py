@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gnothi.errors import RunStopped
 from gnothi.methods.planned import name_of
@@ -70,6 +70,15 @@ class Run:
         return summary
 
 
+class Models(NamedTuple):
+    """What opened models tell: how many questions are worth having under way, and in which precision they compute, if they say;
+    how many tokens of prompts they have read."""
+
+    under_way: int | None
+    precision: str | None
+    read: Callable[[], int]
+
+
 @contextlib.contextmanager
 def claimed(plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
@@ -109,15 +118,16 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = together[0].plan.execution.workers
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have) as found:
+                async with _answering(together, have) as (answer, models):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
-                        one.folder.settle(found.precision)
-                    async with early.reading(found.read, several > 1):
-                        works = [_work(one, partial(_named, found.answer, place), early) for place, one in enumerate(together)]
-                        await run(works, concurrency=together[0].plan.execution.concurrency or found.under_way or CONCURRENCY)
+                        one.folder.settle(models.precision)
+                    async with early.reading(models.read, several > 1):
+                        works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
+                        given = together[0].plan.execution.concurrency
+                        await run(works, concurrency=given or models.under_way or CONCURRENCY)
     except RunStopped:
         for one in runs:
             if one.folder.rows:
@@ -142,28 +152,17 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
     return replace(found, row=replace(found.row, method=method))
 
 
-@dataclass(frozen=True, slots=True)
-class _Answering:
-    """``read`` tells how many tokens of prompts the models have read themselves; ``under_way``, how many questions they gain
-    from at a time, and ``precision``, in which the main one computes, are None where nobody says."""
-
-    answer: Answer
-    read: Callable[[], int]
-    under_way: int | None
-    precision: str | None
-
-
 @contextlib.asynccontextmanager
-async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[_Answering]:
+async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[tuple[Answer, Models]]:
     plans = [one.plan.in_precision(one.folder.precision) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     execution = plans[0].execution
     if execution.workers == 1:
         async with opened(plans, have) as found:
-            before, methods = found.counted(READ), found.methods(plans)
-            answer = here(methods, execution.seed)
-            yield _Answering(answer, lambda: found.counted(READ) - before, methods.under_way, methods.precision)
+            methods, before = found.methods(plans), found.counted(READ)
+            models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
+            yield here(methods, execution.seed), models
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(execution.workers, opening, execution.seed) as several:
-            yield _Answering(several, lambda: 0, several.under_way, several.precision)
+            yield several, Models(several.under_way, several.precision, lambda: 0)

@@ -21,7 +21,7 @@ Cost = tuple[float | None, Interval | None]
 def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
     """How often each method searched without need, and did not though it should have."""
     shown = [(method.method, method.search) for method in methods if method.search and method.search.n]
-    if not shown:
+    if not any(search.over_search.count + search.under_search.count for _, search in shown):
         return None
 
     def paint(axes: Axes) -> None:
@@ -57,6 +57,7 @@ def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
 
 def risk(section: str, curves: Sequence[Selective], styles: Styles) -> Picture | None:
     """The share of wrong answers as ever more of the most certain are accepted, for methods that give an uncertainty."""
+    curves = [one for one in curves if len(one.curve) > 1]
     if not curves:
         return None
 
@@ -109,7 +110,7 @@ def _against(
         for cost, spread in [costs[method.method]]
         if method.em is not None and cost is not None
     ]
-    if not shown:
+    if len({cost for _, cost, *_ in shown}) < 2:  # one place on the axis compares nothing
         return None
 
     def paint(axes: Axes) -> None:

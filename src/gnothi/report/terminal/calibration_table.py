@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnothi.report.numbers import between, counted, share
+from gnothi.report.numbers import between, counted, share, signed
 from gnothi.report.terminal.layout import paragraph
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gnothi.stats.intervals import Interval
 
 
-def show(console: Console, made: Calibration, chosen: Chosen) -> None:
+def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) -> None:
+    """``tried`` signals this one was chosen from."""
     where = "retrieve always" if abs(made.threshold) == float("inf") else f"retrieve {made.fires} {made.threshold:.6g}"
     paragraph(
         console,
@@ -28,8 +29,14 @@ def show(console: Console, made: Calibration, chosen: Chosen) -> None:
         f"from memory, {chosen.wrong} of {chosen.n} are wrong ({made.metric}); the signal tells which with AUROC "
         f"{share(chosen.auroc)}{_between(chosen.auroc_interval)}",
     )
-    for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, limited=chosen.guarantee is not None)):
+    for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, chosen.guarantee is not None), *_advice(chosen)):
         paragraph(console, line)
+    if tried > 1:
+        paragraph(
+            console,
+            f"of {tried} signals, {made.signal} is worth most on questions that its threshold was not chosen on; the best of "
+            "many looks better than it is, so evaluate it on others (--signal NAME takes another)",
+        )
     if curves := chosen.probabilities:
         paragraph(
             console,
@@ -66,6 +73,25 @@ def _worth(worth: Worth | None, limited: bool) -> list[str]:
         f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)}"
         f"{_between(worth.interval)} with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
         f"never {share(worth.never)}, always {share(worth.always)}, oracle {share(worth.oracle)}"
+    ]
+
+
+def _advice(chosen: Chosen) -> list[str]:
+    """What follows, in plain words."""
+    worth = chosen.worth
+    if worth is None:
+        return []
+    if worth.best == "always":
+        why = (
+            "memory is never right here" if chosen.wrong == chosen.n else "the signal does not tell well enough when memory is"
+        )
+        return [f"recommended: always search. No threshold is worth more: {why}. --method rag does it for less than a gate"]
+    if worth.best == "never":
+        why = "a search changes nothing" if worth.never == worth.always else "a search is not worth its price"
+        return [f"recommended: never search. On these questions {why}: --method cot or direct does it for less"]
+    saved, gain = 1 - worth.retrieval_rate, worth.accuracy - worth.always
+    return [
+        f"recommended: this gate. Against always searching it saves {saved:.0%} of the searches, at {signed(gain)} accuracy"
     ]
 
 

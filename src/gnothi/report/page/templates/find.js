@@ -1,5 +1,6 @@
 for (const form of document.querySelectorAll(".find")) {
-  const items = [...document.getElementById(form.dataset.for).children], texts = items.map(item => item.textContent.toLowerCase());
+  const list = document.getElementById(form.dataset.for), rest = list.querySelector(".rest");
+  const items = [...list.querySelectorAll(".question")], texts = items.map(item => item.textContent.toLowerCase());
   const marks = items.map(item => (item.dataset.marks || "").split(" "));
   const [input, count] = [form.querySelector("input"), form.querySelector(".count")], [which, method] = form.querySelectorAll("select");
   const show = () => {
@@ -10,6 +11,7 @@ for (const form of document.querySelectorAll(".find")) {
       item.hidden = !(words.every(word => texts[i].includes(word)) && (!which.value || marks[i].some(wanted)));
       shown += !item.hidden;
     });
+    if (rest && (words.length || which.value)) rest.open = true;
     count.textContent = shown === items.length ? "" : `${shown} of ${items.length}`;
   };
   for (const field of [input, which, method]) field.addEventListener("input", show);

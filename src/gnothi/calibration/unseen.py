@@ -1,0 +1,43 @@
+"""Answers that exact match cannot see: sentences, where a few words are expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gnothi.errors import InvalidInput
+from gnothi.metrics.forms import sentence_like
+from gnothi.runs.rows import Row
+from gnothi.stats.intervals import mean
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Of ``n`` answers so many are ``sentences``; their mean exact match and accuracy."""
+
+    n: int
+    sentences: int
+    em: float
+    accuracy: float
+
+
+def unseen(rows: Sequence[Row]) -> Unseen | None:
+    """Where most answers are sentences, few gold answers are, and exact match gives less than accuracy; else None."""
+    short = [row for row in rows if row.metrics and row.gold and not any(map(sentence_like, row.gold))]
+    sentences = sum(sentence_like(row.answer or "") for row in short)
+    if 2 * sentences <= len(short):
+        return None
+    em, accuracy = (mean([row.metrics[metric] for row in short]) or 0.0 for metric in ("em", "accuracy"))
+    return Unseen(len(short), sentences, em, accuracy) if em < accuracy else None
+
+
+def check_seen(rows: Sequence[Row], metric: str) -> None:
+    """Raises InvalidInput where exact match is to judge answers of which it misses most that are right."""
+    found = unseen(rows) if metric == "em" else None
+    if found is not None and 2 * found.em < found.accuracy:
+        raise InvalidInput(
+            f"cannot calibrate by exact match: {found.sentences} of {found.n} answers read like sentences, so that it counts "
+            f"{found.em:.0%} of them as right, though a right answer occurs in {found.accuracy:.0%}. Nothing was written. "
+            "Judge by that instead: <--metric accuracy>. (Or make answers shorter: <--set reason=false>, "
+            "<--set model.renderer=plain>.)"
+        )

@@ -1,0 +1,47 @@
+"""What is odd about a method's rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnothi.report.warnings import warnings_of
+from gnothi.runs.rows import Row
+from tests.report.rows import row
+
+
+def _rows(count: int, **values: object) -> list[Row]:
+    return [row("m", number, **values) for number in range(count)]  # type: ignore[arg-type]
+
+
+def test_nothing_odd_nothing_said() -> None:
+    tally = {"replies": 3, "cut": 1, "filters": 1, "emptied": 0}
+    assert warnings_of("m", _rows(20, tally=tally)) == ()
+    assert warnings_of("m", []) == ()
+
+
+@pytest.mark.parametrize(("emptied", "said"), [(10, False), (11, True)])
+def test_a_filter_that_keeps_nothing_in_most_questions(emptied: int, said: bool) -> None:
+    kept, lost = {"filters": 2, "emptied": 0}, {"filters": 2, "emptied": 1}
+    rows = [row("filco", number, tally=lost if number < emptied else kept) for number in range(20)]
+    found = warnings_of("filco", [*rows, row("filco", 99)])  # the last one was not filtered
+    assert [f"kept nothing of what was found in {emptied} of 20 questions" in one for one in found] == [True] * said
+
+
+@pytest.mark.parametrize(("cut", "said"), [(2, False), (3, True)])
+def test_replies_that_come_to_no_end(cut: int, said: bool) -> None:
+    found = warnings_of("m", _rows(20, tally={"replies": 4, "cut": cut}))
+    assert [one.startswith(f"{20 * cut} of 80 replies were cut") for one in found] == [True] * said
+
+
+def test_sentences_where_a_few_words_are_scored() -> None:
+    (found,) = warnings_of("m", _rows(20, answer="The answer that you want is gold, of course."))
+    assert found.startswith("20 of 20 answers read like sentences where short ones are expected: exact match (.000)")
+    assert "Look at accuracy (1.000" in found
+    assert warnings_of("m", _rows(20, answer="They say it is something else.")) == ()  # accuracy sees no more
+
+
+def test_the_worst_first() -> None:
+    rows = _rows(20, answer="The answer is gold.", tally={"replies": 1, "cut": 1, "filters": 1, "emptied": 1}, uncertainty=0.9)
+    rows = [*rows[:19], row("m", 19, failed=True, uncertainty=0.9)]
+    begin = [one.split()[:2] for one in warnings_of("m", [*rows, *(row("m", n, uncertainty=0.1) for n in range(20, 22))])]
+    assert begin == [["the", "gate"], ["1", "of"], ["the", "filter"], ["19", "of"], ["19", "of"]]
