@@ -146,7 +146,10 @@ def test_probability_of_yes_at_the_limits() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "says"),
-    [("Yes, I know.", True), (" **Yes**", True), ("yes", True), ("No", False), ("", False), ("Yesterday", False)],
+    [
+        *[(reply, True) for reply in ("Yes, I know.", " **Yes**", "yes", "Sure! Yes", "The answer is yes.", "Yes - no doubt")],
+        *[(reply, False) for reply in ("No", "", "Yesterday", "No, yes is wrong.", "I can't say yes", "Yes or no?", "Sure!")],
+    ],
 )
 def test_reply_says_yes(reply: str, says: bool) -> None:
     assert reply_says_yes(reply) is says

@@ -27,6 +27,10 @@ def says_nothing(reply: str) -> bool:
 
 
 def reply_says_yes(reply: str) -> bool:
-    """Whether a reply begins with "Yes"; anything else counts as not knowing."""
-    words = reply.split(maxsplit=1)
-    return bool(words) and words[0].strip(".,:;!?\"'*").casefold() == "yes"
+    """Whether a reply says yes: the first of its parts, between punctuation, that holds yes or no ("Sure! Yes", "The answer is
+    yes.") holds yes alone and does not negate it. Anything else is a no."""
+    for part in re.split(r"[.,:;!?\n]+|\s[-–—]\s", reply.replace("’", "'")):
+        words = [word.strip("\"'*()[]_`") for word in part.casefold().split()]
+        if said := {"yes", "no"}.intersection(words):
+            return said == {"yes"} and not any(word in ("not", "cannot") or word.endswith("n't") for word in words)
+    return False
