@@ -489,3 +489,9 @@ async def test_tries_of_an_open_model_leave_the_rarest_tokens_out(
         QUESTION
     )
     assert set(drawn) == {top_p}
+
+
+async def test_an_answer_that_only_repeats_the_question_is_read_from_what_was_found() -> None:
+    table = IGNORANT | {("reason", QUESTION.text): "So the answer is Velkarra.", ("answer from film", QUESTION.text): "Kestrel"}
+    answer, _ = await run(Speaker(table))
+    assert (answer.text, answer.evidence) == ("Kestrel", (FILM,))

@@ -16,6 +16,7 @@ from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
@@ -104,7 +105,8 @@ class KEQA(GenerationSettings):
             whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
-        return Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+        found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+        return await reread(self.reader or self.model, question, found, self.decoding(SHORT_STOPS))
 
     @property
     def _nucleus(self) -> float:

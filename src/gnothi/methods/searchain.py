@@ -16,6 +16,7 @@ from gnothi.concurrency import both
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
@@ -73,10 +74,13 @@ class SearChain(GenerationSettings):
         solved = each_once(await ask_in_order(nodes, visit))
         yes_no = not question.choices and asks_yes_or_no(question.text)
         evidence = evidence_of(solved)
+        reader = self.reader or self.model
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
-            return Answer(solved[0].answer, "", evidence, solved[0].disagreement)
-        found = await summarise(self.model, self.reader or self.model, question, solved, yes_no, self.max_tokens)
-        return Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
+            answer = Answer(solved[0].answer, "", evidence, solved[0].disagreement)
+        else:
+            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens)
+            answer = Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
+        return await reread(reader, question, answer, self.decoding(SHORT_STOPS))
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
