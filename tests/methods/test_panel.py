@@ -50,7 +50,7 @@ async def test_the_answer_is_that_of_a_method_from_memory(reason: bool, other: s
 
 
 async def test_every_signal_at_every_place() -> None:
-    _, scores = await answered("panel", samples=6, layer=1)
+    _, scores = await answered("panel", samples=6, layer=1, reason=True)
     elsewhere = [
         f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
     ]

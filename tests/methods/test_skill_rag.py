@@ -34,7 +34,7 @@ def scorer(prompt: Prompt, continuation: str) -> float:
 
 def make(**settings: object) -> tuple[Scripted, ScriptedRetriever, Method]:
     model, retriever = Scripted(script, scorer=scorer), ScriptedRetriever([OWN, OTHER])
-    return model, retriever, methods.create("skill_rag", {"model": model, "retriever": retriever}, settings)
+    return model, retriever, methods.create("skill_rag", {"model": model, "retriever": retriever}, {"reason": True} | settings)
 
 
 async def ask(**settings: object) -> Answer:
@@ -102,7 +102,7 @@ async def test_the_gates_threshold_comes_from_the_model() -> None:
 async def test_another_model_may_judge() -> None:
     reader, judge = Scripted(script, capabilities=Capabilities()), Scripted(lambda _: "", scorer=scorer)
     resources = {"model": reader, "retriever": ScriptedRetriever([OWN]), "judge": judge}
-    answer = await methods.create("skill_rag", resources, {})(QUESTION)
+    answer = await methods.create("skill_rag", resources, {"reason": True})(QUESTION)
     assert answer.text == "Kestrel"
     assert {prompt.task.name for prompt in reader.prompts} == {"reason"}
     assert {prompt.task.name for prompt in judge.prompts} == {"know"}

@@ -44,7 +44,7 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.types import Answer, Capabilities, Generation, Passage, Question
 
 OtherGate = Literal["never", "always", "neighbours", "complexity"]
 
@@ -113,11 +113,15 @@ class Compose(ReaderSettings):
         require_learnt(self)
         if self._measures:
             self.gating.require(self.gate, self._gate_threshold)
-        if self.query == "claims" and not self.reason:
+        if self.query == "claims" and self.reason is False:
             raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
         if self.query == "questions":
             require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
+
+    @property
+    def searches_draft(self) -> bool:
+        return self.query in CERTAINTY
 
     @property
     def needs(self) -> Capabilities:
@@ -138,7 +142,7 @@ class Compose(ReaderSettings):
         if self._measures:
             drafts = self.query in CERTAINTY or (self.answer == "surer" and self._reuses)
             gate = Gate(self._gate_signal, self._gate_threshold, draft=drafts)
-            verdict = await gate(self.model, prompt, self.reply_decoding)
+            verdict = await gate(self.model, prompt, self.reply_decoding(prompt))
             memory = verdict.measured
             if not verdict.fired:
                 return await self.answer_from(self.model, prompt, memory)
@@ -158,7 +162,7 @@ class Compose(ReaderSettings):
         if self.query == "reflection":
             internal = await reflect(self.model, await subjects(self.graph, question), self.max_tokens)
             return [expanded(question, internal)]
-        draft = memory.greedy if memory else await self.model.generate(self.reading(question), self.reply_decoding)
+        draft = memory.greedy if memory else await self._draft(question)
         certainty = CERTAINTY[self.query] if self.certainty is None else self.certainty
         if self.query == "draft":
             return [query_from_draft(draft, question.text, certainty=certainty)]
@@ -170,10 +174,14 @@ class Compose(ReaderSettings):
         passage, decoding = f"{question.text} {drafted}", self.decoding(SHORT_STOPS)
         return await questions_about(self.model, passage, draft, certainty, decoding) or [drafted or question.text]
 
+    async def _draft(self, question: Question) -> Generation:
+        prompt = self.reading(question)
+        return await self.model.generate(prompt, self.reply_decoding(prompt))
+
     async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
         if self.filter == "uncertainty" and found:
-            choose = LeastUncertain(self._reading_signal)
-            best = await choose(self.model, self.reading(question), found, self.reply_decoding)
+            choose, prompt = LeastUncertain(self._reading_signal), self.reading(question)
+            best = await choose(self.model, prompt, found, self.reply_decoding(prompt))
             return await self.answer_from(self.model, self.reading(question, (best.passage,)), best.measured)
         return await self.read(self.model, question, await self._kept(question, found))
 

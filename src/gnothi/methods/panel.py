@@ -32,7 +32,7 @@ class EverySignal(ReaderSettings):
 
     async def __call__(self, question: Question) -> Answer:
         prompt = self.reading(question)
-        measured = await Panel(self.signals)(self.model, prompt, self.reply_decoding)
+        measured = await Panel(self.signals)(self.model, prompt, self.reply_decoding(prompt))
         own = measured.get(self.signal or Perplexity.name)
         # Without log-probabilities, all signals are of other things: any of them has the reply.
         reply = own or Measured(next(iter(measured.values())).greedy, float("inf"))

@@ -55,8 +55,10 @@ class ReFeed(ReaderSettings):
     async def _drafts(self, prompt: Prompt) -> list[str]:
         """What the model says from memory, each reply on one line."""
         if self.answers == 1:
-            replies = [await self.model.generate(prompt, self.reply_decoding)]
+            replies = [await self.model.generate(prompt, self.reply_decoding(prompt))]
         else:
             sampling = Sampling(self.answers, self.temperature, self.top_k, self.top_p)
-            replies = list((await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding))).generations)
+            replies = list(
+                (await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding(prompt)))).generations
+            )
         return [" ".join(reply.text.split()) for reply in replies]

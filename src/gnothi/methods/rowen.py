@@ -17,7 +17,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import conclude_each
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
@@ -162,12 +162,12 @@ class Rowen(ReaderSettings):
             return [answer.text for answer in await gather(*(self.read(model, one) for one in asked))]
         prompt = self.reading(question)
         sampling = Sampling(self.ways, self.temperature, self.top_k, self.top_p)
-        samples = await model.sample(prompt, self.ways, sampling.decoding(self.reply_decoding))
+        samples = await model.sample(prompt, self.ways, sampling.decoding(self.reply_decoding(prompt)))
         replies = [one.text for one in samples.generations]
-        if self.reason:
+        if asks_for_chain(prompt):
             answers = [one.answer for one in await conclude_each(model, prompt, replies, self.decoding(SHORT_STOPS))]
         else:
-            answers = [short_answer(reply) for reply in replies]
+            answers = [short_answer(reply, question.text) for reply in replies]
         return [as_choice(answer, question.choices) for answer in answers]
 
     async def _share(self, question: Question, pairs: Sequence[tuple[str, str]]) -> float:

@@ -18,6 +18,7 @@ from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
+from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -62,7 +63,7 @@ class SeaKR(SignalSettings):
     )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
-    reason: bool = setting(True, "Simple form: reason step by step; false: a short answer at once.")
+    reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
     gating: ClassVar[Gating] = Gating("signal", "threshold")
@@ -145,8 +146,9 @@ class SeaKR(SignalSettings):
 
     async def _simple(self, question: Question) -> list[Candidate]:
         """The answer from memory and, where that is uncertain, the one from the best single passage (section 4.1.3)."""
-        context = ask(REASON if self.reason else ANSWER, question)
-        decoding = self.decoding(CHAIN_STOPS if self.reason else SHORT_STOPS)
+        reasons = reasons_about(self.reason, question, self.model)
+        context = ask(REASON if reasons else ANSWER, question)
+        decoding = self.decoding(CHAIN_STOPS if reasons else SHORT_STOPS)
         verdict = await self._gate(self.model, context, decoding)
         passages: tuple[Passage, ...] = ()
         if verdict.fired:
@@ -161,10 +163,10 @@ class SeaKR(SignalSettings):
         return [one for one in candidates if self.strategy in ("both", one.strategy)]
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
-        if self.reason:
+        if asks_for_chain(prompt):
             conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
         else:
-            conclusion = Conclusion(short_answer(measured.greedy.text), "")
+            conclusion = Conclusion(short_answer(measured.greedy.text, prompt.question), "")
         return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)
 
     # --- parts ---------------------------------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ class SelfRAG(ReaderSettings):
         grades = await relevance(self.model, USEFUL, question.text, passages)
         prompts = [self.reading(question, [passage]) for passage in passages]
         measured = await gather(
-            *(self.make_signal(self.signal).measure(self.model, prompt, self.reply_decoding) for prompt in prompts)
+            *(self.make_signal(self.signal).measure(self.model, prompt, self.reply_decoding(prompt)) for prompt in prompts)
         )
         answers = await gather(
             *(self.answer_from(self.model, prompt, one) for prompt, one in zip(prompts, measured, strict=True))

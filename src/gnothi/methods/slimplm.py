@@ -12,7 +12,7 @@ from typing import ClassVar
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.queries import uncertain_claims
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import needs_of, resource, setting
@@ -53,16 +53,20 @@ class SlimPLM(ReaderSettings):
     def needs(self) -> Capabilities:
         return self.answering_needs | (needs_of(self.judgement) if self.proxy is None else Capabilities())
 
+    @property
+    def searches_draft(self) -> bool:
+        return self.claims
+
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         prompt = self.reading(question)
         gate = Gate(self.make_signal(self.judgement), self._threshold)
-        verdict = await gate(self.proxy or self.model, prompt, self.reply_decoding)
+        verdict = await gate(self.proxy or self.model, prompt, self.reply_decoding(prompt))
         if not verdict.fired and self.proxy is None:
             return await self.answer_from(self.model, prompt, verdict.measured)
         if not verdict.fired:
             return await self.read(self.model, question)
-        claims = uncertain_claims(verdict.measured.greedy, self.certainty) if self.claims and self.reason else []
+        claims = uncertain_claims(verdict.measured.greedy, self.certainty) if self.claims and asks_for_chain(prompt) else []
         found = await in_turns(self.retriever, [question.text, *claims], self.k)
         return await self.read(self.model, question, found)
 

@@ -86,7 +86,7 @@ def test_the_probe_tells_what_it_learnt(tmp_path: Path, target: str) -> None:
     assert probe.thresholds == {name: held_out[name]["threshold"] for name in ("probe", "question")}
     assert all(0.05 < one < 0.95 for one in probe.thresholds.values())
     header = json.loads((tmp_path / "probe" / HEADER).read_text())
-    assert header.items() >= {"wrong": KNOWN, "questions": 2 * KNOWN, "failures": 0, "settings": {"reason": True}}.items()
+    assert header.items() >= {"wrong": KNOWN, "questions": 2 * KNOWN, "failures": 0, "settings": {"reason": "auto"}}.items()
     assert probe.task in (None, ANSWER)
 
 

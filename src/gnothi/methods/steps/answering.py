@@ -50,7 +50,7 @@ class AnsweringSettings(SignalSettings):
         """The answer that a short reply comes to."""
         if self._chooses(prompt):
             return await self._likeliest(model, prompt, prompt, measured)
-        text = as_choice(short_answer(measured.greedy.text), prompt.choices)
+        text = as_choice(short_answer(measured.greedy.text, prompt.question), prompt.choices)
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:

@@ -29,7 +29,7 @@ async def conclude(model: LanguageModel, prompt: Prompt, reply: Generation, deco
         return Conclusion(answer, rationale)
     opening = concluding(rationale)
     named = await model.generate(replace(prompt, answer_so_far=opening), decoding)
-    return Conclusion(short_answer(named.text), f"{opening} {named.text.strip()}".strip())
+    return Conclusion(short_answer(named.text, prompt.question), f"{opening} {named.text.strip()}".strip())
 
 
 async def answer_to(

@@ -40,5 +40,5 @@ class GatedSettings(ReaderSettings):
         if self.gate is None or threshold is None:
             return None
         prompt = self.reading(question)
-        verdict = await Gate(self.make_signal(self.gate), threshold, draft=False)(model, prompt, self.reply_decoding)
+        verdict = await Gate(self.make_signal(self.gate), threshold, draft=False)(model, prompt, self.reply_decoding(prompt))
         return None if verdict.fired else await self.answer_from(model, prompt, verdict.measured)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gnothi.methods.steps.prompts import CONCLUSION
+from gnothi.methods.steps.stripping import answer_within
 from gnothi.signals.replies import normalized
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
@@ -15,6 +16,8 @@ _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"'])(?:[A-Z]|(?:[A-Z]\.)+[A-Z]?|Dr|Mr|Mrs|Ms|St|Mt|Ft|Jr|Sr|Prof|Gen|Col|Capt|Lt|Rev|vs|ca)\.$"
 )
 _LABEL = re.compile(r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Z])(?:[).:]+(?:\s+(?P<rest>.+))?)?", re.IGNORECASE)
+# Anything but marks that end or part sentences: a sign ("+") can be an answer.
+_WORD = re.compile(r"[^\s.,;:!?…\"'()\[\]*_–—-]")
 _QUOTES = "\"'“”‘’«»"
 
 
@@ -32,8 +35,20 @@ def final_answer(reply: str) -> str:
     return short_answer(reply[found.end() :]) if found else ""
 
 
-def short_answer(reply: str) -> str:
-    """The answer in a reply that should hold only that: its first sentence without full stop and quotation marks."""
+def short_answer(reply: str, question: str = "") -> str:
+    """The answer in a reply that should hold only that: its first sentence without full stop and quotation marks.
+
+    With the ``question``, that of a chatty reply, too: what "the answer is", or what its sentence says beyond the question
+    (``stripping.answer_within``)."""
+    if not question:
+        return _first_sentence(reply)
+    if named := final_answer(reply):
+        return named
+    lines = [line for line in reply.strip().removeprefix("Answer:").splitlines() if _WORD.search(line)]
+    return answer_within(_first_sentence(lines[0]), question) if lines else ""
+
+
+def _first_sentence(reply: str) -> str:
     lines = reply.strip().splitlines()
     first = split_sentences(lines[0])[0] if lines else ""
     return _unquoted(_unquoted(first).removesuffix(".").strip())

@@ -4,50 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gnothi.methods.steps.answering import AnsweringSettings
+from gnothi.methods.steps.hops import looks_one_hop
 from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
+from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
+Reason = Literal["auto"] | bool
+
+
+def reasons_about(reason: Reason, question: Question, model: LanguageModel | None) -> bool:
+    """Whether ``model`` is to answer the question by a chain of thought. With ``auto`` one that is told what to do by
+    instructions answers at once what one fact seems to answer; one with tasks of its own reasons as it was taught."""
+    if reason != "auto":
+        return reason
+    return (model is not None and not follows_instructions(model)) or not looks_one_hop(question)
+
+
+def asks_for_chain(prompt: Prompt) -> bool:
+    return prompt.task.name == REASON.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings(AnsweringSettings):
     """How a reader answers, and what tells how uncertain it was."""
 
-    reason: bool = setting(True, "Reason step by step before answering; false: a short answer at once.")
+    reason: Reason = setting(
+        "auto",
+        "Reason step by step before answering; false: a short answer at once; auto: where one fact does not seem enough.",
+    )
 
     @property
-    def reply_decoding(self) -> Decoding:
-        return self.decoding(CHAIN_STOPS if self.reason else SHORT_STOPS)
+    def searches_draft(self) -> bool:
+        """Whether what the model says first is searched with: a chain of thought holds more for that than an answer."""
+        return False
 
-    def reading(self, question: Question, passages: Sequence[Passage] = ()) -> Prompt:
-        """What the reader is asked; without passages it answers from memory."""
-        return ask(REASON if self.reason else ANSWER, question, passages)
+    def reading(self, question: Question, passages: Sequence[Passage] = (), model: LanguageModel | None = None) -> Prompt:
+        """What the reader (None: the method's model) is asked; without passages it answers from memory."""
+        reason = True if self.reason == "auto" and self.searches_draft else self.reason
+        reasons = reasons_about(reason, question, model or getattr(self, "model", None))
+        return ask(REASON if reasons else ANSWER, question, passages)
+
+    def reply_decoding(self, prompt: Prompt) -> Decoding:
+        """How the reply to a ``reading`` is generated."""
+        return self.decoding(CHAIN_STOPS if asks_for_chain(prompt) else SHORT_STOPS)
 
     async def read(self, model: LanguageModel, question: Question, passages: Sequence[Passage] = ()) -> Answer:
         """The answer of ``model`` from the passages."""
-        return await self.reply(model, self.reading(question, passages))
+        return await self.reply(model, self.reading(question, passages, model))
 
     async def reply(self, model: LanguageModel, prompt: Prompt) -> Answer:
         """The answer of ``model`` to a ``reading``."""
-        if not self.reason:
+        if not asks_for_chain(prompt):
             return await self.answer_at_once(model, prompt)
-        measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding)
+        measured = await self.make_signal(self.signal).measure(model, prompt, self.reply_decoding(prompt))
         return await self.answer_from(model, prompt, measured)
 
     async def answer_from(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
         """The answer that the reply to a ``reading`` comes to."""
-        return await (self.conclusion_of if self.reason else self.answer_of)(model, prompt, measured)
+        return await (self.conclusion_of if asks_for_chain(prompt) else self.answer_of)(model, prompt, measured)
 
     async def draft(self, model: LanguageModel, question: Question, passages: Sequence[Passage]) -> tuple[str, ...]:
         """A first short answer from the passages, to filter them by (FILCO); none where there is nothing to say."""
         if not passages:
             return ()
         reply = await model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
-        answer = short_answer(reply.text)
+        answer = short_answer(reply.text, question.text)
         return () if says_nothing(answer) else (answer,)

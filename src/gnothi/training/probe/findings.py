@@ -103,9 +103,7 @@ class ProbeSettings(ReaderSettings):
         """None for a model that shows no states."""
         if not model.capabilities.hidden_states:
             return []
-        prompts = dict.fromkeys(
-            "draft" if TASKS[name] is self.reading(Question("", "?")).task else name for name in self.prompts
-        )
+        prompts = dict.fromkeys("draft" if self.reason is False else name for name in self.prompts)
         layers = self.layers or spread(model)
         return [View(name, layer, site) for name in prompts for layer in layers for site in self.sites]
 
@@ -132,9 +130,9 @@ def spread(model: LanguageModel) -> tuple[int | None, ...]:
 async def examine(question: Question, model: LanguageModel, settings: ProbeSettings) -> Line:
     """The answer from memory, whether it is ``wrong``, its ``uncertainty`` (None where not measured or infinite), the
     ``states`` by view, and the ``cost`` of one state and of the uncertainty beyond the answer."""
-    prompt = settings.reading(question)
+    prompt = settings.reading(question, model=model)
     with record() as measuring:
-        measured = await settings.make_signal(settings.measured).measure(model, prompt, settings.reply_decoding)
+        measured = await settings.make_signal(settings.measured).measure(model, prompt, settings.reply_decoding(prompt))
     answer = await settings.answer_from(model, prompt, measured)
     views = settings.views(model)
     with record() as reading:

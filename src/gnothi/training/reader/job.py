@@ -35,7 +35,7 @@ class TrainableReader(Staged[Material, Example]):
         self.plan = job.plan(method, asking)
         (self.method,) = self.plan.methods
         self.by: Any = self.method.values.get("choice_score", "tokens")
-        if self.method.values.get("reason"):
+        if self.method.values.get("reason") in (True, "auto"):
             raise InvalidSetting(
                 "setting 'reason': got true, expected false: gold answers teach to answer at once, there are no chains of "
                 "thought to learn from."

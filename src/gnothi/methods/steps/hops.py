@@ -1,0 +1,39 @@
+"""Whether a question looks like one that a single fact answers, told by its wording."""
+
+from __future__ import annotations
+
+import re
+
+from gnothi.methods.steps.yes_no import asks_yes_or_no
+from gnothi.types import Question
+
+_MOST_WORDS = 20
+_OPENING_WORDS = 3
+_CLAUSES = frozenset("who whose whom which that where when what".split())
+_COMPARING = frozenset("or both same than between each among".split())
+_COPULA = re.compile(r"^\W*(?:who|what|where|when)(?:['’]s|\s+(?:is|are|was|were))\b", re.IGNORECASE)
+_PARTICIPLE = re.compile(
+    r"\s(?:born|located|founded|made|set|held|buried|killed|[a-z]{3,}ed)(?:\s(?:in|at|by|on|from|to|into))?\W*$"
+)
+# "the capital of France", "Carmen's composer": a relation to walk along. "Earl of Mansfield" is a name.
+_OF = re.compile(r"\b[a-z]+ of\b")
+_POSSESSIVE = re.compile(r"(?:['’]s|s['’]) (?=[a-z])")
+
+
+def looks_one_hop(question: Question) -> bool:
+    """Whether one fact seems to answer the question: it names a thing and asks for one property of it ("Who wrote Emma?",
+    "What is the capital of France?").
+
+    No yes-or-no question, choice, comparison or relative clause; and no second relation to walk along ("the mother of the
+    director of ..."). English; where the wording says little, the answer is no.
+    """
+    text = " ".join(question.text.split())
+    words = [word.strip(".,;:?!\"'()") for word in text.split()]
+    if question.choices or not words or len(words) > _MOST_WORDS or asks_yes_or_no(text):
+        return False
+    if _COMPARING.intersection(words) or _CLAUSES.intersection(words[_OPENING_WORDS:]):
+        return False
+    relations = len(_OF.findall(text)) + len(_POSSESSIVE.findall(text))
+    # "What is the capital of X?" asks where the relation leads; "Where was the composer of X born?" asks for more than that.
+    allowed = 1 if _COPULA.match(text) and not _PARTICIPLE.search(text) else 0
+    return relations <= allowed
