@@ -31,7 +31,9 @@ def scorer(prompt: Prompt, continuation: str) -> float:
 
 async def ask(settings: dict[str, object], draft: str | None = None) -> Answer:
     model = Scripted(script if draft is None else lambda _: Reply(draft), scorer=scorer)
-    return await methods.create("filco", {"model": model, "retriever": ScriptedRetriever([A, B])}, {"reason": True} | settings)(QUESTION)
+    return await methods.create("filco", {"model": model, "retriever": ScriptedRetriever([A, B])}, {"reason": True} | settings)(
+        QUESTION
+    )
 
 
 @pytest.mark.parametrize(
