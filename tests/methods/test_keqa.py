@@ -489,3 +489,20 @@ async def test_tries_of_an_open_model_leave_the_rarest_tokens_out(
         QUESTION
     )
     assert set(drawn) == {top_p}
+
+
+async def test_an_answer_that_only_repeats_the_question_is_read_from_what_was_found() -> None:
+    table = IGNORANT | {("reason", QUESTION.text): "So the answer is Velkarra.", ("answer from film", QUESTION.text): "Kestrel"}
+    answer, _ = await run(Speaker(table))
+    assert (answer.text, answer.evidence) == ("Kestrel", (FILM,))
+
+
+async def test_what_one_fact_seems_to_answer_is_not_split() -> None:
+    question = Question("q", "Where was Mira Tolven born?")
+    table = {("answer", question.text): "Mira Tolven was born in Kestrel.", ("decompose", question.text): "1. Who?\n2. Why?"}
+    model = Speaker(table)
+    answer, _ = await run(model, question=question)
+    assert (answer.text, model.asked("decompose")) == ("Kestrel", [])
+    model = Speaker(table)
+    await run(model, question=question, decompose=True)
+    assert model.asked("decompose") == [question.text]

@@ -74,7 +74,7 @@ class GeneratedKnowledge(AnsweringSettings):
             return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
         measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
         said = " ".join(measured.greedy.text.split())
-        text = as_choice(short_answer(until_it_repeats(said)), question.choices)
+        text = as_choice(short_answer(until_it_repeats(said), question.text), question.choices)
         # What goes round in circles is surer of itself with every round.
         uncertainty = measured.uncertainty if until_it_repeats(said) == said else math.inf
         return Candidate(source, text, uncertainty, evidence=shown)

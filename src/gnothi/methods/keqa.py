@@ -7,6 +7,7 @@ found only passages judged useful are read (3.4), and the quizzes' answers are s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
@@ -16,6 +17,8 @@ from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
+from gnothi.methods.steps.reader import Reason, reasons_about
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
@@ -38,7 +41,11 @@ class KEQA(GenerationSettings):
     utility_judge: LanguageModel | None = resource("Model that says whether a passage is useful.")
     reader: LanguageModel | None = resource("Model that answers quizzes from passages.")
     reference: DemonstrationSource | None = resource("Utility reference: where the utility judge's demonstrations come from.")
-    decompose: bool = setting(True, "Split the question into quizzes; false (ablation): the question is the only quiz.")
+    decompose: Reason = setting(
+        "auto",
+        "Split the question into quizzes; false (ablation): the question is the only quiz; auto: where one fact does not seem "
+        "enough.",
+    )
     max_quizzes: int = setting(20, "A longer list is not used: the question is the only quiz then.", at_least=1)
     assess: bool = setting(True, "Ask the model first; false (ablation, without QKE): every quiz is looked up.")
     tries: int = setting(5, "N_c: answers to each quiz.", at_least=1)
@@ -85,7 +92,7 @@ class KEQA(GenerationSettings):
         if yes_no is None:
             yes_no = not question.choices and asks_yes_or_no(question.text)
         quizzes = whole(question.text)
-        if self.decompose:
+        if reasons_about(self.decompose, question, self.model):
             quizzes = await split_up(
                 self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_quizzes
             )
@@ -104,7 +111,8 @@ class KEQA(GenerationSettings):
             whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
-        return Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+        found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+        return await reread(self.reader or self.model, question, found, self.decoding(SHORT_STOPS))
 
     @property
     def _nucleus(self) -> float:
@@ -117,7 +125,7 @@ class KEQA(GenerationSettings):
     async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
         """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
         task = ANSWER_YES_NO if yes_no else ANSWER
-        read = _yes_or_no if yes_no else short_answer
+        read = _yes_or_no if yes_no else partial(short_answer, question=quiz.text)
         guess, disagreement = "", None
         if self.assess:
             assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)

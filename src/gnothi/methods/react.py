@@ -109,7 +109,7 @@ class ReAct(GenerationSettings):
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
     async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        finished = as_choice(short_answer(text), question.choices)
+        finished = as_choice(short_answer(text, question.text), question.choices)
         return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
 
     # --- by sentences --------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from gnothi.concurrency import both
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
+from gnothi.methods.steps.reader import Reason, reasons_about
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
@@ -48,7 +50,9 @@ class SearChain(GenerationSettings):
     )
     k: int = setting(1, "Passages to verify a node with.", at_least=1)
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
-    decompose: bool = setting(True, "Plan a chain; false: the question is the only node.")
+    decompose: Reason = setting(
+        "auto", "Plan a chain; false: the question is the only node; auto: where one fact does not seem enough."
+    )
     max_list_tokens: int = setting(300, "Tokens the list of queries may have.", at_least=1)
 
     name: ClassVar[str] = "searchain"
@@ -63,7 +67,7 @@ class SearChain(GenerationSettings):
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         nodes = whole(question.text)
-        if self.decompose:
+        if reasons_about(self.decompose, question, self.model):
             nodes = await split_up(self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_nodes)
         drafted = {one.question: one for one in await ask_in_order(nodes, self._remember)}
 
@@ -73,10 +77,13 @@ class SearChain(GenerationSettings):
         solved = each_once(await ask_in_order(nodes, visit))
         yes_no = not question.choices and asks_yes_or_no(question.text)
         evidence = evidence_of(solved)
+        reader = self.reader or self.model
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
-            return Answer(solved[0].answer, "", evidence, solved[0].disagreement)
-        found = await summarise(self.model, self.reader or self.model, question, solved, yes_no, self.max_tokens)
-        return Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
+            answer = Answer(solved[0].answer, "", evidence, solved[0].disagreement)
+        else:
+            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens)
+            answer = Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
+        return await reread(reader, question, answer, self.decoding(SHORT_STOPS))
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
@@ -127,5 +134,5 @@ def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
 
 
 def _read(query: str, reply: str) -> str:
-    answer = short_answer(reply)
+    answer = short_answer(reply, query)
     return yes_or_no(answer) if asks_yes_or_no(query) else answer

@@ -228,7 +228,7 @@ class SelfRAG(ReaderSettings):
 
 
 def _answer(text: str, question: Question) -> str:
-    return as_choice(final_answer(text) or short_answer(text), question.choices)
+    return as_choice(final_answer(text) or short_answer(text, question.text), question.choices)
 
 
 def _order(question: Question, answers: Sequence[str], scores: Sequence[float]) -> list[int]:

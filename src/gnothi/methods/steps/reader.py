@@ -48,7 +48,7 @@ class ReaderSettings(AnsweringSettings):
 
     def reading(self, question: Question, passages: Sequence[Passage] = (), model: LanguageModel | None = None) -> Prompt:
         """What the reader (None: the method's model) is asked; without passages it answers from memory."""
-        reason = True if self.reason == "auto" and self.searches_draft else self.reason
+        reason = True if self.reason == "auto" and self.searches_draft and not passages else self.reason
         reasons = reasons_about(reason, question, model or getattr(self, "model", None))
         return ask(REASON if reasons else ANSWER, question, passages)
 

@@ -55,4 +55,4 @@ async def reread(model: LanguageModel, question: Question, answer: Answer, decod
     if not (answer.evidence and only_repeats(answer.text, question)):
         return answer
     reply = await model.generate(ask(ANSWER, question, answer.evidence), decoding)
-    return replace(answer, text=as_choice(short_answer(until_it_repeats(reply.text)), question.choices))
+    return replace(answer, text=as_choice(short_answer(until_it_repeats(reply.text), question.text), question.choices))
