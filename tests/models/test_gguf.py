@@ -79,14 +79,20 @@ async def test_it_is_loaded_by_its_file_or_its_folder_with_its_chat_template(fil
     assert gguf.listed().keys() == {"tiny.gguf"}
 
 
-def test_it_is_read_once_and_says_so(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "gnothi.opening"):
+def test_it_is_read_once_and_says_so(
+    file: Path, cache: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG, "gnothi.opening"):
         place = gguf.kept(file, "tiny")
-        told = [record.getMessage() for record in caplog.records]
+        told = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
         assert "reading tiny.gguf" in told[0]
         assert f"to {cache / 'models'}" in told[1]
+        assert len(told) == 2
+        assert "reading tiny.gguf: 100 %" in caplog.messages
+        assert capfd.readouterr().err == ""
+        caplog.clear()
         assert gguf.kept(file, "tiny") == place
-        assert len(caplog.records) == 2
+        assert not caplog.records
 
 
 @pytest.mark.parametrize("remains", ["partial", "place"])
