@@ -52,6 +52,8 @@ class Offer:
     usage: bool = True
     stop_reason: bool = True
     owner: str = "gnothi"
+    shifted: bool = False
+    """Of an echoed token it tells the probability that it has at the next place, as llama-cpp-python 0.3.36 does."""
     repeats: bool = False
     """A model that says again what it was told of its reply."""
 
@@ -155,6 +157,9 @@ class Api:
             done = end
         generation = await self._model.generate(Prompt(RAW, text), Decoding(max_tokens=1))
         numbers = [None, *scored.logprobs, -0.1]
+        if self.offer.shifted:
+            (again,) = await self._model.score(Prompt(RAW, text), [text])
+            numbers[1:-1] = [*scored.logprobs[1:], again.logprobs[0] - 5]
         choice = {
             "index": 0,
             "text": text + generation.text,

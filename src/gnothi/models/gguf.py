@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import re
 import shutil
@@ -24,7 +25,7 @@ _LARGE = 2 * 10**9
 _EXPECTED = "Expected a whole GGUF file of a language model, or a folder that holds one."
 
 log = logging.getLogger("gnothi.opening")
-"""What is being done while a person waits."""
+"""What is being done while a person waits; how far it is, as debugging."""
 
 
 def check(file: Path, name: str) -> None:
@@ -101,7 +102,8 @@ def _convert(file: Path, name: str, out: Path) -> None:
     precision = torch.bfloat16 if file.stat().st_size > _LARGE else torch.float32
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **source)
-        model: Any = AutoModelForCausalLM.from_pretrained(file.parent, dtype=precision, **source, **unpack)
+        with contextlib.redirect_stderr(_Bars(f"reading {file.name}")):
+            model: Any = AutoModelForCausalLM.from_pretrained(file.parent, dtype=precision, **source, **unpack)
     # The libraries raise many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise ModelUnavailable(f"cannot load model {name!r}: {_diagnosis(file, error)} {_EXPECTED}") from error
@@ -113,10 +115,24 @@ def _convert(file: Path, name: str, out: Path) -> None:
         )
     log.info("writing what %s holds to %s (%s) ...", file.name, out.parent, _size(needed))
     try:
-        model.save_pretrained(out)
+        with contextlib.redirect_stderr(_Bars(f"writing {_size(needed)}")):
+            model.save_pretrained(out)
     except SafetensorError as error:  # a full disk, say
         raise OSError(str(error)) from error
     tokenizer.save_pretrained(out)
+
+
+class _Bars(io.StringIO):
+    """What libraries write of their progress, told on the log in percent."""
+
+    def __init__(self, doing: str) -> None:
+        super().__init__()
+        self._doing = doing
+
+    def write(self, text: str) -> int:
+        if found := re.search(r"(\d+)%", text):
+            log.debug("%s: %s %%", self._doing, found[1])
+        return len(text)
 
 
 def _diagnosis(file: Path, error: Exception) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from gnothi.report.terminal import console as terminal
 
@@ -36,3 +39,16 @@ def test_wide_letters_take_two_columns() -> None:
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert terminal.clean("a\x1b[31mb\tc\n") == "a\N{REPLACEMENT CHARACTER}[31mb c"
+
+
+def test_what_takes_long_at_opening_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line each where there is no terminal, and how far it is on a terminal alone."""
+    log, out = logging.getLogger("gnothi.opening"), io.StringIO()
+    with terminal.Waiting("opening ..."):
+        log.info("reading some.gguf")
+        log.debug("reading some.gguf: 40 %")
+    with terminal.Waiting("opening ...", Console(file=out, force_terminal=True)):
+        log.debug("reading some.gguf: 40 %")
+    log.info("after that nobody listens")
+    assert capsys.readouterr().err == "reading some.gguf\n"
+    assert "40 %" in out.getvalue()

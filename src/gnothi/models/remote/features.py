@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from gnothi.models.remote.client import Client, Missing, Refused
 from gnothi.models.remote.replies import InvalidReply, Reply, read
 from gnothi.models.remote.requests import Format
 from gnothi.models.remote.settings import OPTIONAL, RemoteSettings
+from gnothi.models.rendering import join
 from gnothi.types import Decoding
 
 T = TypeVar("T")
@@ -18,6 +20,10 @@ T = TypeVar("T")
 CONTINUES = frozenset({"vllm", "llamacpp", "gnothi"})
 """Owners of models (as servers name themselves) that go on with a begun turn of the assistant."""
 QUESTION = "Say yes."
+SERIES = "one, two, three, four, five, six, seven,"
+"""What a model goes on with surely, if it is any good; and then it would not say the same again."""
+SAME = 0.3
+"""Log-probabilities of one token may differ by so much, for another order of sums in 16 bits."""
 TRIAL = Decoding(max_tokens=16, temperature=0.5, top_k=5, top_p=0.9, stop=("\n\n",), seed=1)
 FIRST_RETRIES = 2
 """A server that cannot be reached at all is reported soon."""
@@ -101,12 +107,20 @@ async def _scoring(client: Client, model: str, settings: RemoteSettings, endpoin
         return settings.scoring
     if endpoint == "chat":
         return "off"
-    body = {"model": model, "prompt": QUESTION, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
+    body = {"model": model, "max_tokens": 1, "temperature": 0, "logprobs": 1, **settings.more()}
     try:
-        tokens, _ = await client.ask("/completions", {**body, **settings.more()}, echoed)
+        reply = await client.ask("/completions", {**body, "prompt": SERIES}, partial(read, stops=False))
+        first = next(iter(reply.choices[0].tokens or ()), None)
+        whole = join(SERIES, first.text if first else "")
+        tokens, _ = await client.ask("/completions", {**body, "prompt": whole, "echo": True}, echoed)
     except (Missing, Refused):
         return "off"
-    return "echo" if "".join(text for text, _ in tokens).endswith(QUESTION[-4:]) and len(tokens) > 1 else "off"
+    if first is None or len(tokens) < 2 or not "".join(text for text, _ in tokens).endswith(whole[-4:]):
+        return "off"
+    # Some servers tell of each token the probability that the next place gives it: it must be what it was when it was said.
+    said = tokens[-1][1]
+    right = not first.text.strip() or (said is not None and abs(said - first.logprob) < SAME)
+    return "echo" if right else "off"
 
 
 async def adapting(

@@ -59,7 +59,8 @@ class Format:
         if n > 1:
             body["n"] = n
         if logprobs:
-            body["logprobs"] = True if self.chat else 1
+            # llama-cpp-python gives a chat's log-probabilities only where alternatives are asked for, be it none.
+            body |= {"logprobs": True, "top_logprobs": 0} if self.chat else {"logprobs": 1}
         return {key: value for key, value in (body | self._extra).items() if key not in without}
 
 

@@ -33,7 +33,8 @@ def console(stderr: bool = False) -> Console:
 
 class Waiting:
     """A line at the end of a terminal that says what is waited for; ``stop`` takes it away. Nothing where there is no terminal,
-    but for what is logged as ``gnothi.opening``, which takes long: there it is a line on stderr each.
+    but for what is logged as ``gnothi.opening``, which takes long: there it is a line on stderr each. How far that is, in
+    percent, is shown on a terminal alone.
 
     ``screen`` is the console that is printed to meanwhile; without one, it is on stderr.
     """
@@ -45,11 +46,12 @@ class Waiting:
 
         screen = screen or console(stderr=True)
         self._status = Status(message, console=screen) if screen.is_terminal else None
-        self._handler = _Telling(self.say if self._status else partial(click.echo, err=True))
+        told = self.say if self._status else partial(click.echo, file=sys.stderr)
+        self._handler = _Telling(told, logging.DEBUG if self._status else logging.INFO)
 
     def __enter__(self) -> Self:
         self._log.addHandler(self._handler)
-        self._log.setLevel(logging.INFO)
+        self._log.setLevel(logging.DEBUG)
         if self._status:
             self._status.start()
         return self
@@ -68,8 +70,8 @@ class Waiting:
 
 
 class _Telling(logging.Handler):
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        super().__init__()
+    def __init__(self, tell: Callable[[str], None], level: int) -> None:
+        super().__init__(level)
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
