@@ -35,7 +35,7 @@ def ways(model: LanguageModel) -> Mapping[str, Way]:
     async def one_by_one(question: Question) -> None:
         prompt = panel.reading(question)
         for signal in panel.signals.values():
-            await signal.measure(model, prompt, panel.reply_decoding)
+            await signal.measure(model, prompt, panel.reply_decoding(prompt))
 
     return {
         "reply": methods.create("cot", {"model": model}, {}),

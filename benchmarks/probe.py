@@ -59,7 +59,9 @@ async def outcomes(model: Any, questions: Sequence[Any], probes: Mapping[str, An
         prompt = settings.reading(question)
         sentence = Decoding(max_tokens=settings.max_tokens, stop=SENTENCE_STOPS)
         with question_scope(0, question.id):
-            found = {name: await signal.measure(model, prompt, settings.reply_decoding) for name, signal in signals.items()}
+            found = {
+                name: await signal.measure(model, prompt, settings.reply_decoding(prompt)) for name, signal in signals.items()
+            }
             for name in BESIDE:
                 found[f"{name}, first step"] = await signals[name].measure(model, prompt, sentence)
             answer = await settings.answer_from(model, prompt, found["gram"])
