@@ -33,7 +33,6 @@ class Network:
         self.piece = 8192
         self.read_tokens = 0
         self.deserted: Callable[[], bool] = bool
-        self._passing = False
         for layer in self.taps.layers:
             layer.register_forward_pre_hook(self._look_up)
         self._pad = pad
@@ -42,7 +41,7 @@ class Network:
         self._takes_logits_to_keep = "logits_to_keep" in accepted
 
     def _look_up(self, *_: Any) -> None:
-        if self._passing and self.deserted():  # another network may share the model
+        if self.deserted():
             raise Deserted
 
     def forward(
@@ -55,12 +54,8 @@ class Network:
         options = self._options(tokens, position, cache, mask)
         if last_only and self._takes_logits_to_keep:
             options["logits_to_keep"] = 1
-        self._passing = True
-        try:
-            with self.taps.reading(self.wanted) as states:
-                logits = self.model(**options, **extra).logits
-        finally:
-            self._passing = False
+        with self.taps.reading(self.wanted) as states:
+            logits = self.model(**options, **extra).logits
         return logits, dict(states)
 
     def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
