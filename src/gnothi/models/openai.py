@@ -287,10 +287,11 @@ def _without_repetition(choice: Choice, so_far: str) -> Choice:
 
 
 def _generations(choices: Sequence[Choice], bill: Bill) -> tuple[Generation, ...]:
-    """Each with the server's count of tokens, which is shared evenly where it is one count for all."""
+    """Each with the server's count of tokens, which is shared evenly where it is one count for all; at least one, for some
+    servers do not count the end (llama-cpp-python)."""
     each, left = divmod(bill.generated_tokens, len(choices))
     return tuple(
-        Generation(choice.text, choice.tokens or (), choice.finish, bill.prompt_tokens, each + (row < left))
+        Generation(choice.text, choice.tokens or (), choice.finish, bill.prompt_tokens, max(1, each + (row < left)))
         for row, choice in enumerate(choices)
     )
 
