@@ -1,7 +1,7 @@
 """Benchmarks by name, each a program of its own.
 
 python -m benchmarks             lists them
-python -m benchmarks NAME ...    runs these (as `python -m benchmarks.NAME` does)
+python -m benchmarks NAME ...    runs these (as `python -m benchmarks.NAME` does); options go to the last one
 python -m benchmarks all         runs every one
 """
 
@@ -26,11 +26,14 @@ def main(names: list[str]) -> int:
     if not names:
         sys.stdout.write("".join(f"{name:<16} {summary}\n" for name, summary in known.items()))
         return 0
+    begins = next((place for place, name in enumerate(names) if name.startswith("-")), len(names))
+    names, options = names[:begins], names[begins:]
     chosen = list(known) if names == ["all"] else names
     if unknown := [name for name in chosen if name not in known]:
         sys.stderr.write(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known) or '(none)'}\n")
         return 2
-    return max(subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode for name in chosen)
+    runs = [[f"benchmarks.{name}", *(options if place == len(chosen) else ())] for place, name in enumerate(chosen, start=1)]
+    return max(subprocess.run([sys.executable, "-m", *run], check=False).returncode for run in runs)
 
 
 if __name__ == "__main__":

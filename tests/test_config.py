@@ -152,3 +152,8 @@ def test_malformed_layers_are_errors(tmp_path: Path) -> None:
         config.read_settings(tmp_path / "absent.toml")
     with pytest.raises(InvalidSetting, match="expected --set key=value"):
         config.read_settings(overrides=["k"])
+
+
+def test_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("k = 3\n", encoding="utf-8-sig")
+    assert config.load_toml(tmp_path / "c.toml") == {"k": 3}

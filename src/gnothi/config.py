@@ -347,7 +347,7 @@ def read_settings(
 def load_toml(config: Path) -> dict[str, Any]:
     """A configuration file by dotted key. Raises InvalidInput."""
     try:
-        return flatten(tomllib.loads(config.read_text(encoding="utf-8")))
+        return flatten(tomllib.loads(config.read_text(encoding="utf-8-sig")))
     except IsADirectoryError as error:
         inside = config / "config.toml"
         hint = f"Is it {inside}?" if inside.exists() else "Check <--config>."

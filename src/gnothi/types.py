@@ -14,6 +14,15 @@ Position = Literal["fed_eos", "last", "predicting"]
 Finish = Literal["eos", "stop", "length"]
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates (possible in JSON and on a command line, impossible in UTF-8) replaced by "?"."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of evidence: what a retriever returns and a model reads."""
@@ -77,6 +86,13 @@ class Question:
     choices: tuple[str, ...] = ()
     kind: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What is asked is written to files and read by tokenizers, neither of which takes a lone surrogate.
+        object.__setattr__(self, "id", encodable(self.id))
+        object.__setattr__(self, "text", encodable(self.text))
+        object.__setattr__(self, "answers", tuple(map(encodable, self.answers)))
+        object.__setattr__(self, "choices", tuple(map(encodable, self.choices)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,3 +213,16 @@ def test_elsewhere_progress_is_a_plain_line_now_and_then(
     monkeypatch.setattr("gnothi.cli.building._SECONDS_BETWEEN_LINES", 0.0)
     assert gnothi("build", write_jsonl(tmp_path / "c.jsonl", made_up(1, 50)), "--out", out) == 0
     assert re.search(r"^\d+ passages, \d+%, [\d,]+ passages/s, about \d+ s left$", capsys.readouterr().err, re.MULTILINE)
+
+
+def test_what_documents_say_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "Heron \x1b[31m\x9b2J\x1b]0;title\x07 \u202ereversed"
+    line = json.dumps({"id": "x\x1b[1m", "title": hostile, "text": f"heron {hostile}"})
+    (tmp_path / "d.jsonl").write_text(line + "\n", encoding="utf-8")
+    (tmp_path / "broken\x1b[31m.pdf").write_bytes(b"no PDF")
+    out = str(tmp_path / "index")
+    assert run(["index", "build", str(tmp_path), "--out", out]) in (0, 1)
+    assert run(["index", "search", out, "heron"]) == 0
+    printed = "".join(capsys.readouterr())
+    assert "reversed" in printed
+    assert not {letter for letter in printed if not letter.isprintable()} - {"\n"}

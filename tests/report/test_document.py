@@ -19,7 +19,7 @@ from gnothi.report.document import Document
 from gnothi.report.numbers import interval, number, share
 from gnothi.report.page.runs import render
 from gnothi.report.sections import Section, load_runs
-from gnothi.report.tables import write_tables
+from gnothi.report.tables import write_csv, write_tables
 from gnothi.runs.rows import jsonable
 from tests.report.rows import row
 from tests.report.test_page import full, lab_rows, make_run
@@ -235,3 +235,11 @@ def test_empty_runs_have_documents_and_tables(tmp_path: Path, make: Callable[[Pa
     write_tables(found, sections, tmp_path / "csv")
     assert not (tmp_path / "csv" / "signals.csv").exists()
     assert "<html" in render(sections, found)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-cmd", "@x", "\t=1"])
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path, text: str) -> None:
+    write_csv([{"answer": text, "n": -1.5}], tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        (line,) = csv.DictReader(file)
+    assert line == {"answer": f"'{text}", "n": "-1.5"}

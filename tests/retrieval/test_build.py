@@ -294,6 +294,14 @@ def test_the_ledger_may_be_lost(docs: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "index") == ALL
 
 
+def test_what_is_gone_from_the_index_is_read_again(docs: Path, tmp_path: Path) -> None:
+    build([docs], tmp_path / "index")
+    (tmp_path / "index" / "meta.json").unlink()
+    report = build([docs], tmp_path / "index")
+    assert report.added == len(ALL)
+    assert contents(tmp_path / "index") == ALL
+
+
 def test_a_damaged_ledger_is_said(docs: Path, tmp_path: Path) -> None:
     build([docs], tmp_path / "index")
     (tmp_path / "index" / "gnothi-sources.sqlite").write_bytes(b"not a database" * 100)

@@ -53,9 +53,12 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     np.savez(tmp_path / WEIGHTS, weights=np.zeros(3), centre=np.zeros(2), scale=np.ones(3), intercept=0.0)
     with pytest.raises(InvalidInput, match="weights of shapes"):
         open_probe(tmp_path)
-    (tmp_path / WEIGHTS).write_bytes(b"no archive")
-    with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
-        open_probe(tmp_path)
+    write_probe(tmp_path, probe_saying(0.5))
+    whole = (tmp_path / WEIGHTS).read_bytes()
+    for content in (b"no archive", b"", whole[: len(whole) // 2], whole[:-1]):
+        (tmp_path / WEIGHTS).write_bytes(content)
+        with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
+            open_probe(tmp_path)
     (tmp_path / WORDS).write_text(json.dumps({"features": {}, "constants": [1.0]}))
     with pytest.raises(InvalidInput, match="weights of shape"):
         open_probe(tmp_path)

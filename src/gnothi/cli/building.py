@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gnothi.report.terminal.console import clean
+
 if TYPE_CHECKING:
     from gnothi.retrieval.sources import Listing
 
@@ -62,7 +64,7 @@ def warn_of(listing: Listing, what: str, happened: str) -> None:
         return
     click.echo(f"warning: {count(listing.count, what)} {happened}", err=True)
     for line in listing.first:
-        click.echo(f"  {line}", err=True)
+        click.echo(f"  {clean(line)}", err=True)
     if listing.first and listing.count > len(listing.first):
         click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
 

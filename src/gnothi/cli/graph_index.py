@@ -12,7 +12,7 @@ import click
 
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.errors import InvalidSetting
-from gnothi.report.terminal.console import print_json
+from gnothi.report.terminal.console import clean, print_json
 
 if TYPE_CHECKING:
     from gnothi.graph.building import GraphProgress, GraphReport
@@ -87,11 +87,12 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
     if not mentions:
         click.echo("Nothing found: the query names no node of this graph.", err=True)
         return
-    click.echo("linked: " + ", ".join(dict.fromkeys(mention.node for mention in mentions)), err=True)
+    click.echo("linked: " + clean(", ".join(dict.fromkeys(mention.node for mention in mentions))), err=True)
     hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
     click.echo(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}", err=True)
     for rank, (fact, score) in enumerate(ranked, 1):
-        click.echo(f"{rank:>2}  {score:7.3f}  {fact.text}  ({fact.head} | {fact.relation} | {fact.tail})")
+        told = clean(f"{fact.text}  ({fact.head} | {fact.relation} | {fact.tail})")
+        click.echo(f"{rank:>2}  {score:7.3f}  {told}")
 
 
 async def _look_up(

@@ -17,7 +17,7 @@ from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.graph.registry import open_graph
-from gnothi.report.terminal.console import print_json
+from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval.registry import open_index
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def _print_results(results: tuple[ScoredPassage, ...]) -> None:
     width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 0
     for rank, result in enumerate(results, 1):
         passage = result.passage
-        text = " ".join(passage.text.split())
-        click.echo(f"{rank:>2}  {result.score:7.3f}  {passage.id}  {passage.title}".rstrip())
+        text = clean(passage.text)
+        click.echo(f"{rank:>2}  {result.score:7.3f}  {clean(passage.id)}  {clean(passage.title)}".rstrip())
         click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
 
 

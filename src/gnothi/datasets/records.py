@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,16 @@ class Record:
         return next((key for key in keys if key in self.data), None)
 
 
+def _as_it_is(record: Record) -> Iterable[Record]:
+    return (record,)
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """How the records of a file become questions. ``recognises`` is asked about the first record.
 
-    ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV.
+    ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV
+    or TSV; ``records``: the questions that one object of the file holds.
     Where several formats recognise a record, the most ``particular`` one has it: 0 for the keys that people use of their own
     accord, 1 for those of one data set, 2 for a data set that has all keys of another and some of its own.
     """
@@ -98,6 +103,7 @@ class Format:
     container: str = ""
     table: bool = False
     particular: int = 1
+    records: Callable[[Record], Iterable[Record]] = _as_it_is
 
 
 def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:

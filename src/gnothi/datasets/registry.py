@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gnothi.datasets.named import DataSet, as_data_set
 from gnothi.datasets.records import Format, Record, read_records
-from gnothi.datasets.tables import read_table
+from gnothi.datasets.tables import TABLES, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.registry import Entry, Registry
 from gnothi.types import Question
@@ -95,19 +95,20 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
     seen: dict[str, str] = {}
     for record in _records(path, chosen, known):
         chosen = chosen or _recognised(record, known)
-        question = chosen.question(record)
-        if question.id in seen:
-            raise InvalidInput(
-                f"{record.place}: got the id {question.id!r} again (first at {seen[question.id]}), expected ids to be unique."
-            )
-        seen[question.id] = record.place
-        yield question
+        for one in chosen.records(record):
+            question = chosen.question(one)
+            if question.id in seen:
+                raise InvalidInput(
+                    f"{one.place}: got the id {question.id!r} again (first at {seen[question.id]}), expected ids to be unique."
+                )
+            seen[question.id] = one.place
+            yield question
 
 
 def _records(path: Path, chosen: Format | None, known: Mapping[str, Format]) -> Iterator[Record]:
     """A table where the file's name or the format that was named says so, else JSON."""
     suffix = path.suffix.lower()
-    if suffix == ".csv" or (chosen is not None and chosen.table and suffix not in _JSON):
+    if suffix in TABLES or (chosen is not None and chosen.table and suffix not in _JSON):
         return read_table(path)
     return read_records(path, [format.container for format in known.values() if format.container])
 

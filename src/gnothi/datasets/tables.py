@@ -1,4 +1,4 @@
-"""Records of a table: comma-separated values with a first line that names the columns (RFC 4180)."""
+"""Records of a table: values separated by commas or tabs (RFC 4180), with a first line that names the columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from gnothi.datasets.records import Record, unreadable
 from gnothi.errors import InvalidInput
 
+TABLES = (".csv", ".tsv")
+
 
 def read_table(path: Path) -> Iterator[Record]:
     """Each row, lazily; its number counts rows, its place names the line it begins in. Blank lines are skipped.
@@ -19,7 +21,7 @@ def read_table(path: Path) -> Iterator[Record]:
     """
     try:
         with path.open("rb") as file:
-            reader = csv.reader(_decoded(path, file), strict=True)
+            reader = csv.reader(_decoded(path, file), delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
             header: list[str] | None = None
             number, line = 0, 1
             for row in _rows(path, reader):

@@ -160,7 +160,7 @@ def labelled_in(line: Mapping[str, Any]) -> list[Labelled]:
 def _vectors(path: Path, rows: int) -> Vectors:
     try:
         vectors: Vectors = np.load(path / VECTORS, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise InvalidInput(f"cannot read {path / VECTORS}: {error}. Give the command that made the reference again.") from error
     if vectors.ndim != 2 or len(vectors) != rows:
         raise InvalidInput(

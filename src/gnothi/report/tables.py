@@ -55,9 +55,14 @@ def write_csv(lines: Sequence[Line], file: Path) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows({column: _harmless(value) for column, value in line.items()} for line in lines)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, text.getvalue())
+
+
+def _harmless(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, as a text."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
 def flat(record: object, of: Mapping[str, str] | None = None, **first: Any) -> Line:

@@ -55,15 +55,6 @@ def passage(doc: tantivy.Document) -> Passage:
     return Passage(doc[ID][0], text, title)
 
 
-def encodable(text: str) -> str:
-    """The text with lone surrogates (possible in JSON, impossible in UTF-8) replaced by question marks."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
-
-
 def query(index_schema: tantivy.Schema, terms: list[str]) -> tantivy.Query:
     """Any of the terms, each counted as often as it occurs. Built from terms, never parsed: no text is a syntax error."""
     clauses = []

@@ -22,7 +22,7 @@ from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval import analysis
 from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Passage, ScoredPassage, encodable
 
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
 _DECIMALS = 4
@@ -83,7 +83,7 @@ class BM25Index:
     def get(self, passage_id: str) -> Passage | None:
         """The passage with this id, None when there is none."""
         searcher = self._current()
-        term = tantivy.Query.term_query(self._schema, analysis.ID, analysis.encodable(passage_id), "basic")
+        term = tantivy.Query.term_query(self._schema, analysis.ID, encodable(passage_id), "basic")
         hits = searcher.search(term, limit=1, count=False).hits
         return analysis.passage(searcher.doc(hits[0][1])) if hits else None
 
@@ -95,7 +95,7 @@ class BM25Index:
     def search_blocking(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         """``search`` for callers without an event loop."""
         check_k(k)
-        terms = self._analyser.analyze(analysis.encodable(query))
+        terms = self._analyser.analyze(encodable(query))
         if not terms or k == 0:
             return ()
         searcher = self._current()

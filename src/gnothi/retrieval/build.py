@@ -18,6 +18,7 @@ from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
+from gnothi.retrieval.ledger import FILE as LEDGER
 from gnothi.retrieval.ledger import Entry, Ledger
 from gnothi.retrieval.sources import Listing, SourceReader, SourcesReport
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
@@ -68,6 +69,8 @@ def build(
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
     folder = Path(out)
     total = sum(found.size for found in discover(sources, folder, FORMATS) if isinstance(found, Found))
+    if not (folder / "meta.json").exists():
+        (folder / LEDGER).unlink(missing_ok=True)  # it tells of passages that are gone
     with IndexWriter(folder, memory_mb) as writer, closing(Ledger(folder)) as ledger:
         return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder, FORMATS))
 

@@ -14,7 +14,7 @@ import tantivy
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval import analysis
 from gnothi.retrieval.folder import disk_errors, prepare, write_manifest
-from gnothi.types import Passage
+from gnothi.types import Passage, encodable
 
 LEAST_MEMORY_MB = 64
 DEFAULT_MEMORY_MB = 256
@@ -59,7 +59,7 @@ class IndexWriter:
 
     def put(self, passage: Passage, origin: str = "") -> Put:
         """Add the passage, or replace the one of the same id, unless it stands there already, from the same origin."""
-        passage = Passage(*map(analysis.encodable, (passage.id, passage.text, passage.title)))
+        passage = Passage(*map(encodable, (passage.id, passage.text, passage.title)))
         with disk_errors(self.path):
             known = passage.id in self._pending or self._committed.doc_freq(analysis.ID, passage.id) > 0
             if known:
@@ -75,7 +75,7 @@ class IndexWriter:
 
     def delete(self, passage_id: str) -> bool:
         """False when there is no passage of this id."""
-        passage_id = analysis.encodable(passage_id)
+        passage_id = encodable(passage_id)
         with disk_errors(self.path):
             there = self._there(passage_id)
             if there:

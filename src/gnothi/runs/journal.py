@@ -134,7 +134,7 @@ def read_config(path: Path) -> dict[str, Any]:
 def replace_file(path: Path, text: str) -> None:
     """Write a whole file so that at any moment the old or the new one is there."""
     temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
+    with temporary.open("w", encoding="utf-8", errors="replace") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

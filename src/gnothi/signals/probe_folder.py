@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ def open_probe(spec: str | Path) -> FittedProbe:
         raise InvalidInput(
             f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
 
 
@@ -122,7 +123,7 @@ def _task(data: Any) -> Task | None:
 
 
 def _weights(path: Path) -> Logistic:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         found = {name: np.asarray(arrays[name], np.float64) for name in _ARRAYS}
         if len({one.shape for one in found.values()}) != 1 or found["weights"].ndim != 1:
             raise ValueError(f"weights of shapes {[one.shape for one in found.values()]}")

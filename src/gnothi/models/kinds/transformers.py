@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnothi.models.batched import Backend, Batched
+from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.scheme import LAB, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
@@ -23,7 +24,7 @@ def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
         model, tokenizer, declared = load(source, spec, settings)
         from gnothi.models.transformers import TransformersBackend
 
-        renderer = make_renderer(settings.renderer, tokenizer, declared.renderer)
+        renderer = Neutral(make_renderer(settings.renderer, tokenizer, declared.renderer), tokenizer)
         loaded.append((model.config, declared, renderer))
         return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
 

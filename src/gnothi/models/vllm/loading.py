@@ -9,6 +9,7 @@ from typing import Any
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
 from gnothi.models.engine.loading import Declaration, declared, locate, no_progress_bars, unloadable
+from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
@@ -41,7 +42,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
     except Exception as error:
         raise unloadable(name, error) from error
     declaration = declared(folder)
-    renderer = make_renderer(settings.renderer, tokenizer, declaration.renderer)
+    renderer = Neutral(make_renderer(settings.renderer, tokenizer, declaration.renderer), tokenizer)
     engine: Any = None
     try:
         from vllm import EngineArgs, LLMEngine

@@ -17,6 +17,7 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
+from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning
@@ -65,7 +66,7 @@ def train(
     training, validation = split(examples, settings, few)
     finetuning.require_libraries("training a reader")
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    format = Format(base, tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
+    format = Format(base, tokenizer, Neutral(make_renderer(origin.settings.renderer, tokenizer, declared.renderer), tokenizer))
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
     if not rows or not validation:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
+from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import make_renderer
 from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
@@ -86,7 +87,7 @@ def train(
     from gnothi.training.self_knowledge.policy import Prompts
 
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    prompts = Prompts(tokenizer, make_renderer(origin.settings.renderer, tokenizer, declared.renderer))
+    prompts = Prompts(tokenizer, Neutral(make_renderer(origin.settings.renderer, tokenizer, declared.renderer), tokenizer))
     prompts.first_tokens()
     with finetuning.quiet():
         model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed)

@@ -1,0 +1,190 @@
+"""What the real benchmark asks and in which order: data sets, splits, and the commands of ``gnothi`` that answer them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PARTS: Mapping[str, str] = {
+    "popqa": "popqa.json",
+    "squad": "xquad.en.json",
+    "hotpotqa": "hotpotqa.jsonl",
+    "2wiki": "2wikimultihopqa.jsonl",
+    "nq": "nq_open.dev.jsonl",
+    "trivia": "recorded/trivia.test.jsonl",
+}
+"""Data set → its file in the data folder. The passages at hand answer few of the questions of nq and trivia."""
+ENDS = ("direct", "cot", "rag", "ircot")
+"""Methods without a threshold, on the calibration questions, too: never, always, and what a classifier learns from."""
+GATED = ("seakr", "flare", "dragin", "keqa")
+"""Methods whose thresholds are chosen by asking the calibration questions with the gate shut and with it open."""
+PARTS_OF_WHOLES = {
+    "seakr_simple": ("seakr", {"form": "simple"}, "gram"),
+    "probe_gate": ("compose", {"gate": "probe"}, "probe"),
+    "best_signal": ("compose", {}, ""),
+}
+"""Row → method, settings, signal of the panel its threshold is chosen by (empty: the best one on the calibration questions)."""
+METHODS = (*ENDS, *GATED, *PARTS_OF_WHOLES, "skill_rag", "adaptive_rag")
+PRICE = 0.05
+METRIC = "accuracy"
+SPLITS = ("training", "calibration", "test")
+
+
+@dataclass(frozen=True)
+class Given:
+    """``sizes``: questions of each split. ``extra``: further arguments of every command that opens the model."""
+
+    data: Path
+    out: Path
+    model: str
+    sizes: tuple[int, int, int]
+    methods: tuple[str, ...]
+    judge: str | None = None
+    extra: tuple[str, ...] = ()
+    seed: int = 0
+
+
+def data_folder() -> Path:
+    """The shared data: ``GNOTHI_SHARED`` or the first ``shared`` folder among the parents of the project."""
+    given = os.environ.get("GNOTHI_SHARED")
+    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
+    folder = next((parent / "data" for parent in parents if (parent / "data" / "popqa.json").is_file()), None)
+    if folder is None:
+        sys.exit("no shared/data in the parents of the project: give --data FOLDER, or set GNOTHI_SHARED")
+    return folder
+
+
+# --- questions and passages ------------------------------------------------------------------------------------------
+
+
+def prepare(given: Given, part: str) -> Path:
+    """Write the part's splits and, once for all parts, the passages; returns the part's folder."""
+    folder = given.out / part
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (given.out / "passages.jsonl").is_file():
+        _write(given.out / "passages.jsonl", passages(given.data))
+    for name, lines in splits(given, part).items():
+        path, text = folder / f"{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        if path.is_file() and path.read_text("utf-8") != text:
+            sys.exit(f"{path} holds other questions: got another --questions or --seed than before; give another --out")
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def splits(given: Given, part: str) -> dict[str, list[dict[str, Any]]]:
+    """Disjoint draws; where a data set is too small, the splits keep their proportions."""
+    from gnothi.datasets import load
+
+    questions = load(str(given.data / PARTS[part]))
+    random.Random(given.seed).shuffle(questions)
+    share = min(1.0, len(questions) / sum(given.sizes))
+    found, begun = {}, 0
+    for name, size in zip(SPLITS, given.sizes, strict=True):
+        taken = questions[begun : begun + int(share * size)]
+        begun += len(taken)
+        found[name] = [
+            {
+                "id": one.id,
+                "question": one.text,
+                "answers": list(one.answers),
+                "kind": one.kind,
+                "metadata": _told(one.metadata),
+            }
+            for one in taken
+        ]
+    return found
+
+
+def _told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {"popularity": metadata["popularity"]} if "popularity" in metadata else {}
+
+
+def passages(data: Path) -> Iterator[dict[str, Any]]:
+    """Every passage at hand, once."""
+    seen: set[tuple[str, str]] = set()
+    for title, text in _all_passages(data):
+        if (title, text) not in seen:
+            seen.add((title, text))
+            yield {"id": f"p{len(seen)}", "title": title, "text": text}
+
+
+def _all_passages(data: Path) -> Iterator[tuple[str, str]]:
+    for record in _json(data / "popqa.json"):
+        yield from ((one["title"], one["text"]) for one in record["paragraphs"])
+    for line in (data / "hotpotqa.jsonl").read_text("utf-8").splitlines():
+        yield from ((one["title"], one["text"]) for one in json.loads(line)["passages"])
+    yield from ((one["title"], one["text"]) for one in _json(data / "2wikimultihopqa_corpus.json"))
+    for article in _json(data / "xquad.en.json")["data"]:
+        yield from ((article["title"].replace("_", " "), one["context"]) for one in article["paragraphs"])
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def _write(path: Path, lines: Iterator[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+Command = list[str]
+
+
+def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[str, Command]]:
+    """(what for, arguments of ``gnothi``) in order. ``best`` is the signal that ``best_signal`` gates by, once it is known."""
+    index, folder = str(given.out / "index"), given.out / part
+    split = {name: str(folder / f"{name}.jsonl") for name in SPLITS}
+    opened = ["--model", given.model, *given.extra]
+    asked = [*opened, "--index", index]
+    chosen, wanted = folder / "thresholds", set(given.methods)
+    yield "index", ["index", "build", str(given.out / "passages.jsonl"), "--out", index]
+    probe = ["--set", f"panel.probe={folder / 'probe'}"] if "probe_gate" in wanted else []
+    if probe:
+        yield (
+            "probe",
+            ["train", "probe", split["training"], *opened, "--out", str(folder / "probe"), "--set", f"metric={METRIC}"],
+        )
+    ends = [name for name in ENDS if name in wanted or "adaptive_rag" in wanted or name in ("direct", "rag")]
+    both = ",".join(["panel", *ends])
+    yield "calibration", ["eval", split["calibration"], "--method", both, *asked, *probe, "--out", str(folder / "calibration")]
+    weighed = ["--price", str(PRICE), "--metric", METRIC]
+    for name in GATED:
+        if name in wanted:
+            file = str(chosen / f"{name}.toml")
+            yield f"threshold of {name}", ["calibrate", split["calibration"], "--method", name, *asked, *weighed, "--out", file]
+    for name, (_, _, signal) in PARTS_OF_WHOLES.items():
+        if name in wanted:
+            file = str(chosen / f"{name}.toml")
+            run = [str(folder / "calibration"), "--method", "panel", "--never", "panel", "--always", "rag"]
+            yield f"threshold of {name}", ["calibrate", *run, "--signal", signal or best, *weighed, "--out", file]
+    if "adaptive_rag" in wanted:
+        yield "classifier", ["train", "complexity", str(folder / "calibration"), "--out", str(folder / "classifier")]
+    yield "test: the ends", ["eval", split["test"], "--method", both, *asked, *probe, "--out", str(folder / "test")]
+    for name in METHODS:
+        if name not in wanted or name in ENDS:
+            continue
+        method, settings, signal = PARTS_OF_WHOLES.get(name, (name, {}, ""))
+        given_settings = settings | ({"gate": best} if name == "best_signal" else {})
+        given_settings |= {"probe": str(folder / "probe")} if "probe" in (signal, given_settings.get("gate")) else {}
+        given_settings |= {"classifier": str(folder / "classifier")} if name == "adaptive_rag" else {}
+        given_settings |= {"judge": given.judge} if name == "skill_rag" and given.judge else {}
+        thresholds = ["--calibration", str(chosen / f"{name}.toml")] if name in (*GATED, *PARTS_OF_WHOLES) else []
+        more = [word for key, value in given_settings.items() for word in ("--set", f"{key}={value}")]
+        yield (
+            f"test: {name}",
+            ["eval", split["test"], "--method", method, *asked, *more, *thresholds, "--out", str(folder / f"test-{name}")],
+        )
+
+
+def shown(command: Sequence[str], given: Given) -> str:
+    """The command as a reader may type it, with the folders' names alone."""
+    words = ["gnothi", *command]
+    return " ".join(word.replace(str(given.out), "real") for word in words)

@@ -1,0 +1,51 @@
+"""SQuAD (Rajpurkar et al. 2016, 2018) and what keeps its form, as XQuAD: articles of paragraphs with their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gnothi.datasets.records import Format, Record
+from gnothi.types import Question
+
+
+def questions(article: Record) -> Iterator[Record]:
+    """The questions of an article, each with its ``title``. The paragraphs stay in the file: index it to search them."""
+    title = article.data.get("title", "")
+    try:
+        asked = [{**one, "title": title} for paragraph in article.data["paragraphs"] for one in paragraph["qas"]]
+    except (KeyError, TypeError):
+        raise article.invalid("paragraphs of another shape", "paragraphs, each with qas") from None
+    for number, one in enumerate(asked, start=1):
+        yield Record(one, f"{article.place}, question {number}", article.number)
+
+
+def question(record: Record) -> Question:
+    """``metadata`` holds the article's title; of SQuAD 2.0 also whether the question is ``answerable``."""
+    given = record.data.get("answers")
+    if not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given):
+        raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
+    metadata: dict[str, Any] = {"title": str(record.data["title"])}
+    if "is_impossible" in record.data:
+        metadata["answerable"] = not record.data["is_impossible"]
+    return Question(
+        id=record.identity("id"),
+        text=record.text("question"),
+        answers=tuple(dict.fromkeys(text for one in given if (text := one["text"].strip()))),
+        metadata=metadata,
+    )
+
+
+def recognises(first: Mapping[str, Any]) -> bool:
+    paragraphs = first.get("paragraphs")
+    return isinstance(paragraphs, list) and all(isinstance(one, dict) and "qas" in one for one in paragraphs)
+
+
+FORMAT = Format(
+    "squad",
+    "SQuAD 1.1 and 2.0, XQuAD: the official files (data: paragraphs, qas)",
+    recognises,
+    question,
+    container="data",
+    records=questions,
+)

