@@ -12,13 +12,18 @@ from gnothi.types import Decoding, Prompt, Task
 async def test_the_decode_loop_is_counted(llama: Any, tokenizer: Any) -> None:
     settings = ModelSettings(max_rows=6)
     model = Batched(TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings))
-    nothing = {"steps": 0, "fed_rows": 0, "samples": 0, "slots": 6, "reused_tokens": 0}
+    nothing = {"steps": 0, "fed_rows": 0, "samples": 0, "slots": 6, "read_tokens": 0, "reused_tokens": 0, "calls": 0}
     assert model.statistics == nothing
-    samples = await model.sample(Prompt(Task("answer"), "who is w1 ?"), 3, Decoding(5, temperature=1.0, seed=1))
+    prompt = Prompt(Task("answer"), "who is w1 ?")
+    samples = await model.sample(prompt, 3, Decoding(5, temperature=1.0, seed=1))
     # The prompt gives the first token of each, every other one took a step; samples that say the same share its row.
     lengths = [generation.generated_tokens for generation in samples.generations]
     ids = [tuple(token.id for token in generation.tokens) for generation in samples.generations]
     beginnings = {one[:end] for one in ids for end in range(1, len(one))}
     counted = {"steps": max(lengths) - 1, "samples": sum(lengths) - 3, "fed_rows": len(beginnings)}
-    assert model.statistics == nothing | counted
+    read = {"read_tokens": len(tokenizer(Tagged().render(prompt))["input_ids"]), "calls": 1}
+    assert model.statistics == nothing | counted | read
+    await model.score(prompt, ["Yes", "No"])
+    again = dict(model.statistics)
+    assert (again["calls"], again["read_tokens"]) == (2, 2 * read["read_tokens"])
     await model.aclose()

@@ -64,10 +64,12 @@ class TransformersBackend(ContinuousBackend):
         self._context = context_length(model, tokenizer)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
+        self._calls = 0
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._at_once = _IN_CACHE if model.device.type == "cpu" else settings.prefill_tokens
         path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
+        self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
@@ -92,14 +94,17 @@ class TransformersBackend(ContinuousBackend):
     def statistics(self) -> Mapping[str, int]:
         """What the decode loop did so far: ``steps``; ``fed_rows``, rows that a step computed, and ``samples``, samples that
         it advanced (those that say the same share a row), both summed over the steps; the ``slots`` a step has (the limit of
-        rows, which running out of memory lowers); and ``reused_tokens`` of prompts that were found held."""
+        rows, which running out of memory lowers); ``read_tokens`` of prompts that were computed, and ``reused_tokens`` that
+        were found held; ``calls``, requests that were answered or failed."""
         engine = self._engine
         return {
             "steps": engine.steps,
             "fed_rows": engine.fed,
             "samples": engine.advanced,
             "slots": engine.limits.rows,
+            "read_tokens": self._network.read_tokens,
             "reused_tokens": engine.path.reused_tokens,
+            "calls": self._calls,
         }
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
@@ -126,6 +131,7 @@ class TransformersBackend(ContinuousBackend):
         """Render and tokenise; decoding starts with the engine's next step, everything else is done at once."""
         rendered: list[tuple[Job[Request, Result], str]] = []
         for job in jobs:
+            job.future.add_done_callback(self._count)
             try:
                 if isinstance(job.request, Attend):
                     self._attend(job, job.request)
@@ -160,6 +166,9 @@ class TransformersBackend(ContinuousBackend):
             self._look(looks)
         if scores:
             self._score(scores)
+
+    def _count(self, done: Future[Result]) -> None:
+        self._calls += not done.cancelled()
 
     def _attend(self, job: Job[Request, Result], request: Attend) -> None:
         """A pass of its own, beside the engine."""

@@ -36,6 +36,7 @@ class EncoderDecoder(InStep):
     name = "encoder-decoder"
 
     def __init__(self, network: Network, pad: int, start: Sequence[int], closing: Sequence[int]) -> None:
+        self._network = network
         self._model, self._device, self._pad = network.model, network.device, pad
         self._start, self._closing = list(start), list(closing)
         self._running: tuple[_Read, Any] | None = None
@@ -78,6 +79,7 @@ class EncoderDecoder(InStep):
 
     def _encode(self, prompts: Sequence[tuple[int, ...]]) -> _Read:
         closed = [[*prompt, *self._closing] for prompt in prompts]
+        self._network.read_tokens += sum(map(len, closed))
         width = max(map(len, closed))
         tokens = torch.tensor([[*row, *[self._pad] * (width - len(row))] for row in closed], device=self._device)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in closed], device=self._device)

@@ -156,6 +156,7 @@ class Forked(Path):
             rest = [prompt[start:] for prompt, start in zip(read, starts, strict=True)]
             before = [held[prompt[:start]] for prompt, start in zip(read, starts, strict=True)]
             logits, _, _ = self.feed(before, rest, last_only=True)
+            self._network.read_tokens += sum(map(len, rest))
             self.reused_tokens += sum(starts)
             yield read, logits[:, -1]
         self.end_reading()
@@ -277,6 +278,7 @@ class Forked(Path):
                 members = [held for held, _ in group if len(held.tokens) - held.read > piece * _CHUNK]
                 fed = [held.tokens[held.read : len(held.tokens) - piece * _CHUNK] for held in members]
                 logits, states, own = self.feed(members, fed, last_only=True)
+                self._network.read_tokens += sum(map(len, fed))
                 for row, (held, tokens) in enumerate(zip(members, fed, strict=True)):
                     assert held.shelf is not None
                     keys = [layer[row, :, -len(tokens) :] for layer in own.keys]

@@ -15,7 +15,8 @@ from gnothi.types import Attended
 
 
 class Network:
-    """A loaded model. ``wanted`` are the hidden states that every pass returns."""
+    """A loaded model. ``wanted`` are the hidden states that every pass returns; ``read_tokens`` counts tokens of prompts that
+    were read."""
 
     def __init__(self, model: Any, pad: int) -> None:
         self.model = model
@@ -23,6 +24,7 @@ class Network:
         self.device = model.device
         self.taps = Taps(model, self.config.num_hidden_layers)
         self.wanted: frozenset[Tap] = frozenset()
+        self.read_tokens = 0
         self._pad = pad
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
@@ -75,6 +77,7 @@ class Network:
         tokens = torch.tensor(padded, device=self.device)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
+        self.read_tokens += sum(map(len, prompts))
         mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
         return tokens, offset.clamp(min=0), mask
 
