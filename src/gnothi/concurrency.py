@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import itertools
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -49,6 +51,21 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
+_turns = itertools.count(1)
+_turn: ContextVar[int] = ContextVar("gnothi_turn", default=0)
+
+
+@contextlib.contextmanager
+def in_turn() -> Iterator[None]:
+    """What is asked of workers inside, by tasks started there too, may go before what is asked inside later turns: a question
+    that was begun is finished before the next one is."""
+    token = _turn.set(next(_turns))
+    try:
+        yield
+    finally:
+        _turn.reset(token)
+
+
 class _Flag:
     """Says that a future is done without taking its lock, since workers ask at every step. An object of its own, so that no
     future refers to itself."""
@@ -63,10 +80,12 @@ class _Flag:
 
 
 class Job(Generic[Request, Result]):
-    """A request that waits for its outcome. The worker calls ``finish`` once; later calls do nothing."""
+    """A request that waits for its outcome. The worker calls ``finish`` once; later calls do nothing. ``turn``: lower ones may
+    go first (``in_turn``)."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.turn = _turn.get()
         self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._flag = _Flag()
         self.future.add_done_callback(self._flag.put_up)
@@ -118,6 +137,11 @@ class Inbox(Generic[Request, Result]):
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             return bool(self._waiting)
+
+    @property
+    def deserted(self) -> bool:
+        """Whether it is closed and nobody waits for what was taken from it."""
+        return self._closed and all(job.settled for job in self._taken)
 
     def fail(self, error: Exception) -> None:
         """Give ``error`` to every job that was taken and has no outcome."""

@@ -10,15 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from gnothi.concurrency import in_turn
+
 _scope: ContextVar[tuple[int, str]] = ContextVar("gnothi_question_scope", default=(0, ""))
 
 
 @contextmanager
 def question_scope(run_seed: int, question_id: str) -> Iterator[None]:
-    """Everything inside the block, tasks it starts included, belongs to this question of this run."""
+    """Everything inside the block, tasks it starts included, belongs to this question of this run, and has its turn."""
     token = _scope.set((run_seed, question_id))
     try:
-        yield
+        with in_turn():
+            yield
     finally:
         _scope.reset(token)
 

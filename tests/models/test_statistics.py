@@ -12,7 +12,16 @@ from gnothi.types import Decoding, Prompt, Task
 async def test_the_decode_loop_is_counted(llama: Any, tokenizer: Any) -> None:
     settings = ModelSettings(max_rows=6)
     model = Batched(TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings))
-    nothing = {"steps": 0, "fed_rows": 0, "samples": 0, "slots": 6, "read_tokens": 0, "reused_tokens": 0, "calls": 0}
+    nothing = {
+        "steps": 0,
+        "fed_rows": 0,
+        "samples": 0,
+        "slots": 6,
+        "read_tokens": 0,
+        "reused_tokens": 0,
+        "calls": 0,
+        "under_way": 256,
+    }
     assert model.statistics == nothing
     prompt = Prompt(Task("answer"), "who is w1 ?")
     samples = await model.sample(prompt, 3, Decoding(5, temperature=1.0, seed=1))

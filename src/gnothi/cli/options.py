@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from gnothi.config import Settings, load_toml, read_settings
-from gnothi.session.plan import CONCURRENCY, Execution, Request
+from gnothi.session.plan import Execution, Request
 from gnothi.session.record import as_arguments, as_settings
 
 
@@ -195,7 +195,7 @@ class Asking:
 
     limit: int | None = None
     format: str | None = None
-    concurrency: int = CONCURRENCY
+    concurrency: int | None = None
     max_failures: int | None = None
     seed: int = 0
     workers: int = 1
@@ -214,9 +214,7 @@ _collecting = (
     click.option(
         "--concurrency",
         type=click.IntRange(min=1),
-        default=CONCURRENCY,
-        show_default=True,
-        help="Questions under way at a time.",
+        help="Questions under way at a time. [default: as many as the model gains from, 16 for a larger one on a CPU]",
     ),
     click.option(
         "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"

@@ -20,7 +20,7 @@ from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _spec
 from gnothi.face.rag import open as open_rag
 from gnothi.session.calibrate import METRIC, RUNS, collect, made
-from gnothi.session.plan import CONCURRENCY, Execution, with_questions
+from gnothi.session.plan import Execution, with_questions
 from gnothi.stats.guarantee import EPSILON
 from gnothi.types import Question
 
@@ -42,7 +42,7 @@ def calibrate(
     signal: str | None = None,
     never: str | None = None,
     always: str | None = None,
-    concurrency: int = CONCURRENCY,
+    concurrency: int | None = None,
     max_failures: int | None = None,
     **opening: Any,
 ) -> Calibration:

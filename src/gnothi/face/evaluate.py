@@ -18,7 +18,7 @@ from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.plan import CONCURRENCY, Execution, Plan, Request, resolve, with_questions
+from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
 from gnothi.session.sources import LAB
 from gnothi.types import Question
 
@@ -63,7 +63,7 @@ def evaluate(
     limit: int | None = None,
     format: str | None = None,
     seed: int = 0,
-    concurrency: int = CONCURRENCY,
+    concurrency: int | None = None,
     workers: int = 1,
     max_failures: int | None = None,
     calibration: str | os.PathLike[str] | Calibration | None = None,

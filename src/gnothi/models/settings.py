@@ -20,6 +20,9 @@ Precision = Literal["auto", "float32", "bfloat16", "float64"]
 Attention = Literal["auto", "forked", "repeated"]
 UseCache = Literal["auto", "on", "off"]
 
+PREFILL_TOKENS = 8192
+"""Prompt tokens that are read in one pass, where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallCache:
@@ -43,7 +46,11 @@ class HereSettings(CallCache):
     max_rows: int | None = setting(
         None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"
     )
-    prefill_tokens: int = setting(8192, "prompt tokens that are read in one pass")
+    prefill_tokens: int | None = setting(
+        None,
+        "prompt tokens that are read in one pass, between which rows advance; none is 8192 on a GPU, fewer for larger models "
+        "on a CPU (500 at 135 million parameters)",
+    )
     cache_mb: int | None = setting(
         None,
         "memory for keys and values of what is being continued, in MB; none is 4096 on a CPU, "

@@ -24,7 +24,7 @@ from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens,
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
 from gnothi.models.engine.forked import Forked, check
 from gnothi.models.engine.packed import is_packed
-from gnothi.models.engine.passes import Network, attend, by_length
+from gnothi.models.engine.passes import Deserted, Network, attend, by_length
 from gnothi.models.engine.path import Path
 from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.rows import Task
@@ -32,7 +32,7 @@ from gnothi.models.engine.scoring import score, score_next
 from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
-from gnothi.models.settings import Attention, ModelSettings
+from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
@@ -41,6 +41,10 @@ Item = TypeVar("Item", bound=tuple[Any, ...])
 _PREFIX_TOKENS = 16_384
 # Tokens whose numbers between two layers stay in a processor's cache: beyond, memory sets the pace.
 _IN_CACHE = 768
+# Of a pass that reads on a CPU: the fewest tokens, and about how many products otherwise.
+_SHORT_PIECE, _PRODUCTS = 64, 2**36
+# Questions under way on a GPU; at least on a CPU, and about how many products of one token each otherwise.
+_MOST_QUESTIONS, _FEW_QUESTIONS, _LIGHT = 256, 16, 2**31
 _ONE_TOKEN = Decoding(max_tokens=1)
 
 
@@ -65,13 +69,15 @@ class TransformersBackend(ContinuousBackend):
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
         self._calls = 0
+        self._under_way = _under_way(model)
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
-        self._at_once = _IN_CACHE if model.device.type == "cpu" else settings.prefill_tokens
+        self._network.piece = settings.prefill_tokens or _piece(model)
+        self._at_once = min(_IN_CACHE, self._network.piece) if model.device.type == "cpu" else self._network.piece
         path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
         self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
-        limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, settings.prefill_tokens)
+        limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         states = self._network.taps.available and not replies_apart
         self.capabilities = Capabilities(
@@ -95,7 +101,8 @@ class TransformersBackend(ContinuousBackend):
         """What the decode loop did so far: ``steps``; ``fed_rows``, rows that a step computed, and ``samples``, samples that
         it advanced (those that say the same share a row), both summed over the steps; the ``slots`` a step has (the limit of
         rows, which running out of memory lowers); ``read_tokens`` of prompts that were computed, and ``reused_tokens`` that
-        were found held; ``calls``, requests that were answered or failed."""
+        were found held; ``calls``, requests that were answered or failed; and ``under_way``, how many questions are worth
+        having under way at a time."""
         engine = self._engine
         return {
             "steps": engine.steps,
@@ -105,9 +112,11 @@ class TransformersBackend(ContinuousBackend):
             "read_tokens": self._network.read_tokens,
             "reused_tokens": engine.path.reused_tokens,
             "calls": self._calls,
+            "under_way": self._under_way,
         }
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
+        self._network.deserted = lambda: inbox.deserted
         with torch.inference_mode():
             try:
                 while True:
@@ -117,6 +126,8 @@ class TransformersBackend(ContinuousBackend):
                     elif not self._engine.busy:
                         return
                     self._engine.advance()
+            except Deserted:
+                self._engine.clear()
             except BaseException:
                 self._engine.clear()
                 raise
@@ -215,7 +226,7 @@ class TransformersBackend(ContinuousBackend):
                 asked.setdefault(item[1], []).append(item)
             prompts = list(asked)
             self._network.wanted = frozenset(tap for _, _, taps in chunk for tap in taps)
-            for places, found in path.ends(prompts, min(self._engine.limits.prefill, self._at_once)):
+            for places, found in path.ends(prompts, self._at_once):
                 states = {tap: state.float().cpu().numpy() for tap, state in found.items()}
                 for row, place in enumerate(places):
                     for job, ids, taps in asked[prompts[place]]:
@@ -264,7 +275,7 @@ class TransformersBackend(ContinuousBackend):
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _score(self, items: Sequence[Scored]) -> None:
-        path, most = self._engine.path, self._engine.limits.prefill
+        path, most = self._engine.path, self._network.piece
         # One token is told by the prompt alone.
         short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
         longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
@@ -274,7 +285,7 @@ class TransformersBackend(ContinuousBackend):
         def work(chunk: Sequence[Scored]) -> None:
             prompts, tokens = [tuple(ids) for _, ids, _, _ in chunk], [tokens for *_, tokens in chunk]
             if max(map(len, tokens[0]), default=0) <= 1:
-                results = score_next(path, prompts, tokens, min(most, self._at_once))
+                results = score_next(path, prompts, tokens, self._at_once)
             else:
                 results = score(path, prompts, tokens)
             for (job, ids, request, _), logprobs in zip(chunk, results, strict=True):
@@ -311,6 +322,28 @@ def _path(network: Network, wanted: Attention, budget: int, _: Any) -> tuple[Pat
             ) from error
         return repeated, f"forked attention does not cover {error}"
     return Forked(network, budget), ""
+
+
+def _piece(model: Any) -> int:
+    """Tokens that are read in one pass. A few hundred keep a processor busy; more of a larger model's would only keep rows, and
+    whoever interrupts, waiting."""
+    if model.device.type != "cpu":
+        return PREFILL_TOKENS
+    return min(PREFILL_TOKENS, max(_SHORT_PIECE, _PRODUCTS // _weights(model)))
+
+
+def _under_way(model: Any) -> int:
+    """Questions whose calls are worth having under way at a time. A processor gains little from more than a few rows a step,
+    unless a pass takes so little that calling it is most of the work; each question more makes the first one wait."""
+    if model.device.type != "cpu":
+        return _MOST_QUESTIONS
+    return min(_MOST_QUESTIONS, max(_FEW_QUESTIONS, 2 * torch.get_num_threads(), _LIGHT // _weights(model)))
+
+
+def _weights(model: Any) -> int:
+    """About how many products a token takes."""
+    layers = sum(getattr(one, "in_features", 0) * getattr(one, "out_features", 0) for one in model.modules())
+    return max(1, int(layers), sum(one.numel() for one in model.parameters()))
 
 
 def _cache_bytes(megabytes: int | None, device: torch.device) -> int:

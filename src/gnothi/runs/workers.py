@@ -44,17 +44,19 @@ async def workers(count: int, opened: Open, seed: int) -> AsyncIterator[Workers]
             process.start()
             there.close()
             started.append(_Worker(process, here, asyncio.get_running_loop()))
-        await asyncio.gather(*(worker.ready for worker in started))
-        yield Workers(started)
+        told = await asyncio.gather(*(worker.ready for worker in started))
+        yield Workers(started, sum(told) if all(told) else None)
     finally:
         await asyncio.to_thread(_stop, started)
 
 
 class Workers:
-    """Answers questions where least is under way."""
+    """Answers questions where least is under way. ``under_way``: how many all of them gain from at a time, if their models
+    say."""
 
-    def __init__(self, started: Sequence[_Worker]) -> None:
+    def __init__(self, started: Sequence[_Worker], under_way: int | None) -> None:
         self._started = started
+        self.under_way = under_way
 
     async def __call__(self, name: str, question: Question) -> Outcome:
         """Raises WorkerDied, or whatever stops the run in the worker."""
@@ -188,7 +190,7 @@ async def _serve(connection: Connection, opened: Open, seed: int) -> None:
 
     try:
         async with opened() as methods:
-            _send(connection, _READY, None)
+            _send(connection, _READY, getattr(methods, "under_way", None))
             while (asked := await inbox.get()) is not None:
                 number, name, question = asked
                 if name is None:

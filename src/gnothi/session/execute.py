@@ -16,7 +16,7 @@ from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Answer, here, run
+from gnothi.runs.runner import CONCURRENCY, Answer, here, run
 from gnothi.runs.workers import workers
 from gnothi.session.opened import Key, label, opened_methods
 from gnothi.session.plan import Plan
@@ -99,12 +99,12 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = together[0].plan.execution.workers
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have) as answer:
+                async with _answering(together, have) as (answer, under_way):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for place, one in enumerate(together):
-                        await _run(one, partial(_named, answer, place), watch)
+                        await _run(one, partial(_named, answer, place), watch, under_way)
     except RunStopped:
         for one in runs:
             if one.folder.rows:
@@ -113,7 +113,7 @@ async def execute(
     return [one.folder.finish(one.plan.keys) for one in runs]
 
 
-async def _run(one: Run, answer: Answer, watch: Watch) -> None:
+async def _run(one: Run, answer: Answer, watch: Watch, under_way: int | None) -> None:
     def heard(row: Row) -> None:
         watch.row(row, one.label)
 
@@ -122,7 +122,7 @@ async def _run(one: Run, answer: Answer, watch: Watch) -> None:
         [method.name for method in one.plan.methods],
         one.plan.questions.questions,
         one.folder,
-        concurrency=one.plan.execution.concurrency,
+        concurrency=one.plan.execution.concurrency or under_way or CONCURRENCY,
         max_failures=one.plan.execution.max_failures,
         on_row=heard,
     )
@@ -135,13 +135,14 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 
 @contextlib.asynccontextmanager
-async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[Answer]:
+async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[tuple[Answer, int | None]]:
+    """And how many questions are worth having under way, if the models say."""
     plans = [replace(one.plan, asked=None) for one in runs]  # questions need not travel to other processes
     execution = plans[0].execution
     if execution.workers == 1:
         async with opened_methods(plans, have) as methods:
-            yield here(methods, execution.seed)
+            yield here(methods, execution.seed), methods.under_way
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(execution.workers, opening, execution.seed) as several:
-            yield several
+            yield several, several.under_way

@@ -21,6 +21,12 @@ Key = tuple[type, str]
 """The protocol of what was opened, and its name."""
 
 
+class Methods(dict[str, Method]):
+    """By label. ``under_way``: how many questions their models gain from at a time; None where these do not say."""
+
+    under_way: int | None = None
+
+
 @dataclass(frozen=True)
 class Opened:
     """What methods share. ``retriever`` is None where no index was named and none is the default, and ``graph`` likewise, or
@@ -104,10 +110,21 @@ def _heard(model: LanguageModel, given: Any) -> LanguageModel:
 
 
 @contextlib.asynccontextmanager
-async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Mapping[str, Method]]:
+async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Methods]:
     """The methods of plans of equal sources, by ``label``."""
     async with opened(plans, have) as found:
-        yield {label(place, method.name): _made(found, method) for place, plan in enumerate(plans) for method in plan.methods}
+        made = Methods(
+            (label(place, method.name), _made(found, method)) for place, plan in enumerate(plans) for method in plan.methods
+        )
+        told = map(under_way, (found.model, *found.others.values()))
+        made.under_way = min((one for one in told if one), default=None)
+        yield made
+
+
+def under_way(model: object) -> int | None:
+    """How many questions a model gains from at a time, if it says."""
+    counted = getattr(model, "statistics", None)
+    return counted.get("under_way") if isinstance(counted, Mapping) else None
 
 
 def label(place: int, method: str) -> str:

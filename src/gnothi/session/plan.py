@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.models.settings import CallCache
 
-CONCURRENCY = 256
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -62,10 +60,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How questions are asked. Answers depend on ``seed`` alone."""
+    """How questions are asked. Answers depend on ``seed`` alone. ``concurrency`` None: as many as the model gains from."""
 
     seed: int = 0
-    concurrency: int = CONCURRENCY
+    concurrency: int | None = None
     workers: int = 1
     max_failures: int | None = None
 

@@ -50,7 +50,7 @@ def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[s
         **plan.resolved,
         f"{EXECUTION}gnothi": __version__,
         **({f"{EXECUTION}plugins": plugins} if (plugins := _plugins(plan)) else {}),
-        f"{EXECUTION}concurrency": execution.concurrency,
+        f"{EXECUTION}concurrency": execution.concurrency or "auto",
         f"{EXECUTION}workers": execution.workers,
         f"{EXECUTION}max_failures": execution.max_failures,
         **{f"{EXECUTION}{key}": value for key, value in told.items()},

@@ -18,8 +18,8 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session import sources
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
-from gnothi.session.opened import label, opened_methods
-from gnothi.session.plan import CONCURRENCY, Asked, Plan, Request, resolve, with_questions
+from gnothi.session.opened import label, opened_methods, under_way
+from gnothi.session.plan import Asked, Plan, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
 from gnothi.training.finetuning import Origin
 from gnothi.training.watch import Watch
@@ -51,7 +51,7 @@ class Job:
     collect_only: bool = False
     format: str | None = None
     limit: int | None = None
-    concurrency: int = CONCURRENCY
+    concurrency: int | None = None
     max_failures: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -138,11 +138,13 @@ class Sources:
     def __init__(self, plan: Plan, watch: Watch, opened: AsyncExitStack) -> None:
         self.plan, self.watch, self._opened = plan, watch, opened
         self._model: LanguageModel | None = None
+        self.under_way: int | None = None  # questions that what is opened gains from at a time, if it says
 
     def model(self) -> LanguageModel:
         if self._model is None:
             spec = self.plan.sources.model
             self._model = self._keep(f"model {spec}", lambda: sources.open_model(spec, self.plan.models[spec]))
+            self.under_way = under_way(self._model)
         return self._model
 
     def index(self, spec: str) -> Retriever:
@@ -155,7 +157,9 @@ class Sources:
         """The plan's only method, over resources of its own."""
         (method,) = self.plan.methods
         with self.watch.waiting(f"opening model {self.plan.sources.model} ..."):
-            return (await self._opened.enter_async_context(opened_methods([self.plan])))[label(0, method.name)]
+            methods = await self._opened.enter_async_context(opened_methods([self.plan]))
+        self.under_way = methods.under_way
+        return methods[label(0, method.name)]
 
     def _keep(self, what: str, opening: Callable[[], R]) -> R:
         with self.watch.waiting(f"opening {what} ..."):

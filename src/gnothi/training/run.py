@@ -23,6 +23,7 @@ from gnothi.errors import InvalidInput, UnknownName
 from gnothi.models.remote import budget as books
 from gnothi.models.remote.budget import Budget
 from gnothi.runs.journal import claim
+from gnothi.runs.runner import CONCURRENCY
 from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
@@ -137,7 +138,7 @@ async def _collect(
             with watch.counting(total, total - missing, trainable.label) as progress:
                 await collecting.collect(
                     find,
-                    job.concurrency,
+                    job.concurrency or sources.under_way or CONCURRENCY,
                     job.max_failures,
                     lambda line: progress.advance("error" in line, _cost(collecting.spent)),
                 )

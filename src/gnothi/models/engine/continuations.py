@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
-from mmap import mmap
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from gnothi.models.engine.attention import Part, weighted, wide
-
-# From so many bytes on, a buffer is memory of its own.
-_OWN_MEMORY = 1 << 17
+from gnothi.models.engine.buffers import resized, zeros
 
 
 class Continuations:
@@ -91,7 +86,7 @@ class Continuations:
         _widen(blocks, self._rows)
         while len(blocks) < self._reached:
             # Zeros, because what a row has not reached is weighted by zero, which not-a-number would survive.
-            blocks.append(_zeros(like, (self._rows, like.shape[1], self._block, like.shape[3])))
+            blocks.append(zeros(like, (self._rows, like.shape[1], self._block, like.shape[3])))
 
     def part(self, layer: int, query: Tensor, window: int | None) -> Part:
         """Rows over their own tokens; ``query`` (rows, key heads, groups, size)."""
@@ -115,16 +110,5 @@ class Continuations:
 def _widen(blocks: list[Tensor], rows: int) -> None:
     """Make room for ``rows`` rows; an eighth more than there was, so that rows that come one by one do not each cost a copy."""
     for number, old in enumerate(blocks):
-        capacity = len(old)
-        if capacity < rows:
-            blocks[number] = _zeros(old, (max(rows, capacity + capacity // 8), *old.shape[1:]))
-            blocks[number][:capacity] = old
-
-
-def _zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Zeros of the kind of ``like``. On a CPU, large ones are memory of their own from the system: what was never written to
-    takes no room, and what is freed goes back, where the allocator would keep pieces of every size that rows grew through."""
-    size = prod(shape) * like.element_size()
-    if like.device.type != "cpu" or size < _OWN_MEMORY:
-        return like.new_zeros(shape)
-    return torch.frombuffer(mmap(-1, size), dtype=like.dtype).view(shape)
+        if len(old) < rows:
+            blocks[number] = resized(old, max(rows, len(old) + len(old) // 8), len(old))

@@ -5,7 +5,7 @@ Samples of one prompt are one row of the decode path, a branch, until they say d
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from gnothi.errors import ModelUnavailable
 from gnothi.models.engine.branches import regroup
 from gnothi.models.engine.choice import choose
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import Path
+from gnothi.models.engine.path import Path, Pieces
 from gnothi.models.engine.rows import CLOSING, Rows, Task
 from gnothi.models.engine.states import Captured, Tap
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
@@ -33,12 +33,20 @@ Member = tuple[Task, list[int]]
 
 @dataclass(slots=True)
 class Limits:
-    """About ``rows`` branches run at once, ``tokens`` of keys and values are held at once, ``prefill`` tokens are read in one
-    pass."""
+    """About ``rows`` branches run at once, and ``tokens`` of keys and values are held at once."""
 
     rows: int
     tokens: int
-    prefill: int
+
+
+@dataclass(slots=True)
+class _Coming:
+    """Samples whose prompts are being read. ``wanted`` are the states that are asked for at their ends."""
+
+    members: list[Member]
+    prompts: list[tuple[int, ...]]
+    wanted: frozenset[Tap]
+    pieces: Pieces[tuple[Tensor, Captured]] | None = None
 
 
 class Engine:
@@ -52,7 +60,8 @@ class Engine:
         self.limits = limits
         self._rows = Rows()
         self._branches = 0
-        self._waiting: deque[Member] = deque()
+        self._waiting: list[Member] = []  # in the order of their turns
+        self._coming: _Coming | None = None
         self._sharing = _FIRST  # branches a sample comes to, of late
         self.steps = 0
         self.fed = 0
@@ -64,25 +73,26 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        return bool(self._waiting or len(self._rows))
+        return bool(self._waiting or self._coming or len(self._rows))
 
     def submit(self, task: Task) -> None:
-        self._waiting.append((task, list(range(task.request.n))))
+        self._wait(task, list(range(task.request.n)))
+
+    def _wait(self, task: Task, samples: list[int]) -> None:
+        insort(self._waiting, (task, samples), key=lambda member: member[0].job.turn)
 
     def advance(self) -> None:
-        """Admit what there is room for, then decode one token per sample. Running out of memory halves the batch."""
-        members: list[Member] = []
+        """Read a piece of what there is room for, then decode one token per sample. Running out of memory halves the batch."""
         try:
             self._drop_settled()
-            while members := self._next_members():
-                self._admit(members)
+            self._read()
             if len(self._rows):
                 self._step()
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             running = [(task, [sample]) for task, sample in zip(self._rows.tasks, self._rows.sample.tolist(), strict=True)]
-            self._halve([*members, *running])
+            self._halve([*(self._coming.members if self._coming else ()), *running])
 
     def clear(self) -> None:
         """Forget everything that runs or waits."""
@@ -90,14 +100,53 @@ class Engine:
         self._end()
 
     def _end(self) -> None:
+        self._leave()
         self._rows = Rows()
         self._branches = 0
         self._path.clear()
 
+    def _leave(self) -> None:
+        """Read no further."""
+        if self._coming and self._coming.pieces:
+            self._coming.pieces.close()
+        self._coming = None
+
     # --- admission -------------------------------------------------------------------------------------------------
 
-    def _next_members(self) -> list[Member]:
-        """Samples to admit in one prefill, those of one prompt together; empty when nothing waits or there is no room."""
+    def _read(self) -> None:
+        """About a piece of the prompts that come next; samples whose prompts are read begin."""
+        read, piece = self._network.read_tokens, self._network.piece
+        while (left := read + piece - self._network.read_tokens) > 0:
+            if self._coming is None and not self._begin(left):
+                return
+            coming = self._coming
+            assert coming is not None
+            self._network.wanted = coming.wanted
+            if coming.pieces is None:
+                coming.pieces = self._path.admit(coming.prompts)
+            try:
+                next(coming.pieces)
+            except StopIteration as done:
+                self._coming = None
+                self._enter(coming, *done.value)
+
+    def _begin(self, piece: int) -> bool:
+        """Choose what is read next; False when nothing waits or there is no room."""
+        members = self._next_members(piece)
+        if not members:
+            return False
+        # The state at a prompt's end is asked for only by what may end with its first token.
+        wanted = frozenset(
+            tap
+            for task, _ in members
+            for tap, spec in zip(task.taps, task.request.hidden, strict=True)
+            if spec.position == "predicting"
+        )
+        self._coming = _Coming(members, list(dict.fromkeys(task.prompt for task, _ in members)), wanted)
+        return True
+
+    def _next_members(self, piece: int) -> list[Member]:
+        """Samples to admit together, those of one prompt beside each other; of prompts that are new a piece, or one."""
         if not self._waiting or not self._path.open:
             return []
         # So many samples come to about as many branches as there is room for.
@@ -111,34 +160,27 @@ class Engine:
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
             # Samples that start together share what they have in common, so a request is split only when it must be.
             taken = len(numbers) if len(numbers) <= self.limits.rows else min(len(numbers), most - samples)
-            more = new if self._path.shares_prompts else len(task.prompt) * taken
+            room = self._path.room(task.prompt) if new else 0
+            more = room if self._path.shares_prompts else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
             # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.
             if samples and held + more + (samples + taken) * limit > self.limits.tokens:
                 break
-            if members and new and reading + new > self.limits.prefill:
+            if members and new and reading + new > piece:
                 break
             members.setdefault(task.prompt, []).append((task, numbers[:taken]))
             samples, held, reading = samples + taken, held + more, reading + new
             del numbers[:taken]
             if not numbers:
-                self._waiting.popleft()
+                del self._waiting[0]
         return [member for group in members.values() for member in group]
 
-    def _admit(self, members: list[Member]) -> None:
-        prompts = list(dict.fromkeys(task.prompt for task, _ in members))
-        # The state at a prompt's end is asked for only by what may end with its first token.
-        self._network.wanted = frozenset(
-            tap
-            for task, _ in members
-            for tap, spec in zip(task.taps, task.request.hidden, strict=True)
-            if spec.position == "predicting"
-        )
-        logits, states = self._path.admit(prompts)
+    def _enter(self, coming: _Coming, logits: Tensor, states: Captured) -> None:
+        """Samples whose prompts have been read take their first tokens."""
         first, begun = self._branches, len(self._rows)
-        places = {prompt: first + number for number, prompt in enumerate(prompts)}
-        self._rows.append(members, [places[task.prompt] for task, _ in members])
-        self._branches += len(prompts)
+        places = {prompt: first + number for number, prompt in enumerate(coming.prompts)}
+        self._rows.append(coming.members, [places[task.prompt] for task, _ in coming.members])
+        self._branches += len(coming.prompts)
         self._take(np.arange(begun, len(self._rows)), first, logits, states)
 
     def _halve(self, members: Iterable[Member]) -> None:
@@ -157,14 +199,18 @@ class Engine:
                 task.job.finish(does_not_fit("one continuation", len(task.prompt)))
             return
         self.limits.rows = max(1, min(count, self.limits.rows) // 2)
-        self._waiting.extendleft((task, sorted(samples)) for task, samples in reversed(again.items()))
+        waiting, self._waiting = self._waiting, []
+        for task, samples in [*((task, sorted(samples)) for task, samples in again.items()), *waiting]:
+            self._wait(task, samples)
 
     def _drop_settled(self) -> None:
         gone = {task for task in self._rows.running if task.job.settled}
         if gone:
             self._keep(np.array([row for row, task in enumerate(self._rows.tasks) if task not in gone], np.int64))
         if any(task.job.settled for task, _ in self._waiting):
-            self._waiting = deque((task, samples) for task, samples in self._waiting if not task.job.settled)
+            self._waiting = [(task, samples) for task, samples in self._waiting if not task.job.settled]
+        if self._coming and all(task.job.settled for task, _ in self._coming.members):
+            self._leave()
 
     # --- decoding --------------------------------------------------------------------------------------------------
 
@@ -283,7 +329,7 @@ class Engine:
         """Go on with these samples only; those of one branch that feed the same token stay together, others part."""
         if len(samples) < len(self._rows):
             self._rows.keep(samples)
-        if not len(samples):
+        if not len(samples) and not self._coming:
             self._end()
             return
         rows = self._rows

@@ -19,7 +19,7 @@ from transformers.masking_utils import sdpa_mask
 from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
 from gnothi.models.engine.continuations import Continuations
 from gnothi.models.engine.passes import Network, by_length
-from gnothi.models.engine.path import Path
+from gnothi.models.engine.path import Path, Pieces, at_once
 from gnothi.models.engine.prefixes import Prefixes, Segment
 from gnothi.models.engine.prompts import Held, Level, Shelf, lay_out, shelf_width
 from gnothi.models.engine.repeated import Repeated
@@ -61,6 +61,7 @@ class Forked(Path):
         self._by_number: dict[int, Held] = {}
         self._of_row = np.zeros(0, np.int64)
         self._levels: list[Level] | None = None
+        self._coming: frozenset[tuple[int, ...]] = frozenset()  # prompts that will have rows
 
     def forget(self) -> None:
         self._prefixes.clear()
@@ -68,7 +69,7 @@ class Forked(Path):
     @property
     def held_tokens(self) -> int:
         trunks = {id(segment): segment.length for held in self._by_number.values() for segment in held.trunk}
-        return sum(trunks.values()) + sum(held.tail for held in self._by_number.values())
+        return sum(trunks.values()) + sum(shelf.room for shelf in self._shelves.values())
 
     def new_tokens(self, prompt: tuple[int, ...]) -> int:
         if prompt in self._held:
@@ -76,11 +77,23 @@ class Forked(Path):
         matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > SHORTEST_PREFIX else 0
         return len(prompt) - (matched if matched >= SHORTEST_PREFIX else 0)
 
+    def room(self, prompt: tuple[int, ...]) -> int:
+        """Of a shelf that may be wider."""
+        new = self.new_tokens(prompt)
+        return shelf_width(new) if new else 0
+
     # --- rows ------------------------------------------------------------------------------------------------------
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
         """A prompt that other rows are reading already is not read again, nor is a beginning that is still held."""
-        helds = self._hold(prompts)
+        self._coming = frozenset(prompts)
+        try:
+            helds = yield from self._hold(prompts)
+        except GeneratorExit:
+            self._coming = frozenset()
+            self._release()
+            raise
+        self._coming = frozenset()
         self._of_row = np.concatenate([self._of_row, [held.number for held in helds]])
         self._own.add(len(helds))
         self._levels = None
@@ -106,7 +119,7 @@ class Forked(Path):
         self._release()
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        return Reading(self, self._hold(prompts))
+        return Reading(self, at_once(self._hold(prompts)))
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
         """What many of the prompts begin with is read once and kept; nothing else is."""
@@ -138,7 +151,7 @@ class Forked(Path):
         long = [place for place, prompt in enumerate(prompts) if self._keeps(prompt)]
         for found in by_length([len(prompts[place]) for place in long], tokens):
             chunk = [long[at] for at in found]
-            helds = self._hold([prompts[place] for place in chunk])
+            helds = at_once(self._hold([prompts[place] for place in chunk]))
             yield chunk, {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
             self.end_reading()
 
@@ -190,12 +203,14 @@ class Forked(Path):
         logits, states = self._pass(Step(own, levels, position, int(before.max()) + width - 1), padded, last_only=last_only)
         return logits, states, own
 
-    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> list[Held]:
+    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[list[Held]]:
         wanted = self._network.wanted
-        known = {prompt for prompt in prompts if prompt in self._held and wanted <= self._held[prompt].states.keys()}
+        known = {prompt for prompt in prompts if (held := self._held.get(prompt)) and held.tells(wanted)}
         for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if prompt not in known]):
-            self._read_whole(fresh)
-            self._read_rest(begun)
+            yield from self._read_whole(fresh)
+            yield from self._read_rest(begun)
+        if not all(self._held[prompt].tells(wanted) for prompt in prompts):  # read again meanwhile, for other states
+            return (yield from self._hold(prompts))
         return [self._held[prompt] for prompt in prompts]
 
     def _in_turn(self, waiting: list[tuple[int, ...]]) -> Iterator[tuple[list[tuple[int, ...]], list[_Begun]]]:
@@ -236,13 +251,13 @@ class Forked(Path):
             self._shelves.setdefault(width, Shelf(width)).add(held)
         return held
 
-    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> None:
+    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[None]:
         """Prompts of which nothing is held, those of similar length together."""
         by_width: dict[int, list[tuple[int, ...]]] = {}
         for prompt in prompts:
             by_width.setdefault(shelf_width(len(prompt)), []).append(prompt)
         for group in by_width.values():
-            cache, _, logits, states = self._network.prefill(group, windows=False)
+            cache, _, logits, states = yield from self._network.prefill(group, windows=False)
             for row, prompt in enumerate(group):
                 length = len(prompt)
                 keys = [layer.keys[row, :, -length:] for layer in cache.layers]
@@ -258,8 +273,9 @@ class Forked(Path):
                     held = self._register(prompt)
                     self._shelves[shelf_width(length)].append(held, keys, values)
                 held.logits, held.states = logits[row], {tap: state[row] for tap, state in states.items()}
+            yield
 
-    def _read_rest(self, begun: Sequence[_Begun]) -> None:
+    def _read_rest(self, begun: Sequence[_Begun]) -> Pieces[None]:
         """Prompts whose beginnings are held, those with rests of similar length together."""
         by_width: dict[int, list[tuple[Held, int]]] = {}
         for prompt, found in begun:
@@ -273,10 +289,11 @@ class Forked(Path):
             by_width.setdefault(shelf_width(len(prompt) - held.read), []).append((held, held.read))
         for group in by_width.values():
             # The last piece is the same length for all, but for those that have no more.
-            pieces = -(-max(len(held.tokens) - start for held, start in group) // _CHUNK)
+            most = max(min(_CHUNK, self._network.piece // len(group)), 1)
+            pieces = -(-max(len(held.tokens) - start for held, start in group) // most)
             for piece in reversed(range(pieces)):
-                members = [held for held, _ in group if len(held.tokens) - held.read > piece * _CHUNK]
-                fed = [held.tokens[held.read : len(held.tokens) - piece * _CHUNK] for held in members]
+                members = [held for held, _ in group if len(held.tokens) - held.read > piece * most]
+                fed = [held.tokens[held.read : len(held.tokens) - piece * most] for held in members]
                 logits, states, own = self.feed(members, fed, last_only=True)
                 self._network.read_tokens += sum(map(len, fed))
                 for row, (held, tokens) in enumerate(zip(members, fed, strict=True)):
@@ -284,10 +301,14 @@ class Forked(Path):
                     keys = [layer[row, :, -len(tokens) :] for layer in own.keys]
                     held.shelf.append(held, keys, [layer[row, :, -len(tokens) :] for layer in own.values])
                     # Clones, so that the group's can be freed.
-                    held.logits = logits[row, -1].clone()
-                    held.states = {tap: state[row, -1].clone() for tap, state in states.items()}
+                    if not piece:
+                        held.logits = logits[row, -1].clone()
+                        held.states = {tap: state[row, -1].clone() for tap, state in states.items()}
+                if piece:
+                    yield
             for held, start in group:
                 self._prefixes.add(held.tokens, self._tail(held, start))
+            yield
 
     def _tail(self, held: Held, start: int) -> Segment:
         """A copy of what a shelf holds of a prompt from position ``start`` on."""
@@ -301,14 +322,19 @@ class Forked(Path):
         return bool(self._prefixes.budget) and len(prompt) > SHORTEST_PREFIX
 
     def _release(self) -> None:
-        """Forget the prompts that no row reads."""
+        """Forget the prompts that no row reads, and none will."""
         for number in self._by_number.keys() - set(self._of_row.tolist()):
+            if self._by_number[number].tokens in self._coming:
+                continue
             held = self._by_number.pop(number)
             # A prompt that had to be read again, for other states, has a newer entry.
             if self._held.get(held.tokens) is held:
                 del self._held[held.tokens]
             if held.shelf is not None:
-                held.shelf.drop(held)
+                shelf = held.shelf
+                shelf.drop(held)
+                if not shelf.held:
+                    del self._shelves[shelf.width]
         self._levels = None
 
     def end_reading(self) -> None:
@@ -397,7 +423,7 @@ def _compare(network: Network, reference: Repeated) -> None:
     with torch.inference_mode():
         results = []
         for path in (reference, Forked(network)):
-            path.admit(prompts)
+            at_once(path.admit(prompts))
             path.keep(torch.tensor([0, 0, 1, 1], device=network.device))
             stepped = [path.step(tokens + fed)[0].double() for fed in range(2)][-1]
             path.clear()

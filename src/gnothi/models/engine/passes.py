@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gnothi.models.engine.path import Pieces
 from gnothi.models.engine.states import Captured, Tap, Taps
 from gnothi.models.engine.text import Detokenizer
 from gnothi.types import Attended
 
 
+class Deserted(Exception):
+    """Nobody waits any more for what is being computed."""
+
+
 class Network:
-    """A loaded model. ``wanted`` are the hidden states that every pass returns; ``read_tokens`` counts tokens of prompts that
-    were read."""
+    """A loaded model. ``wanted`` are the hidden states that every pass returns; ``piece`` is about how many tokens
+    of prompts one pass reads at most; ``read_tokens`` counts those that were read. Whenever ``deserted``, a pass
+    ends between two layers by raising ``Deserted``."""
 
     def __init__(self, model: Any, pad: int) -> None:
         self.model = model
@@ -24,11 +30,19 @@ class Network:
         self.device = model.device
         self.taps = Taps(model, self.config.num_hidden_layers)
         self.wanted: frozenset[Tap] = frozenset()
+        self.piece = 8192
         self.read_tokens = 0
+        self.deserted: Callable[[], bool] = bool
+        for layer in self.taps.layers:
+            layer.register_forward_pre_hook(self._look_up)
         self._pad = pad
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._takes_logits_to_keep = "logits_to_keep" in accepted
+
+    def _look_up(self, *_: Any) -> None:
+        if self.deserted():
+            raise Deserted
 
     def forward(
         self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None, *, last_only: bool = False, **extra: Any
@@ -57,6 +71,7 @@ class Network:
         vocabulary) after these. Prompts of like length go together, about ``most`` tokens in one pass."""
         for places in by_length([len(prompt) for prompt in prompts], most):
             tokens, position, mask = self._padded([prompts[place] for place in places])
+            self._count(tokens, mask)
             logits, _ = self.forward(tokens, position, None, mask, last_only=True)
             yield places, logits[:, -1]
 
@@ -65,10 +80,14 @@ class Network:
         ``prompts`` and the states (places, hidden size). Passes are as in ``ahead``."""
         for places in by_length([len(prompt) for prompt in prompts], most):
             tokens, position, mask = self._padded([prompts[place] for place in places])
+            self._count(tokens, mask)
             options = self._options(tokens, position, None, mask)
             with self.taps.reading(self.wanted, no_further=True) as states:
                 self.model(**options)
             yield places, {tap: state[:, -1] for tap, state in states.items()}
+
+    def _count(self, tokens: Tensor, mask: Tensor | None) -> None:
+        self.read_tokens += tokens.numel() if mask is None else int(mask.sum())
 
     def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor | None]:
         """Tokens, positions and mask (None when nothing is padded), (prompts, tokens), padded on the left."""
@@ -77,12 +96,13 @@ class Network:
         tokens = torch.tensor(padded, device=self.device)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         offset = torch.arange(width, device=self.device) - (width - lengths)[:, None]
-        self.read_tokens += sum(map(len, prompts))
         mask = (offset >= 0).long() if min(map(len, prompts)) < width else None
         return tokens, offset.clamp(min=0), mask
 
-    def prefill(self, prompts: Sequence[Sequence[int]], *, windows: bool = True) -> tuple[Any, Tensor | None, Tensor, Captured]:
-        """Read prompts, padded on the left to the longest one.
+    def prefill(
+        self, prompts: Sequence[Sequence[int]], *, windows: bool = True
+    ) -> Pieces[tuple[Any, Tensor | None, Tensor, Captured]]:
+        """Read prompts, padded on the left to the longest one, a piece at a time.
 
         The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
         and the wanted states at each prompt's last token (prompts, hidden size). With ``windows`` the cache forgets what
@@ -92,7 +112,15 @@ class Network:
 
         tokens, position, mask = self._padded(prompts)
         cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
-        logits, states = self.forward(tokens, position, cache, mask, last_only=True)
+        width = max(self.piece // len(prompts), 1)
+        starts = range(0, tokens.shape[1], width)
+        for start in starts:
+            if start:
+                yield
+            end = min(start + width, tokens.shape[1])
+            part, seen = slice(start, end), None if mask is None else mask[:, :end]
+            self._count(tokens[:, part], None if mask is None else mask[:, part])
+            logits, states = self.forward(tokens[:, part], position[:, part], cache, seen, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
         return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
 

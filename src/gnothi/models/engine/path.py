@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
 from gnothi.models.engine.states import Captured
+
+T = TypeVar("T")
+
+Pieces = Generator[None, None, T]
+"""Work that stops after each pass, so that others may have theirs; it returns what it came to."""
+
+
+def at_once(work: Pieces[T]) -> T:
+    """Do all of it."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
 
 class Reading(Protocol):
@@ -47,9 +62,14 @@ class Path(ABC):
         """How many tokens would have to be read to admit a prompt."""
         return len(prompt)
 
+    def room(self, prompt: tuple[int, ...]) -> int:
+        """How many tokens' memory a prompt would take that is not held yet."""
+        return len(prompt)
+
     @abstractmethod
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        """Add a row for each prompt: logits (prompts, vocabulary) of the first token, states at the prompt's end."""
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+        """Read prompts, in passes of at most ``Network.piece`` tokens between which rows may advance, then add a row for each:
+        logits (prompts, vocabulary) of the first token, states at the prompt's end. Closed before, it leaves nothing."""
 
     @abstractmethod
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:

@@ -6,7 +6,7 @@ shelf, beside tails of similar length, so that one product serves many prompts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gnothi.models.engine.buffers import resized, zeros
 from gnothi.models.engine.prefixes import Segment
 from gnothi.models.engine.states import Tap
+
+# Tokens for which a shelf has room in advance.
+_SPARE = 2048
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +47,10 @@ class Held:
     def read(self) -> int:
         return self.stem + self.tail
 
+    def tells(self, wanted: Set[Tap]) -> bool:
+        """Whether it was read to its end, and these states there are known."""
+        return self.logits is not None and wanted <= self.states.keys()
+
 
 class Shelf:
     """Tails of similar length, so that padding stays small: per layer (slots, heads, width, size), filled from the left."""
@@ -58,15 +66,29 @@ class Shelf:
         held.shelf, held.slot, held.tail = self, len(self.held), 0
         self.held.append(held)
         if self.keys and len(self.held) > len(self.keys[0]):
-            self.keys = [_doubled(tensor) for tensor in self.keys]
-            self.values = [_doubled(tensor) for tensor in self.values]
+            self._resize(len(self.held) - 1)
+
+    def _resize(self, filled: int) -> None:
+        # One tensor after another, so that no more than one is held twice.
+        for tensors in (self.keys, self.values):
+            for layer, tensor in enumerate(tensors):
+                tensors[layer] = resized(tensor, len(self.held) + len(self.held) // 8 + self._spare, filled)
+
+    @property
+    def _spare(self) -> int:
+        return _SPARE // self.width
+
+    @property
+    def room(self) -> int:
+        """Tokens that its tails take, padding included."""
+        return self.width * len(self.held)
 
     def append(self, held: Held, keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
         """Copy the keys and values of the next tokens of ``held``, per layer (heads, tokens, size)."""
         if not self.keys:
-            slots = 1 << (len(self.held) - 1).bit_length()
-            self.keys = [like.new_zeros((slots, like.shape[0], self.width, like.shape[2])) for like in keys]
-            self.values = [like.new_zeros((slots, like.shape[0], self.width, like.shape[2])) for like in values]
+            slots = len(self.held) + self._spare
+            self.keys = [zeros(like, (slots, like.shape[0], self.width, like.shape[2])) for like in keys]
+            self.values = [zeros(like, (slots, like.shape[0], self.width, like.shape[2])) for like in values]
         end = held.tail + keys[0].shape[1]
         for room, new in zip((*self.keys, *self.values), (*keys, *values), strict=True):
             room[held.slot, :, held.tail : end] = new
@@ -81,10 +103,8 @@ class Shelf:
             last.slot = held.slot
             self.held[last.slot] = last
         held.shelf, held.slot = None, -1
-
-
-def _doubled(tensor: Tensor) -> Tensor:
-    return torch.cat([tensor, torch.zeros_like(tensor)])
+        if self.keys and 4 * (len(self.held) + self._spare) < len(self.keys[0]):
+            self._resize(len(self.held))
 
 
 def shelf_width(length: int) -> int:

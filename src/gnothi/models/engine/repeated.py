@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import InStep
+from gnothi.models.engine.path import InStep, Pieces, at_once
 from gnothi.models.engine.states import Captured
 
 
@@ -39,8 +39,8 @@ class Repeated(InStep):
     def held_tokens(self) -> int:
         return int(self._running.prompts.sum()) if self._running is not None else 0
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Captured]:
-        cache, mask, logits, states = self._network.prefill(prompts)
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+        cache, mask, logits, states = yield from self._network.prefill(prompts)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
         self._running = _Running(cache, mask, lengths, lengths.clone())
         return logits, states
@@ -77,7 +77,7 @@ class Reading:
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]]) -> None:
         self._network = network
-        self._cache, self._mask, self.logits, _ = network.prefill(prompts)
+        self._cache, self._mask, self.logits, _ = at_once(network.prefill(prompts))
         self._lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.logits.device)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:

@@ -8,7 +8,7 @@ MLP run in parallel (GPT-NeoX) it is the MLP's output alone.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -51,6 +51,11 @@ class Taps:
     @property
     def available(self) -> bool:
         return self._layers is not None
+
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        """The decoder layers, none where none were found."""
+        return list(self._layers or ())
 
     def resolve(self, spec: StateSpec) -> Tap:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""

@@ -11,7 +11,7 @@ from gnothi.models.encoding import end_tokens
 from gnothi.models.engine.loading import Declaration, declared, locate, no_progress_bars, unloadable
 from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import make_renderer
-from gnothi.models.settings import VLLMSettings
+from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
 
@@ -169,7 +169,7 @@ def _options(source: str, settings: VLLMSettings, on_cpu: bool, no_states: bool)
     else:
         device = {
             "gpu_memory_utilization": settings.gpu_memory,
-            "max_num_batched_tokens": max(settings.prefill_tokens, rows),
+            "max_num_batched_tokens": max(settings.prefill_tokens or PREFILL_TOKENS, rows),
         }
     return {
         "model": source,
