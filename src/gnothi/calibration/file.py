@@ -25,7 +25,8 @@ class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
-    stood for never retrieving, whose answers the details are about. ``path``: the file it was read from."""
+    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where it
+    does not say. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -42,6 +43,7 @@ class Calibration:
     details: Mapping[str, Any] = field(default_factory=dict)
     failures: int = 0
     answers_of: str = ""
+    precision: str = ""
     path: Path | None = None
 
     @property
@@ -68,6 +70,14 @@ class Calibration:
             raise OtherModel(
                 f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
                 "model to another: calibrate this one (gnothi calibrate), or add <--anyway>."
+            )
+
+    def check_precision(self, precision: str | None) -> None:
+        """Raises OtherModel where the model computes in another one; ``auto`` takes the calibration's."""
+        if precision not in ("", "auto", None, self.precision) and self.precision:
+            raise OtherModel(
+                f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
+                f"which moves its scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or add <--anyway>."
             )
 
     def probability_wrong(self, score: float) -> float | None:
@@ -138,7 +148,7 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
             {
                 "version": VERSION,
                 "made": {"date": calibration.date, "gnothi": calibration.gnothi},
-                "model": asdict(calibration.model),
+                "model": asdict(calibration.model) | {"precision": calibration.precision},
                 "data": {
                     "name": calibration.dataset,
                     "fingerprint": calibration.data_fingerprint,
@@ -194,6 +204,7 @@ def read(path: Path) -> Calibration:
             questions=int(source["questions"]),
             failures=int(source.get("failures", 0)),
             answers_of=str(source.get("answers_of", "")),
+            precision=str(model.get("precision", "")),
             metric=str(source["metric"]),
             date=str(made["date"]),
             gnothi=str(made["gnothi"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.runs.journal import PRECISION
 
 if TYPE_CHECKING:
     from gnothi.calibration.choose import Sample
@@ -21,7 +22,8 @@ _MODEL = "model.name"
 @dataclass(frozen=True, slots=True)
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell of the rest."""
+    ``precision`` is the model's, if known; ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell
+    of the rest."""
 
     sample: Sample
     method: str | None
@@ -33,6 +35,7 @@ class Source:
     sign: int = 1
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    precision: str = ""
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
 
@@ -119,6 +122,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         sign=scores.sign,
         fingerprint=fingerprint,
         settings=settings,
+        precision=str(replay.settings.get(PRECISION, "")),
         failed=_failed_of(replay),
     )
 

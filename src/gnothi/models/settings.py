@@ -39,7 +39,11 @@ class HereSettings(CallCache):
     """Settings of the backends that run a model on this machine: in this process, or under vLLM."""
 
     device: Device = setting("auto", "where the model runs; auto takes a GPU when there is one")
-    dtype: Precision = setting("auto", "precision; auto is bfloat16 on a GPU, float32 on a CPU")
+    dtype: Precision = setting(
+        "auto",
+        "precision; auto is bfloat16 on a GPU, and for a larger model on a CPU that gains from it (a trial at loading, not "
+        "under vLLM), else float32; a run that goes on, or that uses a calibration, keeps its own",
+    )
     renderer: RendererName = setting(
         "auto", "how prompts become text; auto is what the model's folder says, else chat, else plain"
     )
@@ -62,9 +66,7 @@ class HereSettings(CallCache):
 class ModelSettings(HereSettings):
     """Settings of the in-process backend."""
 
-    pack_weights: bool = setting(
-        True, "on a CPU in float32, lay the weights of linear layers out once, as its kernels read them"
-    )
+    pack_weights: bool = setting(True, "on a CPU, lay the weights of linear layers out once, as its kernels read them")
     attention: Attention = setting("auto", "how samples share their prompt; auto forks where the architecture allows it")
     prefix_cache_mb: int | None = setting(
         None,

@@ -342,8 +342,8 @@ def _under_way(model: Any) -> int:
 
 def _weights(model: Any) -> int:
     """About how many products a token takes."""
-    layers = sum(getattr(one, "in_features", 0) * getattr(one, "out_features", 0) for one in model.modules())
-    return max(1, int(layers), sum(one.numel() for one in model.parameters()))
+    layers: int = sum(getattr(one, "in_features", 0) * getattr(one, "out_features", 0) for one in model.modules())
+    return max(1, layers, sum(one.numel() for one in model.parameters()))
 
 
 def _cache_bytes(megabytes: int | None, device: torch.device) -> int:

@@ -12,7 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gnothi.runs.journal import EXECUTION, Journal, claim, read_config, read_lines, replace_file
+from gnothi.config import to_toml
+from gnothi.errors import InvalidSetting
+from gnothi.runs.journal import (
+    CONFIG,
+    EXECUTION,
+    FORMAT,
+    PRECISION,
+    VERSION,
+    Journal,
+    claim,
+    read_config,
+    read_lines,
+    replace_file,
+)
 from gnothi.runs.rows import Key, Row, jsonable
 from gnothi.runs.stored_rows import from_dict
 
@@ -44,6 +57,23 @@ class RunFolder:
         self._rows.close()
         self._events.close()
         self._lock.close()
+
+    @property
+    def precision(self) -> str:
+        """In which the model computes whose answers these are; empty before the first."""
+        return str(read_config(self.path).get(PRECISION, ""))
+
+    def settle(self, precision: str | None) -> None:
+        """Record it, once. Raises InvalidSetting where the model now computes in another one."""
+        before = self.precision
+        if precision and not before:
+            config = read_config(self.path)
+            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **config, PRECISION: precision}))
+        elif precision and precision != before:
+            raise InvalidSetting(
+                f"the run {self.path} was made with a model in {before}, got it in {precision}: its numbers are not "
+                "the same. Go on where the model computes as before, or choose another <--out>."
+            )
 
     def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
         """Keep a finished question. The events go first, so that a row on disk always has them."""

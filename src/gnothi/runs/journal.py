@@ -30,6 +30,9 @@ FINGERPRINTS = "fingerprints."
 """``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
 has none."""
 
+PRECISION = f"{FINGERPRINTS}model.dtype"
+"""In which precision the model computes, known once it is open."""
+
 _QUESTIONS = "dataset.fingerprint"
 
 

@@ -45,18 +45,19 @@ async def workers(count: int, opened: Open, seed: int) -> AsyncIterator[Workers]
             there.close()
             started.append(_Worker(process, here, asyncio.get_running_loop()))
         told = await asyncio.gather(*(worker.ready for worker in started))
-        yield Workers(started, sum(told) if all(told) else None)
+        under_way = [one for one, _ in told if one]
+        yield Workers(started, sum(under_way) if len(under_way) == count else None, told[0][1])
     finally:
         await asyncio.to_thread(_stop, started)
 
 
 class Workers:
-    """Answers questions where least is under way. ``under_way``: how many all of them gain from at a time, if their models
-    say."""
+    """Answers questions where least is under way. ``under_way``: how many all of them gain from at a time, ``precision``: in
+    which the model computes, if it says."""
 
-    def __init__(self, started: Sequence[_Worker], under_way: int | None) -> None:
+    def __init__(self, started: Sequence[_Worker], under_way: int | None, precision: str | None) -> None:
         self._started = started
-        self.under_way = under_way
+        self.under_way, self.precision = under_way, precision
 
     async def __call__(self, name: str, question: Question) -> Outcome:
         """Raises WorkerDied, or whatever stops the run in the worker."""
@@ -190,7 +191,7 @@ async def _serve(connection: Connection, opened: Open, seed: int) -> None:
 
     try:
         async with opened() as methods:
-            _send(connection, _READY, getattr(methods, "under_way", None))
+            _send(connection, _READY, (getattr(methods, "under_way", None), getattr(methods, "precision", None)))
             while (asked := await inbox.get()) is not None:
                 number, name, question = asked
                 if name is None:

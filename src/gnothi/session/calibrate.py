@@ -72,6 +72,7 @@ async def collect(
         model=name_of(method.speaker(plan.sources.model)),
         fingerprint=asked.fingerprint,
         settings=gate.settings,
+        precision=shut_run.folder.precision,
         failed=[row for row in [*shut, *open_] if row.failed],
     )
 
@@ -92,6 +93,7 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         fires="above" if source.sign > 0 else "below",
         data_fingerprint=source.fingerprint,
         settings=source.settings,
+        precision=source.precision,
         details=details_of(chosen, source.sign),
     )
 

@@ -99,10 +99,12 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = together[0].plan.execution.workers
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have) as (answer, under_way):
+                async with _answering(together, have) as (answer, under_way, precision):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
+                    for one in together:
+                        one.folder.settle(precision)
                     for place, one in enumerate(together):
                         await _run(one, partial(_named, answer, place), watch, under_way)
     except RunStopped:
@@ -135,14 +137,17 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 
 @contextlib.asynccontextmanager
-async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None) -> AsyncIterator[tuple[Answer, int | None]]:
-    """And how many questions are worth having under way, if the models say."""
-    plans = [replace(one.plan, asked=None) for one in runs]  # questions need not travel to other processes
+async def _answering(
+    runs: Sequence[Run], have: Mapping[Key, Any] | None
+) -> AsyncIterator[tuple[Answer, int | None, str | None]]:
+    """And how many questions are worth having under way, and in which precision the model computes, if it says."""
+    plans = [one.plan.in_precision(one.folder.precision) for one in runs]
+    plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     execution = plans[0].execution
     if execution.workers == 1:
         async with opened_methods(plans, have) as methods:
-            yield here(methods, execution.seed), methods.under_way
+            yield here(methods, execution.seed), methods.under_way, methods.precision
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(execution.workers, opening, execution.seed) as several:
-            yield several, several.under_way
+            yield several, several.under_way, several.precision

@@ -22,9 +22,11 @@ Key = tuple[type, str]
 
 
 class Methods(dict[str, Method]):
-    """By label. ``under_way``: how many questions their models gain from at a time; None where these do not say."""
+    """By label. ``under_way``: how many questions their models gain from at a time, ``precision``: in which the main model
+    computes; None where these do not say."""
 
     under_way: int | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None =
         )
         told = map(under_way, (found.model, *found.others.values()))
         made.under_way = min((one for one in told if one), default=None)
+        made.precision = getattr(found.model, "metadata", {}).get("dtype")
         yield made
 
 

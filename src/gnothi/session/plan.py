@@ -126,6 +126,15 @@ class Plan:
         """Every setting of every method with its value, by ``method.NAME.KEY``."""
         return {f"method.{one.name}.{key}": value for one in self.methods for key, value in one.values.items()}
 
+    def in_precision(self, precision: str) -> Plan:
+        """With the main model in it (empty: any), where nobody gave one."""
+        main = self.sources.model
+        settings = self.models.get(main) if isinstance(main, str) else None
+        if not precision or getattr(settings, "dtype", None) != "auto":
+            return self
+        kept: Any = settings
+        return replace(self, models={**self.models, main: replace(kept, dtype=precision)})
+
     def method(self, name: str) -> PlannedMethod:
         return next(method for method in self.methods if method.name == name)
 
@@ -157,7 +166,17 @@ def resolve(request: Request) -> Plan:
         check_no_retriever(planned, request.model)
     plan = Plan(sources, planned, models, settings, request.max_cost, request.max_tokens, tuple(told), (), found)
     _check_budget(plan)
-    return plan
+    if found is None or request.anyway:
+        return plan
+    found.check_precision(_precision(request.model, models))
+    return plan.in_precision(found.precision)
+
+
+def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
+    """As it was given, or as an object says; None where there is none."""
+    if isinstance(model, str):
+        return getattr(models[model], "dtype", None)
+    return getattr(model, "metadata", {}).get("dtype")
 
 
 def with_questions(

@@ -35,6 +35,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
         from gnothi.models.engine.packed import pack
+        from gnothi.models.engine.precision import automatic
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     source, folder = locate(spec, name)
@@ -42,11 +43,12 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     if settings.device == "cuda" and not cuda:
         raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use <--set model.device=cpu>.")
     device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
-    precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
     try:
         with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source)
-            several = bool(getattr(AutoConfig.from_pretrained(source), "is_encoder_decoder", False))
+            config = AutoConfig.from_pretrained(source)
+            several = bool(getattr(config, "is_encoder_decoder", False))
+            precision = settings.dtype if settings.dtype != "auto" else automatic(config, device)
             kind: Any = AutoModelForSeq2SeqLM if several else AutoModelForCausalLM
             model: Any = kind.from_pretrained(source, dtype=getattr(torch, precision))
         model = model.to(device).eval()

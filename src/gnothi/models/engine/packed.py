@@ -1,4 +1,4 @@
-"""Linear layers whose weights lie as oneDNN's kernels read them, for float32 on a CPU.
+"""Linear layers whose weights lie as oneDNN's kernels read them, for float32 and bfloat16 on a CPU.
 
 The default product lays a weight out anew at every call, which for the few rows of a decode step costs as much as the
 arithmetic. Laid out once, a step of 21 rows takes half the time, and a row's result no longer depends on which rows are
@@ -20,6 +20,8 @@ _MANY_ROWS = 64
 _MOST_ROWS = 512
 # The layout is chosen for about so many rows.
 _ROWS = 32
+# How far results may lie apart, by precision.
+_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2e-2}
 
 
 class Packed(nn.Module):
@@ -85,7 +87,7 @@ def is_packed(model: nn.Module) -> bool:
 
 def _fits(linear: nn.Linear) -> bool:
     weight: Any = linear.weight
-    plain = type(weight) is nn.Parameter and weight.dtype == torch.float32 and weight.device.type == "cpu"
+    plain = type(weight) is nn.Parameter and weight.dtype in _TOLERANCE and weight.device.type == "cpu"
     # A layer with hooks or a parametrisation is somebody else's.
     hooked = linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "parametrizations")
     return plain and not hooked and weight.numel() > 0
@@ -94,13 +96,15 @@ def _fits(linear: nn.Linear) -> bool:
 def _agrees(linear: nn.Linear) -> bool:
     """The operations are torch's own for compiled models; a version or platform without them is found out here."""
     rows = torch.linspace(-1, 1, _MANY_ROWS * linear.in_features).reshape(_MANY_ROWS, linear.in_features)
+    rows = rows.to(linear.weight.dtype)
     with torch.no_grad():
         expected = linear(rows)
         try:
             given = Packed(linear)(rows)
         except (AttributeError, RuntimeError):
             return False
-    return torch.allclose(given, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
+    close = _TOLERANCE[linear.weight.dtype]
+    return torch.allclose(given, expected, rtol=close, atol=close * float(expected.abs().max()))
 
 
 def _padded(rows: int) -> int:
