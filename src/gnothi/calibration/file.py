@@ -77,7 +77,7 @@ class Calibration:
         if precision not in ("", "auto", None, self.precision) and self.precision:
             raise OtherModel(
                 f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
-                f"which moves its scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or add <--anyway>."
+                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or add <--anyway>."
             )
 
     def probability_wrong(self, score: float) -> float | None:
