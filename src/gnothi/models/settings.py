@@ -57,8 +57,8 @@ class HereSettings(CallCache):
     )
     cache_mb: int | None = setting(
         None,
-        "memory for keys and values of what is being continued, in MB; none is 4096 on a CPU, "
-        "60 % of what the model leaves free on a GPU (under vLLM: on a CPU alone, gpu_memory says it for a GPU)",
+        "memory for keys and values of what is being continued, in MB; none is an eighth of what is free on a CPU "
+        "(4096 under vLLM), 60 % of what the model leaves free on a GPU (under vLLM, gpu_memory says it for a GPU)",
     )
 
 

@@ -20,6 +20,7 @@ from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.engine.attention import Unsupported
+from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
 from gnothi.models.engine.forked import Forked, check
@@ -350,7 +351,7 @@ def _cache_bytes(megabytes: int | None, device: torch.device) -> int:
     """The budget for what is being continued, in bytes."""
     if megabytes is not None:
         return megabytes * 2**20
-    return torch.cuda.mem_get_info(device)[0] * 3 // 5 if device.type == "cuda" else 2**32
+    return torch.cuda.mem_get_info(device)[0] * 3 // 5 if device.type == "cuda" else free_memory() // 8
 
 
 def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -> int:

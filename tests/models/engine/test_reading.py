@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from gnothi.concurrency import Inbox, Job, in_turn
 from gnothi.models.batched import Continue, Look, Request, Result, Score
+from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.prompts import Held, Shelf
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import Attention, ModelSettings
@@ -77,8 +79,8 @@ def test_pieces_give_what_the_whole_gives(architecture: str, attention: Attentio
                 torch.testing.assert_close(torch.tensor(state), torch.tensor(again), atol=1e-3, rtol=1e-3)
         elif isinstance(first, tuple):
             assert isinstance(second, tuple)
-            for one, two in zip(first, second, strict=True):
-                assert one.logprobs == pytest.approx(two.logprobs, abs=1e-4)
+            for score, other in zip(first, second, strict=True):
+                assert score.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
 def test_what_runs_goes_on_while_a_long_prompt_is_read(tokenizer: Any, llama: Any) -> None:
@@ -186,6 +188,10 @@ def test_no_more_is_held_than_there_is_room_for(tokenizer: Any, llama: Any) -> N
     assert 0 < most[0] <= 2048
     assert most[1] > 1
     assert all(job.future.done() for job in inbox.jobs)
+
+
+def test_free_memory_is_some_of_the_machines() -> None:
+    assert 0 < free_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def test_a_shelf_gives_back_what_it_no_longer_needs() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from math import prod
 from mmap import mmap
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -26,3 +29,15 @@ def zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     if like.device.type != "cpu" or size < _OWN_MEMORY:
         return like.new_zeros(shape)
     return torch.frombuffer(mmap(-1, size), dtype=like.dtype).view(shape)
+
+
+def free_memory() -> int:
+    """Bytes that this process may still take: what the system says is available, half of all memory where it does not say,
+    and no more than a container's limit leaves."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    with suppress(OSError, ValueError, IndexError):
+        free = int(Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]) * 1024
+    with suppress(OSError, ValueError):  # no limit is the word "max"
+        group = Path("/sys/fs/cgroup")
+        free = min(free, int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return max(free, 0)

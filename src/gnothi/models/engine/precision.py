@@ -33,7 +33,7 @@ def automatic(config: Any, device: str) -> str:
 
 def computes_bfloat16() -> bool:
     """Whether the processor has instructions for it (AVX-512 BF16 or AMX), so that it need not be emulated."""
-    features = torch.cpu.get_capabilities()
+    features = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
 
 
