@@ -16,9 +16,11 @@ from gnothi.calibration.apply import calibrated, chosen_on
 from gnothi.calibration.file import Calibration, read, write
 from gnothi.calibration.gate import scores_depend_on
 from gnothi.config import read_settings
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, plan_methods
 from gnothi.models.identity import identify
+from gnothi.models.settings import ModelSettings
+from gnothi.session.plan import Request, resolve
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
 from tests.cli.test_calibrate import teach
 
@@ -150,3 +152,29 @@ def test_questions_that_a_threshold_was_chosen_on(
     made = replace(read(calibration_of(tmp_path / "made.toml")), dataset=calibrated, data_fingerprint="4567")
     write(made, tmp_path / "made.toml")
     assert ("was chosen on questions of" in chosen_on(read(tmp_path / "made.toml"), asked, fingerprint)) is warned
+
+
+@pytest.mark.parametrize(
+    ("precision", "given", "anyway", "opened"),
+    [
+        ("", "auto", False, "auto"),
+        ("bfloat16", "auto", False, "bfloat16"),
+        ("bfloat16", "bfloat16", False, "bfloat16"),
+        ("bfloat16", "float32", True, "float32"),
+        ("bfloat16", "float32", False, None),
+    ],
+)
+def test_the_model_computes_as_it_was_calibrated(
+    tmp_path: Path, precision: str, given: str, anyway: bool, opened: str | None
+) -> None:
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, precision=precision)
+    assert read(file).precision == precision
+    overrides = () if given == "auto" else (f"model.dtype={given}",)
+    request = Request(settings=read_settings(overrides=overrides), calibration=file, anyway=anyway)
+    if opened is None:
+        with pytest.raises(OtherModel, match=r"in bfloat16, got it in float32.*model\.dtype=bfloat16"):
+            resolve(request)
+    else:
+        settings = resolve(request).models["lab"]
+        assert isinstance(settings, ModelSettings)
+        assert settings.dtype == opened

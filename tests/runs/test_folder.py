@@ -160,3 +160,17 @@ def test_rows_agree_up_to_a_tolerance(one: float, other: float) -> None:
     assert first.agrees(second) == second.agrees(first) == (abs(one - other) <= max(1e-3 * max(abs(one), abs(other)), 1e-6))
     assert not first.agrees(row("a", uncertainty=one))
     assert not first.agrees(row("b", uncertainty=one, decisions=first.decisions))
+
+
+def test_a_run_keeps_the_precision_of_its_model(tmp_path: Path) -> None:
+    """It is known once the model is open, so it is no part of what a command says."""
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        assert folder.precision == ""
+        folder.settle(None)
+        assert folder.precision == ""
+        folder.settle("bfloat16")
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        assert folder.precision == "bfloat16"
+        folder.settle("bfloat16")
+        with pytest.raises(InvalidSetting, match="in bfloat16, got it in float32"):
+            folder.settle("float32")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def automatic(config: Any, device: str) -> str:
 
 def computes_bfloat16() -> bool:
     """Whether the processor has instructions for it (AVX-512 BF16 or AMX), so that it need not be emulated."""
-    features = getattr(torch.cpu, "get_capabilities", dict)()
+    features: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
 
 
