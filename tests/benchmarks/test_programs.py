@@ -44,6 +44,7 @@ def test_all_are_listed() -> None:
         "guarantee",
         "panel",
         "probe",
+        "first_row",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed
@@ -66,6 +67,15 @@ def test_throughput() -> None:
     assert found["levels"]["4 in 2 processes"]["per_second"]["median"] > 0
     assert found["levels"]["1"]["questions"] == 2
     assert 0 < found["levels"]["4"]["occupancy"]["median"] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_first_row() -> None:
+    found = document("benchmarks.first_row", "--limit", "3", "--method", "direct")
+    assert list(found["runs"]) == ["alone", "defaults", "all first"]
+    assert all(run["first"]["median"] <= run["total"]["median"] for run in found["runs"].values())
+    assert found["runs"]["defaults"]["peak_mb"]["n"] == 2
 
 
 @pytest.mark.slow
