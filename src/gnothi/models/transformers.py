@@ -70,7 +70,6 @@ class TransformersBackend(ContinuousBackend):
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
         self._calls = 0
-        self._under_way = _under_way(model)
         per_token = _cache_bytes_per_token(model)
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._network.piece = settings.prefill_tokens or _piece(model)
@@ -78,7 +77,8 @@ class TransformersBackend(ContinuousBackend):
         path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
         self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
-        limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token)
+        self._under_way = _under_way(model)
+        limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, self._under_way)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
         states = self._network.taps.available and not replies_apart
         self.capabilities = Capabilities(

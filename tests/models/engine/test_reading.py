@@ -104,6 +104,7 @@ def test_what_runs_goes_on_while_a_long_prompt_is_read(tokenizer: Any, llama: An
 def test_turns_come_before_arrival(tokenizer: Any, llama: Any) -> None:
     """A later call of a question that was begun goes before the first calls of later ones."""
     backend = backend_of(llama, tokenizer, prefill_tokens=16)
+    backend._engine.limits.questions = 1
     inbox: Inbox[Request, Result] = Inbox()
     done: list[str] = []
 

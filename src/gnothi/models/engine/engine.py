@@ -33,10 +33,12 @@ Member = tuple[Task, list[int]]
 
 @dataclass(slots=True)
 class Limits:
-    """About ``rows`` branches run at once, and ``tokens`` of keys and values are held at once."""
+    """About ``rows`` branches run at once, and ``tokens`` of keys and values are held at once. Of so many ``questions`` that
+    follow each other, no call goes before another's because of its question."""
 
     rows: int
     tokens: int
+    questions: int = 1
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ class Engine:
         self._wait(task, list(range(task.request.n)))
 
     def _wait(self, task: Task, samples: list[int]) -> None:
-        insort(self._waiting, (task, samples), key=lambda member: member[0].job.turn)
+        insort(self._waiting, (task, samples), key=lambda member: member[0].job.turn // self.limits.questions)
 
     def advance(self) -> None:
         """Read a piece of what there is room for, then decode one token per sample. Running out of memory halves the batch."""
@@ -160,7 +162,7 @@ class Engine:
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
             # Samples that start together share what they have in common, so a request is split only when it must be.
             taken = len(numbers) if len(numbers) <= self.limits.rows else min(len(numbers), most - samples)
-            room = self._path.room(task.prompt) if new else 0
+            room = self._path.room(new)
             more = room if self._path.shares_prompts else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
             # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.

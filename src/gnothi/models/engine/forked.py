@@ -77,9 +77,8 @@ class Forked(Path):
         matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > SHORTEST_PREFIX else 0
         return len(prompt) - (matched if matched >= SHORTEST_PREFIX else 0)
 
-    def room(self, prompt: tuple[int, ...]) -> int:
+    def room(self, new: int) -> int:
         """Of a shelf that may be wider."""
-        new = self.new_tokens(prompt)
         return shelf_width(new) if new else 0
 
     # --- rows ------------------------------------------------------------------------------------------------------

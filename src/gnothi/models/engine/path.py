@@ -62,9 +62,9 @@ class Path(ABC):
         """How many tokens would have to be read to admit a prompt."""
         return len(prompt)
 
-    def room(self, prompt: tuple[int, ...]) -> int:
-        """How many tokens' memory a prompt would take that is not held yet."""
-        return len(prompt)
+    def room(self, new: int) -> int:
+        """How many tokens' memory it takes to hold ``new`` ones of a prompt."""
+        return new
 
     @abstractmethod
     def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
