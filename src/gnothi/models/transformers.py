@@ -117,7 +117,8 @@ class TransformersBackend(ContinuousBackend):
         }
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
-        self._network.deserted = lambda: inbox.deserted
+        network = self._network
+        network.deserted = lambda: inbox.deserted
         with torch.inference_mode():
             try:
                 while True:
@@ -132,6 +133,8 @@ class TransformersBackend(ContinuousBackend):
             except BaseException:
                 self._engine.clear()
                 raise
+            finally:
+                network.deserted = bool  # the model may be another backend's, too
 
     def close(self) -> None:
         self._engine.clear()
