@@ -117,7 +117,8 @@ class TransformersBackend(ContinuousBackend):
         }
 
     def serve(self, inbox: Inbox[Request, Result]) -> None:
-        self._network.deserted = lambda: inbox.deserted
+        network = self._network
+        network.deserted = lambda: inbox.deserted
         with torch.inference_mode():
             try:
                 while True:
@@ -132,6 +133,8 @@ class TransformersBackend(ContinuousBackend):
             except BaseException:
                 self._engine.clear()
                 raise
+            finally:
+                network.deserted = bool  # the model may be another backend's, too
 
     def close(self) -> None:
         self._engine.clear()
@@ -344,7 +347,8 @@ def _under_way(model: Any) -> int:
 def _weights(model: Any) -> int:
     """About how many products a token takes."""
     layers: int = sum(getattr(one, "in_features", 0) * getattr(one, "out_features", 0) for one in model.modules())
-    return max(1, layers, sum(one.numel() for one in model.parameters()))
+    parameters: int = sum(one.numel() for one in model.parameters())
+    return max(1, layers, parameters)
 
 
 def _cache_bytes(megabytes: int | None, device: torch.device) -> int:
