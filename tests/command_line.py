@@ -56,7 +56,7 @@ def stand_in(model: Scripted) -> Callable[..., LanguageModel]:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    model = Scripted(script, name="lab")
+    model = Scripted(script, name="lab", thresholds={"gram": -6.0})
     monkeypatch.setattr(sources, "open_model", stand_in(model))
     return model
 

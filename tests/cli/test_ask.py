@@ -165,7 +165,7 @@ from gnothi.cli import main
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from tests.command_line import script, stand_in
-sources.open_model = stand_in(Scripted(script, name="lab"))
+sources.open_model = stand_in(Scripted(script, name="lab", thresholds={"gram": -6.0}))
 sys.exit(main.run(sys.argv[1:]))
 """
 

@@ -349,7 +349,8 @@ def _under_way(model: Any) -> int:
 def _weights(model: Any) -> int:
     """About how many products a token takes."""
     layers: int = sum(getattr(one, "in_features", 0) * getattr(one, "out_features", 0) for one in model.modules())
-    return max(1, layers, sum(int(one.numel()) for one in model.parameters()))
+    parameters: int = sum(one.numel() for one in model.parameters())
+    return max(1, layers, parameters)
 
 
 def _cache_bytes(megabytes: int | None, device: torch.device) -> int:
