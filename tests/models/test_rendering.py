@@ -48,10 +48,12 @@ def test_plain() -> None:
 def test_chat() -> None:
     assert chat().render(PROMPT) == (
         "<|user|>Answer briefly.\n\nContext [1]: Emma is a novel by Jane Austen.\nQuestion: Who wrote Emma?<|end|>\n"
-        "<|assistant|>Jane Austen<|end|>\n"
+        "<|assistant|>Answer: Jane Austen<|end|>\n"
         "<|user|>Context [1]: Lighthouse: Dana Brisk built it.\nQuestion: Who built it?\nChoices: Dana / Otto<|end|>\n"
-        "<|assistant|>\n"
+        "<|assistant|>\nAnswer:"
     )
+    bare = chat().render(Prompt(Task("answer", "Answer briefly."), "Who built it?"))
+    assert bare == "<|user|>Answer briefly.\n\nQuestion: Who built it?<|end|>\n<|assistant|>\n"
 
 
 def test_tagged() -> None:

@@ -198,3 +198,16 @@ def test_fingerprints_of_graphs(tmp_path: Path) -> None:
     found = [fingerprint(tmp_path / name) for name in "abc"]
     assert found[0] == found[1] != found[2]
     assert all(found)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_demonstrations_that_changed_are_noticed(gnothi: Run, tmp_path: Path) -> None:
+    own, run = tmp_path / "own.toml", str(tmp_path / "run")
+    own.write_text('[answer]\ninstruction = "Answer."\n')
+    command = ("eval", "lab", "--method", "direct", "--limit", "2", "--set", f"model.demonstrations={own}", "--out", run)
+    assert gnothi(*command)[0] == 0
+    assert gnothi(*command)[0] == 0
+    own.write_text('[answer]\ninstruction = "Answer at once."\n')
+    code, _, err = gnothi(*command)
+    assert code == 2
+    assert f"the demonstrations {own} has changed since the run {run} was made" in err

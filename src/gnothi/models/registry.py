@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnothi.errors import InvalidSetting
+from gnothi.models.demonstrated import Demonstrated, demonstrated
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
 from gnothi.models.wrappers import Seeded, Traced, Wrapper
@@ -53,7 +54,9 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
         raise InvalidSetting(
             f"model {spec!r}: got {type(given).__name__}, expected settings of the class {scheme.settings.__name__}."
         )
-    return Traced(Seeded(scheme.open(argument, spec, given)))
+    tasks = demonstrated(given.demonstrations)  # before the model is loaded, which takes a while
+    model = Traced(Seeded(scheme.open(argument, spec, given)))
+    return Demonstrated(model, tasks) if tasks else model
 
 
 def listed() -> dict[str, tuple[str, str]]:

@@ -63,11 +63,11 @@ class Plain:
         return join("\n\n".join(blocks), prompt.answer_so_far)
 
 
-def messages(prompt: Prompt) -> list[dict[str, str]]:
-    """The turns of a chat, as role and content, without the answer so far."""
+def messages(prompt: Prompt, label: str = "") -> list[dict[str, str]]:
+    """The turns of a chat, as role and content, without the answer so far. ``label`` opens the demonstrations' answers."""
     turns: list[tuple[str, str]] = []
     for demonstration in prompt.task.demonstrations:
-        turns += [("user", _body(demonstration)), ("assistant", demonstration.answer.strip())]
+        turns += [("user", _body(demonstration)), ("assistant", join(label, demonstration.answer.strip()))]
     turns.append(("user", _body(prompt)))
     if prompt.task.instruction.strip():
         turns[0] = ("user", f"{prompt.task.instruction.strip()}\n\n{turns[0][1]}")
@@ -78,7 +78,8 @@ class Chat:
     """The tokenizer's chat template: instruction in the first user message (not every template has a system role),
     demonstrations as earlier turns, the answer so far as the beginning of the assistant's reply.
 
-    ``template`` maps messages to text with the assistant's turn opened.
+    Where there are demonstrations, the task's label ("Answer:") opens their answers and the reply: small chat models else go on
+    chatting in whole sentences, whatever was shown. ``template`` maps messages to text with the assistant's turn opened.
     """
 
     name = "chat"
@@ -88,7 +89,8 @@ class Chat:
         self._template = template
 
     def render(self, prompt: Prompt) -> str:
-        return join(self._template(messages(prompt)), prompt.answer_so_far)
+        label = prompt.task.answer_label if prompt.task.demonstrations else ""
+        return join(self._template(messages(prompt, label)) + label, prompt.answer_so_far)
 
 
 class Tagged:

@@ -28,6 +28,7 @@ class CallCache:
     cache: UseCache = setting(
         "auto", "whether replies are kept and reused; auto: those of models behind an API", execution=True
     )
+    demonstrations: str = setting("default", "worked examples that are shown: default, short, or a TOML file of your own")
     calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
 
 

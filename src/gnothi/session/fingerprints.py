@@ -10,6 +10,8 @@ from typing import Any
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.session.sources import LAB
+from gnothi.tasks.sets import SHIPPED
+from gnothi.types import Demonstration
 from gnothi.weights import digest
 
 Named = tuple[type, Any]
@@ -33,6 +35,8 @@ def _content(protocol: type, spec: str) -> str:
     if spec == LAB and protocol is not LanguageModel:
         return ""  # comes with the package
     with suppress(IndexUnavailable, OSError):
+        if protocol is Demonstration:
+            return "" if spec in SHIPPED else digest([Path(spec).expanduser()])
         if protocol is Retriever:
             return index_fingerprint(spec)
         if protocol is KnowledgeGraph:

@@ -22,6 +22,7 @@ from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
 from gnothi.session.sources import search_settings
 from gnothi.signals.registry import SIGNALS
+from gnothi.types import Demonstration
 from gnothi.version import __version__
 
 SEARCHES = "searches."
@@ -82,6 +83,8 @@ def of_sources(plan: Plan, named: Mapping[str, Named]) -> dict[str, Any]:
     every: dict[str, Named] = {"model.name": (LanguageModel, plan.sources.model), **named}
     further: dict[str, Named] = {f"{SEARCHES}reranker": (Reranker, plan.sources.searches.reranker)}
     further |= {f"{_METHOD}{one.name}.{key}": wanted for one in plan.methods for key, wanted in one.named.items()}
+    if (shown := plan.settings.section(MODEL_SECTION).get("demonstrations")) is not None:
+        further[f"{_MODEL}demonstrations"] = (Demonstration, str(shown.value))
     return {
         **{key: None if source is None else name_of(source) for key, (_, source) in every.items()},
         **_objects(every | further),

@@ -11,25 +11,10 @@ from typing import ClassVar
 
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
-from gnothi.types import Capabilities, Demonstration, Passage, Prompt, Task
+from gnothi.tasks.sets import shipped
+from gnothi.types import Capabilities, Prompt
 
-KNOW = Task(
-    name="know",
-    instruction=(
-        "Say whether you can answer the question correctly, from memory or from the passages where there are any. "
-        'If you can, reply "Yes, I know: " and the shortest possible answer. If not, reply "No, I don\'t know."'
-    ),
-    demonstrations=(
-        Demonstration("What is the capital of Japan?", "Yes, I know: Tokyo."),
-        Demonstration("What did the baker Ilse Marn of Oldreach name her second shop?", "No, I don't know."),
-        Demonstration(
-            "In which year was the mill at Tarn Hollow rebuilt?",
-            "Yes, I know: 1874.",
-            (Passage("demonstration", "The mill burnt down in 1871 and stood rebuilt by 1874.", "Tarn Hollow"),),
-        ),
-        Demonstration("Which seat did the tallest passenger of the first tram in Lodz choose?", "No, I don't know."),
-    ),
-)
+KNOW = shipped()["know"]
 AFFIRMATIVE = "Yes"
 NEGATIVE = "No"
 

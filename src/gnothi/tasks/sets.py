@@ -1,0 +1,118 @@
+"""Sets of tasks: TOML files of instructions and demonstrations, the shipped ones by name, a user's own by path.
+
+    [answer]
+    instruction = "..."              # left out: the default set's
+
+    [[answer.demonstrations]]
+    question = "Who planned the Dunmere Salt Tram?"
+    passages = [{ title = "Odile Varr", text = "..." }]
+    choices = ["...", "..."]
+    answer = "Odile Varr"
+
+A set replaces those tasks of the default one that it holds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from gnothi.errors import InvalidInput
+from gnothi.types import Demonstration, Passage, Task
+
+DEFAULT = "default"
+SHIPPED = (DEFAULT, "short")
+_PASSAGE = "demonstration"
+
+
+@lru_cache
+def shipped(name: str = DEFAULT) -> Mapping[str, Task]:
+    """The tasks of a set that comes with the package, by key."""
+    text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    own = _Reader(f"{name}.toml").tasks(tomllib.loads(text), None if name == DEFAULT else shipped())
+    return MappingProxyType(own if name == DEFAULT else {**shipped(), **own})
+
+
+def tasks_of(spec: str) -> Mapping[str, Task]:
+    """The tasks of a shipped set or of a user's file, by key. Raises InvalidInput for a file that is no such set."""
+    if spec in SHIPPED:
+        return shipped(spec)
+    path = Path(spec).expanduser()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidInput(
+            f"demonstrations {spec!r}: got {reason}, expected one of {', '.join(SHIPPED)} or a TOML file."
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"demonstrations {spec}: got no TOML ({error}).") from None
+    return MappingProxyType({**shipped(), **_Reader(spec).tasks(data, shipped())})
+
+
+class _Reader:
+    """Reads a set, and says of what is wrong where it stands."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def tasks(self, data: Mapping[str, Any], known: Mapping[str, Task] | None) -> dict[str, Task]:
+        if known is not None and (unknown := sorted(data.keys() - known.keys())):
+            raise self._error(unknown[0], "a task that there is none of", f"one of {', '.join(known)}")
+        return {key: self._task(key, given, known[key] if known else None) for key, given in data.items()}
+
+    def _task(self, key: str, given: object, default: Task | None) -> Task:
+        fields = self._table(key, given, ("instruction", "demonstrations", *(() if default else ("name",))))
+        instruction = self._text(
+            f"{key}.instruction", fields.get("instruction", default.instruction if default else ""), blank=True
+        )
+        name = default.name if default else str(fields.get("name", key))
+        if "demonstrations" not in fields:
+            return Task(name, instruction, default.demonstrations if default else ())
+        shown = self._list(f"{key}.demonstrations", fields["demonstrations"])
+        return Task(
+            name, instruction, tuple(self._demonstration(f"{key}.demonstrations[{n}]", one) for n, one in enumerate(shown))
+        )
+
+    def _demonstration(self, where: str, given: object) -> Demonstration:
+        fields = self._table(where, given, ("question", "answer", "passages", "choices"), ("question", "answer"))
+        passages = []
+        for number, one in enumerate(self._list(f"{where}.passages", fields.get("passages", []))):
+            at = f"{where}.passages[{number}]"
+            passage = self._table(at, one, ("title", "text"), ("text",))
+            title = self._text(f"{at}.title", passage.get("title", ""), blank=True)
+            passages.append(Passage(_PASSAGE, self._text(f"{at}.text", passage["text"]), title))
+        choices = self._list(f"{where}.choices", fields.get("choices", []))
+        return Demonstration(
+            self._text(f"{where}.question", fields["question"]),
+            self._text(f"{where}.answer", fields["answer"]),
+            tuple(passages),
+            tuple(self._text(f"{where}.choices", choice) for choice in choices),
+        )
+
+    def _table(self, where: str, given: object, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> Mapping[str, Any]:
+        if not isinstance(given, dict):
+            raise self._error(where, repr(given), f"a table with {', '.join(known)}")
+        if unknown := sorted(given.keys() - set(known)):
+            raise self._error(where, f"the key {unknown[0]!r}", f"one of {', '.join(known)}")
+        if missing := [key for key in needed if key not in given]:
+            raise self._error(where, f"no {missing[0]}", " and ".join(needed))
+        return given
+
+    def _list(self, where: str, given: object) -> list[Any]:
+        if not isinstance(given, list):
+            raise self._error(where, repr(given), "a list")
+        return given
+
+    def _text(self, where: str, given: object, blank: bool = False) -> str:
+        if not isinstance(given, str) or not (blank or given.strip()):
+            raise self._error(where, repr(given), "a text")
+        return given
+
+    def _error(self, where: str, got: str, expected: str) -> InvalidInput:
+        return InvalidInput(f"demonstrations {self._source}, {where}: got {got}, expected {expected}.")
