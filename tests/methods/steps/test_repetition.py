@@ -14,6 +14,8 @@ from gnothi.types import Answer, Decoding, Passage, Question
     ("text", "kept"),
     [
         ("He is Canadian-born, Canadian-born, Canadian-born, Canadian", "He is Canadian-born,"),
+        ("British-Irish-Irish-Irish-Irish", "British-Irish"),
+        ("in 1939-1945 and 1914-1918 --- the wars", "in 1939-1945 and 1914-1918 --- the wars"),
         ("She was born in Ulm. She was born in Ulm. So", "She was born in Ulm."),
         ("a member of the board, a member of the board", "a member of the board,"),
         ("New York, New York is very very big", "New York, New York is very very big"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from gnothi.types import Answer, Decoding, Question
 
 # The longest stretch that is looked for, in words; from _LONG words on, twice is a circle, below three times.
 _LONGEST, _LONG = 16, 4
+_PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
 
 
 def until_it_repeats(text: str) -> str:
@@ -22,14 +24,14 @@ def until_it_repeats(text: str) -> str:
 
     Three times in a row is a circle ("very very" is none), of stretches of four words and more already twice. Case and
     punctuation do not matter."""
-    words = text.split()
+    words = _PIECES.findall(text)
     forms = [bare(word).casefold() for word in words]
     for end in range(1, len(words)):
         for length in range(1, min(_LONGEST, end) + 1):
             times = 2 if length >= _LONG else 3
             start = end - length
             if forms[start : start + times * length] == forms[start:end] * times:
-                return " ".join(words[:end])
+                return "".join(words[:end]).strip(" -\n")
     return text
 
 
