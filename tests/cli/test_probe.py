@@ -159,7 +159,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         assert "holds no probe" in refused(*ask, "--set", "gate=probe", "--set", f"probe={tmp_path}")
         use = (*ask, "--set", "gate=probe", "--set", f"probe={out}")
         assert "is of model 'lab', got 'other'" in refused(*use, "--model", "other", "--index", "lab")
-        assert "was made with reason = true, got false" in refused(*use, "--set", "reason=false")
+        assert "was made with reason = auto, got false" in refused(*use, "--set", "reason=false")
         evaluate = ("eval", "lab", "--limit", "1", "--out", str(tmp_path / "run"))
         learnt = ("--set", "signal=probe", "--set", f"probe={out}")
         assert "got 'other'" in refused(*evaluate, "--model", "other", "--index", "lab", *learnt)

@@ -158,7 +158,7 @@ def script(prompt: Prompt) -> Reply:
 
 async def ask(retriever: ScriptedRetriever | None = None, **settings: object) -> Answer:
     resources = {"model": Scripted(script), "retriever": retriever or ScriptedRetriever([A, B])}
-    return await methods.create("compose", resources, settings)(QUESTION)
+    return await methods.create("compose", resources, {"focus": False} | settings)(QUESTION)
 
 
 @pytest.mark.parametrize(

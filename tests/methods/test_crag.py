@@ -31,7 +31,7 @@ def make(grade: float, elsewhere: bool = True, **settings: object) -> tuple[Scri
     first = ScriptedRetriever({QUESTION.text: [FOUND], KEYWORDS: [FOUND, ELSEWHERE]})
     second = ScriptedRetriever({KEYWORDS: [ELSEWHERE]})
     resources = {"model": model, "retriever": first, **({"elsewhere": second} if elsewhere else {})}
-    return model, {"first": first, "second": second}, methods.create("crag", resources, settings)
+    return model, {"first": first, "second": second}, methods.create("crag", resources, {"focus": False} | settings)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ async def test_a_cross_encoder_grades_in_a_models_place(grade: float, verdict: s
         "elsewhere": ScriptedRetriever({KEYWORDS: [ELSEWHERE]}),
         "reranker": reranker,
     }
-    method = methods.create("crag", resources, {})
+    method = methods.create("crag", resources, {"focus": False})
     with events.record() as recorded:
         answer = await method(QUESTION)
     decided = next(event for event in recorded if isinstance(event, events.Decided))

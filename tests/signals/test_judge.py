@@ -40,3 +40,10 @@ def test_where_nothing_is_possible_it_is_a_no() -> None:
 def test_without_scores_the_text_decides(reply: str, expected: bool) -> None:
     judge = Scripted({}, default=reply, capabilities=Capabilities())
     assert asyncio.run(says_yes(judge, PROMPT)) is expected
+
+
+def test_a_judge_that_was_taught_its_replies_is_taken_at_its_word() -> None:
+    judge = Scripted({}, default="Yes", scorer=lambda _, text: -1.0 if text in NO else -9.0)
+    judge.tasks = frozenset({"useful"})  # type: ignore[attr-defined]
+    assert asyncio.run(says_yes(judge, PROMPT))
+    assert not asyncio.run(says_yes(Scripted({}, default="Yes", scorer=lambda _, text: -1.0 if text in NO else -9.0), PROMPT))

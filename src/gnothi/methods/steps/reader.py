@@ -8,6 +8,7 @@ from typing import Literal
 
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.hops import looks_one_hop
+from gnothi.methods.steps.naming import naming
 from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.requirements import follows_instructions
@@ -40,6 +41,7 @@ class ReaderSettings(AnsweringSettings):
         "auto",
         "Reason step by step before answering; false: a short answer at once; auto: where one fact does not seem enough.",
     )
+    focus: bool = setting(True, "With reason=auto, answer at once from the passages that hold most of the question's names.")
 
     @property
     def searches_draft(self) -> bool:
@@ -50,6 +52,8 @@ class ReaderSettings(AnsweringSettings):
         """What the reader (None: the method's model) is asked; without passages it answers from memory."""
         reason = True if self.reason == "auto" and self.searches_draft and not passages else self.reason
         reasons = reasons_about(reason, question, model or getattr(self, "model", None))
+        if self.focus and reason == "auto" and not reasons:
+            passages = naming(question.text, passages)
         return ask(REASON if reasons else ANSWER, question, passages)
 
     def reply_decoding(self, prompt: Prompt) -> Decoding:
