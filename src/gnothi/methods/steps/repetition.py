@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gnothi.filtering.best import best
+from gnothi.methods.steps.naming import naming
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.methods.steps.queries import bare, is_content
 from gnothi.methods.steps.yes_no import asks_yes_or_no
 from gnothi.protocols import LanguageModel
-from gnothi.retrieval.wrappers import shown
 from gnothi.signals.replies import normalized
 from gnothi.types import Answer, Decoding, Question
 
@@ -54,10 +53,9 @@ def only_repeats(answer: str, question: Question) -> bool:
 
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:
     """The answer without circles; where it only repeats the question and something was read, the short answer to be read
-    in the passage that shares most words with it."""
+    in the first passage that is about what the question names."""
     answer = replace(answer, text=until_it_repeats(answer.text))
     if not (answer.evidence and only_repeats(answer.text, question)):
         return answer
-    (place,) = await best(None, question.text, [shown(passage) for passage in answer.evidence], 1)
-    reply = await model.generate(ask(ANSWER, question, answer.evidence[place : place + 1]), decoding)
+    reply = await model.generate(ask(ANSWER, question, naming(question.text, answer.evidence)[:1]), decoding)
     return replace(answer, text=as_choice(short_answer(until_it_repeats(reply.text), question.text), question.choices))
