@@ -226,7 +226,7 @@ async def test_several_queries_share_the_places_in_turns() -> None:
     C, D = Passage("c", "Vesk."), Passage("d", "Old.")
     places = {QUESTION.text: [A, B], "It was Mira who painted.": [C, A], "In 1902 came Vesk .": [C, D]}
     retriever = ScriptedRetriever(places)
-    settings = {"query": "claims", "certainty": 0.2, "k": 3}
+    settings = {"query": "claims", "certainty": 0.2, "k": 3, "focus": False}
     answer = await methods.create("compose", {"model": Scripted(unsure), "retriever": retriever}, settings)(QUESTION)
     assert answer.evidence == (A, C, B)
 

@@ -14,6 +14,8 @@ from gnothi.types import Answer, Decoding, Passage, Question
     ("text", "kept"),
     [
         ("He is Canadian-born, Canadian-born, Canadian-born, Canadian", "He is Canadian-born,"),
+        ("British-Irish-Irish-Irish-Irish", "British-Irish"),
+        ("in 1939-1945 and 1914-1918 --- the wars", "in 1939-1945 and 1914-1918 --- the wars"),
         ("She was born in Ulm. She was born in Ulm. So", "She was born in Ulm."),
         ("a member of the board, a member of the board", "a member of the board,"),
         ("New York, New York is very very big", "New York, New York is very very big"),
@@ -68,7 +70,8 @@ def test_only_repeats(answer: str, question: str, repeats: bool) -> None:
 async def test_what_only_repeats_is_read_again() -> None:
     passage, question = Passage("p", "Mira was born in Kestrel."), Question("q", "Where was Mira born?")
     model = Scripted(lambda _: "Kestrel. It is")
-    for text, evidence, expected in (("Mira", (passage,), "Kestrel"), ("Mira", (), "Mira"), ("Ulm", (passage,), "Ulm")):
+    other = Passage("o", "Ulm is a town.")
+    for text, evidence, expected in (("Mira", (other, passage), "Kestrel"), ("Mira", (), "Mira"), ("Ulm", (passage,), "Ulm")):
         found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
         assert found == Answer(expected, "why", evidence, 0.5)
     assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,))]
