@@ -130,7 +130,7 @@ def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_j
         ((KNOWN, "--set", "model.dtyp=float32"), 2, "unknown setting of model (from --set model.dtyp=float32)"),
         ((KNOWN, "--config", "absent.toml"), 2, "cannot read the configuration file absent.toml"),
         ((KNOWN, "--index", "absent"), 3, "absent"),
-        ((KNOWN, "--model", "./absent"), 3, "cannot load model './absent': got ./absent, which is no folder"),
+        ((KNOWN, "--model", "./absent"), 3, "cannot load model './absent': got ./absent, which is not there"),
         ((KNOWN, "--model", "./absent", "--index", "absent"), 3, "cannot load model './absent'"),
         ((KNOWN, "--model", "openai:some", "--set", "signal=consistency"), 2, "give --index PATH"),
         ((KNOWN, "--seed", "x"), 2, "--seed"),

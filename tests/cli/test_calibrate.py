@@ -285,7 +285,7 @@ def test_questions_that_fail_are_told_counted_and_tried_again(
 
     scripted._script = breaks
     out, run = tmp_path / "made.toml", tmp_path / "run"
-    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
+    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.3", "--out", str(out))
     code, _, err = gnothi(*command, "--max-failures", "2")
     assert (code, out.exists()) == (1, False)
     assert "stopped: 3 questions failed" in err
@@ -326,7 +326,7 @@ def test_keqa_by_the_agreement_of_its_tries(
     made = gnothi_json("calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
     assert (made["gate"]["method"], made["gate"]["signal"]) == ("keqa", "consistency")
     assert made["gate"]["settings"] == {
-        "tries": 7, "temperature": 1.0, "top_p": 1.0, "decompose": False, "judge": "none",
+        "tries": 7, "temperature": 1.0, "top_p": "none", "decompose": False, "judge": "none",
     }  # fmt: skip
     assert (made["sample"]["wrong_from_memory"], made["sample"]["trusted"]) == (30, 30)
     assert (made["worth"]["never"], made["worth"]["always"]) == (0.5, 1.0)
@@ -403,7 +403,7 @@ def _one_hop(count: int) -> dict[str, str]:
     [
         ("nobody", "of 20 questions none is right, neither from memory nor with a search"),
         (
-            "It is known that the answer is {}.",
+            "Many old books tell us that it was {} back then.",
             "answers read like sentences, so that it counts 0% of them as right, though a right answer occurs in 100%",
         ),
     ],

@@ -93,8 +93,8 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
     hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
     click.echo(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}", err=True)
     for rank, (fact, score) in enumerate(ranked, 1):
-        told = clean(f"{fact.text}  ({fact.head} | {fact.relation} | {fact.tail})")
-        click.echo(f"{rank:>2}  {score:7.3f}  {told}")
+        source = clean(f"{fact.head} | {fact.relation} | {fact.tail}")
+        click.echo(f"{rank:>2}  {score:7.3f}  {clean(fact.text)}  ({source})")
 
 
 async def _look_up(

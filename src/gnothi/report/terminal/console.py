@@ -6,7 +6,6 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -79,16 +78,10 @@ class _Telling(logging.Handler):
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout; records as ``runs.rows.jsonable`` writes them."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False, default=_plain))
-
-
-def _plain(value: Any) -> Any:
+    """One JSON document on stdout; records, numpy's numbers and what is not finite as ``runs.rows.jsonable`` writes them."""
     from gnothi.runs.rows import jsonable
 
-    if is_dataclass(value) or hasattr(value, "item"):  # a record, or a numpy number
-        return jsonable(value.item() if hasattr(value, "item") else value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    click.echo(json.dumps(jsonable(document), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def clean(text: str) -> str:
