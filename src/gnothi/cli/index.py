@@ -23,6 +23,7 @@ from gnothi.retrieval.registry import open_index
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
+    from gnothi.retrieval.dense.embed import Progress as Embedded
     from gnothi.types import ScoredPassage
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
@@ -60,7 +61,7 @@ def build(
     language: str | None,
     as_json: bool,
 ) -> int:
-    """Index files and folders: .jsonl, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
+    """Index files and folders: .jsonl, .tsv (DPR), both also as .gz, .txt, .md, .html, .pdf; with --graph, triples.
 
     \b
     gnothi index build my-documents/ --out my-index
@@ -101,13 +102,63 @@ def build(
 
 @index.command()
 @click.argument("path")
+@click.option("--encoder", metavar="MODEL", help="A sentence-transformers model, by folder or hub id. [default: as before]")
+@click.option("--question-encoder", default="", metavar="MODEL", help="Of a pair as DPR's, the one for questions.")
+@click.option("--question-prompt", metavar="TEXT", help="Put before a question. [default: as saved with the model]")
+@click.option("--passage-prompt", metavar="TEXT", help="Put before a passage. [default: as saved with the model]")
+@_AS_JSON
+def embed(
+    path: str,
+    encoder: str | None,
+    question_encoder: str,
+    question_prompt: str | None,
+    passage_prompt: str | None,
+    as_json: bool,
+) -> None:
+    """Make vectors of the passages in folder PATH, to search it by meaning.
+
+    \b
+    gnothi index embed my-index --encoder sentence-transformers/all-MiniLM-L6-v2
+    gnothi index embed my-index
+
+    Run it again, without --encoder, to go on after an interruption, or after the index has changed. Then --index dense:PATH
+    searches by vectors, and --index hybrid:PATH by words and vectors.
+    """
+    from dataclasses import asdict
+
+    from gnothi.retrieval.dense.embed import embed as make_vectors
+    from gnothi.retrieval.dense.encoders import Encoding
+
+    if encoder is None and (question_encoder or question_prompt is not None or passage_prompt is not None):
+        raise InvalidSetting(
+            "encoders and prompts are named together: got no <--encoder MODEL> beside the others. Name it, too."
+        )
+    encoding = Encoding(encoder, question_encoder, question_prompt, passage_prompt) if encoder is not None else None
+    try:
+        with progress(_embedding_bar, _embedding_line) as on_progress:
+            report = make_vectors(path, encoding, on_progress=on_progress)
+    except KeyboardInterrupt:
+        click.echo(f"Stopped. What was encoded is kept: gnothi index embed {path} goes on.", err=True)
+        raise
+    if as_json:
+        print_json({"path": path} | asdict(report))
+        return
+    click.echo(
+        f"{path}: {count(report.passages, 'passage')} with vectors of {report.dimension} numbers ({report.encoded:,} encoded, "
+        f"{report.dropped:,} dropped) in {report.seconds:.1f} s"
+    )
+
+
+@index.command()
+@click.argument("path")
 @click.argument("query")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
 @_AS_JSON
 def search(path: str, query: str, k: int, as_json: bool) -> None:
     """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
 
-    In a graph the nodes that the query names are found, and the facts around them.
+    dense:PATH and hybrid:PATH search by vectors. In a graph the nodes that the query names are found, and the facts around
+    them.
     """
     from gnothi.graph.folder import is_graph
 
@@ -133,6 +184,8 @@ def info(path: str, as_json: bool) -> None:
     """Say what the index or graph in folder PATH holds."""
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.bm25 import BM25Index
+    from gnothi.retrieval.dense.index import content_of
+    from gnothi.retrieval.dense.store import read_manifest as read_dense
     from gnothi.retrieval.folder import read_manifest
 
     if is_graph(path):
@@ -142,7 +195,8 @@ def info(path: str, as_json: bool) -> None:
     folder = Path(path)
     manifest = read_manifest(folder)
     passages, sources = len(BM25Index.open(path)), _sources(folder)
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    dense = read_dense(folder)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     facts = {
         "path": path,
         "passages": passages,
@@ -152,6 +206,15 @@ def info(path: str, as_json: bool) -> None:
         "version": manifest.version,
         "analyser": manifest.analyser,
         "created_by": manifest.created_by,
+        "dense": dense
+        and {
+            "encoder": dense.encoder,
+            "question_encoder": dense.question_encoder,
+            "fingerprint": dense.fingerprint,
+            "dimension": dense.dimension,
+            "passages": dense.passages,
+            "complete": dense.content == content_of(folder),
+        },
     }
     if as_json:
         print_json(facts)
@@ -161,6 +224,10 @@ def info(path: str, as_json: bool) -> None:
         click.echo(f"sources: {count(sources, 'file')}")
     click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
     click.echo(f"terms: {manifest.analyser}")
+    if dense:
+        click.echo(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}")
+        if dense.content != content_of(folder):
+            click.echo(f"Not all passages have their vectors: gnothi index embed {path} makes them.")
     if not manifest.complete:
         click.echo("A build is under way or was interrupted: run its command again to complete it.")
 
@@ -206,6 +273,15 @@ def _line(reached: Progress, seconds: float) -> str:
     share = reached.bytes_done / max(reached.bytes_total, 1)
     left = f", about {seconds * (1 - share) / share:.0f} s left" if share else ""
     return f"{reached.passages:,} passages, {share:.0%}, {reached.passages / max(seconds, 1e-3):,.0f} passages/s{left}"
+
+
+def _embedding_bar(reached: Embedded, seconds: float) -> tuple[float, float, str]:
+    return reached.done, reached.total, f"{reached.stage}, {reached.fresh / max(seconds, 1e-3):,.0f}/s"
+
+
+def _embedding_line(reached: Embedded, seconds: float) -> str:
+    left = seconds * (reached.total - reached.done) / max(reached.fresh, 1)
+    return f"{reached.stage}: {reached.done:,} of {reached.total:,}, about {left:.0f} s left"
 
 
 def _warn(report: BuildReport) -> None:

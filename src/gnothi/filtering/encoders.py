@@ -11,24 +11,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnothi.concurrency import Batcher, in_batches
-from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.models.places import names_a_path
+from gnothi.retrieval.dense.encoders import EXPECTED, Vectors, load_sentence_model, stored_name
 from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
-from gnothi.weights import reason
 
 LEXICAL = "lexical"
 """The encoder that is none: similarity of words."""
 
 Pair = tuple[str, Passage]
-Vectors = NDArray[np.float32]
 
 
 class Similarity(Protocol):
@@ -94,18 +89,6 @@ def _count(text: str) -> Counter[str]:
     return Counter(re.findall(r"\w+", text.lower()))
 
 
-def encoder_name(given: str) -> str:
-    """What an encoder is stored under: the whole path of a folder, for references are used from elsewhere; else as given."""
-    path = Path(given).expanduser()
-    return str(path.resolve()) if path.is_dir() else given
-
-
-_EXPECTED = (
-    f"Expected {LEXICAL!r} (no model), a folder saved by sentence-transformers, or the id of such a model on the hub that is "
-    "cached or can be downloaded."
-)
-
-
 class SentenceEncoder:
     """A sentence-transformers model by folder or hub id; a pair is read as one text, question first, cut at its length limit.
 
@@ -113,17 +96,8 @@ class SentenceEncoder:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = encoder_name(name)
-        if not Path(name).expanduser().is_dir() and names_a_path(name):
-            raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. {_EXPECTED}")
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
-        try:
-            self._model: Any = SentenceTransformer(self.name, trust_remote_code=False)
-        except Exception as error:  # the library raises many kinds; to a user they all mean the same
-            raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error)} {_EXPECTED}") from error
+        self.name = stored_name(name)
+        self._model: Any = load_sentence_model(name, f"{LEXICAL!r} (no model), {EXPECTED}")
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
         """Shape (pairs, dimension), float32, rows of length 1."""

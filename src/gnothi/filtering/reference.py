@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity, Vectors, encoder_name
+from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity, Vectors
+from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.types import Demonstration, Passage
 
 FORMAT = 1
@@ -96,7 +97,7 @@ def open_reference(path: str | Path, encoder: str | None = None) -> Reference:
     """
     path = Path(path)
     header = read_header(path)
-    if encoder is not None and encoder_name(encoder) != header["encoder"]:
+    if encoder is not None and stored_name(encoder) != header["encoder"]:
         raise InvalidSetting(_encode_anew(path, f"made with the encoder {header['encoder']!r}, got {encoder!r}", encoder))
     labelled = read_labelled(path / LABELS)
     if header["encoder"] == LEXICAL:

@@ -27,6 +27,7 @@ from gnothi.types import Passage, ScoredPassage, encodable
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
 _DECIMALS = 4
 _SPARE = 32
+_PAGE = 10_000
 _READ_ONLY = re.compile(r"Lockfile.*(code: (13|30)\b|permission denied|read-only)", re.IGNORECASE)
 _Stamp = tuple[int, int]  # changes with every commit
 _MEMORY_WRITER_BYTES = 15_000_000
@@ -86,6 +87,15 @@ class BM25Index:
         term = tantivy.Query.term_query(self._schema, analysis.ID, encodable(passage_id), "basic")
         hits = searcher.search(term, limit=1, count=False).hits
         return analysis.passage(searcher.doc(hits[0][1])) if hits else None
+
+    def passages(self) -> Iterator[Passage]:
+        """Every passage of the newest commit, in the order of the index."""
+        searcher = self._current()
+        for start in range(0, searcher.num_docs, _PAGE):
+            with _reading(self._path):
+                found = searcher.search(tantivy.Query.all_query(), limit=_PAGE, offset=start, count=False).hits
+                page = [analysis.passage(searcher.doc(address)) for _, address in found]
+            yield from page
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         """Runs in a worker thread; the event loop stays free."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
-from gnothi.retrieval.ingest.formats import FORMATS
+from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
 from gnothi.retrieval.ledger import FILE as LEDGER
 from gnothi.retrieval.ledger import Entry, Ledger
@@ -152,7 +152,7 @@ class _Build(SourceReader[BuildReport]):
 
 def _steps(found: Found, entry: Entry, words: int) -> Iterator[Step]:
     try:
-        yield from FORMATS[found.path.suffix.lower()](found.path, entry.key, words, entry.checkpoint)
+        yield from reader(found.path)(found.path, entry.key, words, entry.checkpoint)
     except OSError as error:
         raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
     except (RecursionError, MemoryError) as error:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
+from gnothi.errors import InvalidSetting
 from gnothi.protocols import Reranker, Retriever
 from gnothi.registry import Registry
 from gnothi.retrieval.folder import kind_of
 from gnothi.retrieval.wrappers import Traced, TracedReranker
 from gnothi.schemes import Scheme, as_scheme, split
+
+if TYPE_CHECKING:
+    from gnothi.retrieval.dense.fusion import Fusion
 
 RETRIEVERS: Registry[Scheme[Retriever]] = Registry(
     "index",
@@ -22,12 +27,21 @@ RERANKERS: Registry[Scheme[Reranker]] = Registry(
 )
 
 
-def open_index(spec: str | os.PathLike[str]) -> Retriever:
-    """The retriever of a spec, its searches traced (``events.Searched``). A folder says itself of which kind it is.
+def open_index(spec: str | os.PathLike[str], fusion: Fusion | None = None) -> Retriever:
+    """The retriever of a spec, its searches traced (``events.Searched``). A folder says itself of which kind it is. ``fusion``
+    says how ``hybrid:PATH`` makes one ranking of two.
 
-    Raises IndexUnavailable, UnknownName for a scheme that does not exist, or BrokenPlugin."""
+    Raises IndexUnavailable, UnknownName for a scheme that does not exist, InvalidSetting for a fusion where nothing is fused,
+    or BrokenPlugin."""
     scheme, argument = _index(os.fspath(spec))
-    return Traced(scheme.open(argument))
+    if fusion is None:
+        return Traced(scheme.open(argument))
+    if scheme is not RETRIEVERS.find("hybrid"):
+        raise InvalidSetting(
+            f"how rankings are fused was set, and {spec} gives one ranking alone. Name <--index hybrid:PATH>, or leave out "
+            "<--set index.fusion> and <--set index.dense_weight>."
+        )
+    return Traced(scheme.open(argument, fusion))
 
 
 def index_fingerprint(spec: str | os.PathLike[str]) -> str:

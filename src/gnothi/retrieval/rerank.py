@@ -153,7 +153,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
     try:
-        with _quiet():
+        with quiet():
             architectures = getattr(AutoConfig.from_pretrained(source, trust_remote_code=False), "architectures", None) or [""]
             plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
             if plain and not untrained:
@@ -181,8 +181,8 @@ def _finite(name: str, scores: tuple[float, ...]) -> tuple[float, ...] | Excepti
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars, and no report of weights that are new because they are yet to be trained."""
+def quiet() -> Iterator[None]:
+    """While a library loads: no progress bars, and no report of weights that are new because they are yet to be trained."""
     from transformers.utils import logging
 
     library: Any = logging

@@ -84,7 +84,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
         graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
         index = sources.index
         if isinstance(index, str):
-            index = specs.open_index(index)
+            index = specs.open_index(index, searches.fused)
             stack.push_async_callback(index.aclose)
         elif index is not None:
             index = _traced(index)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+
+if TYPE_CHECKING:
+    from gnothi.retrieval.dense.fusion import Fusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,26 @@ class SearchSettings:
     recogniser: str | None = setting(
         None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
     )
+    fusion: Literal["ranks", "scores"] | None = setting(
+        None, "hybrid:PATH: one ranking by the scores in both (also for none) or by the ranks (reciprocal rank fusion)."
+    )
+    dense_weight: float | None = setting(
+        None, "hybrid:PATH: share of the ranking by vectors (none: a half).", at_least=0, at_most=1
+    )
     reranker: str | None = setting(None, "Re-ranker of what is found: lab, a folder or a hub id (none: the index's own order).")
     depth: int = setting(50, "Passages that the re-ranker chooses from.", at_least=1)
 
     def __post_init__(self) -> None:
         check_ranges(self)
+
+    @property
+    def fused(self) -> Fusion | None:
+        """How two rankings become one; None where nothing was said."""
+        if self.fusion is None and self.dense_weight is None:
+            return None
+        from gnothi.retrieval.dense.fusion import Fusion
+
+        return Fusion(self.fusion or "scores", 0.5 if self.dense_weight is None else self.dense_weight)
 
     def wrap(
         self, index: Retriever, model: LanguageModel, graph: KnowledgeGraph | None, reranker: Reranker | None

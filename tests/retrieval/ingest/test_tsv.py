@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.build import build
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.tsv import read
 from gnothi.types import Passage
@@ -28,6 +31,20 @@ def test_rows_as_dpr_writes_them(file: Path) -> None:
         Passage("1", 'He said "go" and left.', "The Title"),
         Passage("2", "plain", 'Quoted "T"'),
     ]
+
+
+def test_a_packed_file_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    rows = "id\ttext\ttitle\n" + "".join(f'{n}\t"Passage ""{n}"" of DPR."\tTitle {n}\n' for n in range(1, 6))
+    packed = tmp_path / "psgs_w100.tsv.gz"
+    packed.write_bytes(gzip.compress(rows.encode()))
+    found = list(read(packed, "key", 100, START))
+    assert [step.passages for step in found] == [
+        (Passage(str(n), f'Passage "{n}" of DPR.', f"Title {n}"),) for n in range(1, 6)
+    ]
+    assert found[1].checkpoint is not None
+    assert [step.passages for step in read(packed, "key", 100, found[1].checkpoint)] == [step.passages for step in found[2:]]
+    report = build([packed], tmp_path / "index")
+    assert (report.passages, BM25Index.open(tmp_path / "index").search_blocking("passage 4", 1)[0].passage.id) == (5, "4")
 
 
 def test_columns_in_any_order_and_without_titles(file: Path) -> None:

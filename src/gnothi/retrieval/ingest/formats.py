@@ -25,4 +25,13 @@ FORMATS: dict[str, Reader] = {
     ".htm": html.read,
     ".xhtml": html.read,
     ".pdf": pdf.read,
+    ".jsonl.gz": jsonl.read,
+    ".ndjson.gz": jsonl.read,
+    ".tsv.gz": tsv.read,
 }
+
+
+def reader(path: Path) -> Reader:
+    """What reads a file of a known format."""
+    name = path.name.lower()
+    return next(read for end, read in FORMATS.items() if name.endswith(end))

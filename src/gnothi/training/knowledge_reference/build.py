@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
-from gnothi.filtering.encoders import LEXICAL, SentenceEncoder, encoder_name
+from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
+from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import rights, rows_of
 
@@ -51,7 +52,7 @@ def train(run: Path, out: Path, memory: str = "direct", retrieval: str = "rag", 
         )
     if encoder != LEXICAL:
         SentenceEncoder(encoder)  # one that cannot be opened is told now, not at the first question
-    write_knowledge(out, found, encoder_name(encoder))
+    write_knowledge(out, found, stored_name(encoder))
     both = {row.question_id for row in rows if row.method == memory} & {
         row.question_id for row in rows if row.method == retrieval
     }

@@ -1,0 +1,1 @@
+"""Passages found by vectors: an index's dense part, how it is made and searched."""

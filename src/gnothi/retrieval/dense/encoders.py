@@ -1,0 +1,139 @@
+"""Passages and questions as vectors: by one sentence-transformers model, or by a pair of encoders as DPR has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.retrieval.dense import dpr
+from gnothi.retrieval.rerank import quiet
+from gnothi.retrieval.wrappers import shown
+from gnothi.types import Passage
+from gnothi.weights import digest, files_of, version_of
+
+Vectors = NDArray[np.float32]
+EncodePassages = Callable[[Sequence[Passage]], Vectors]
+"""Shape (passages, dimension), float32."""
+EncodeQuestions = Callable[[Sequence[str]], Vectors]
+"""Shape (questions, dimension), float32."""
+
+_BATCH = 32
+EXPECTED = "a folder saved by sentence-transformers, or the id of such a model on the hub that is cached or can be downloaded."
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """What vectors are made by. A score is the inner product of the two vectors.
+
+    Without a ``question_encoder`` the ``encoder`` reads both, with the prompts that it was saved with unless others are given,
+    a passage as ``title: text``; vectors have length 1, unless the model says that it is for inner products.
+    With one it is as in DPR (Karpukhin et al., 2020, section 3.1): a passage is the pair of title and text, vectors have the
+    length they have.
+    """
+
+    encoder: str
+    question_encoder: str = ""
+    question_prompt: str | None = None
+    passage_prompt: str | None = None
+
+    def __str__(self) -> str:
+        parts = [self.encoder]
+        parts += [f"question encoder {self.question_encoder}"] if self.question_encoder else []
+        parts += [
+            f"{whose} prompt {prompt!r}"
+            for whose, prompt in (("question", self.question_prompt), ("passage", self.passage_prompt))
+            if prompt is not None
+        ]
+        return ", ".join(parts)
+
+    def fingerprint(self) -> str:
+        """What changes with the weights; empty where they are not on this machine."""
+        found = [_fingerprint(name) for name in (self.encoder, self.question_encoder) if name]
+        return "+".join(found) if all(found) else ""
+
+    def passages(self) -> EncodePassages:
+        """Raises ModelUnavailable, or MissingDependency without sentence-transformers."""
+        model = _load(self.encoder)
+        if self.question_encoder:
+            return lambda passages: model(
+                [(passage.title, passage.text) for passage in passages], "document", self.passage_prompt, False
+            )
+        return lambda passages: model([shown(passage) for passage in passages], "document", self.passage_prompt, True)
+
+    def questions(self) -> EncodeQuestions:
+        """Raises as ``passages``."""
+        model = _load(self.question_encoder or self.encoder)
+        unit = not self.question_encoder
+        return lambda questions: model(list(questions), "query", self.question_prompt, unit)
+
+
+def stored_name(name: str) -> str:
+    """What an encoder is noted as: the whole path of a folder, for an index is used from elsewhere; else as given."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.is_dir() else name
+
+
+class _Model(Protocol):
+    def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:
+        """``role`` is query or document; ``prompt`` None: what the model was saved with; ``unit``: of length 1 where that is
+        how the model compares."""
+        ...
+
+
+class _SentenceModel:
+    def __init__(self, name: str) -> None:
+        self._model = load_sentence_model(name)
+
+    def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:
+        encode = self._model.encode_query if role == "query" else self._model.encode_document
+        found = encode(
+            list(texts),
+            prompt=prompt,
+            batch_size=_BATCH,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+            normalize_embeddings=unit and self._model.similarity_fn_name == "cosine",
+        )
+        return np.asarray(found, np.float32)
+
+
+def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
+    """The SentenceTransformer in a folder or on the hub; ``expected`` is what messages say there should be.
+
+    Raises MissingDependency, or ModelUnavailable for one that cannot be read."""
+    path = Path(name).expanduser()
+    if not path.is_dir() and (path.exists() or name.startswith((".", "/", "~", "\\")) or name.count("/") > 1):
+        raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. Expected {expected}")
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
+    try:
+        with quiet():
+            return SentenceTransformer(stored_name(name), trust_remote_code=False)
+    except Exception as error:  # the library raises many kinds; to a user they all mean the same
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason} Expected {expected}") from error
+
+
+def _load(name: str) -> _Model:
+    architecture = dpr.architecture(stored_name(name))
+    if not architecture:
+        return _SentenceModel(name)
+    with quiet():
+        return dpr.DprModel(stored_name(name), architecture)
+
+
+def _fingerprint(name: str) -> str:
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        return version_of(name)
+    # How vectors are pooled and prompted stands in folders and files of the library's own.
+    return digest(chain(files_of(folder), folder.glob("*/*"), [folder / "modules.json", *folder.glob("config_*.json")]))

@@ -1,0 +1,131 @@
+"""Searching an index by its vectors: exactly while they are few, by their graph of neighbours when they are many."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from gnothi.concurrency import Batcher, in_batches
+from gnothi.errors import IndexUnavailable
+from gnothi.retrieval import folder as folders
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.dense import store
+from gnothi.retrieval.dense.encoders import EncodeQuestions, Vectors
+from gnothi.retrieval.dense.neighbours import Neighbours
+from gnothi.retrieval.results import check_k, ranked
+from gnothi.types import ScoredPassage, encodable
+
+_DECIMALS = 5  # vectors of equal passages can differ in the last bits, by the batch they were in; rounding makes them tie
+_SPARE = 32
+
+
+class DenseIndex:
+    """A Retriever over the vectors of an index folder, as they were when it was opened; a passage deleted since is not found.
+    Queries that wait at the same time are encoded together."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], lexical: BM25Index, manifest: store.Manifest, encode: EncodeQuestions
+    ) -> None:
+        folder = Path(path) / store.FOLDER
+        self._name = f"dense:{path}"
+        self._lexical = lexical
+        self._rows = store.Rows(folder, manifest.generation)
+        self._vectors = store.mapped(folder, manifest, len(self._rows))
+        self._neighbours = Neighbours.open(folder, manifest)
+        self._asking = threading.Lock()
+        self._batcher: Batcher[str, Vectors] = Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], encode: EncodeQuestions | None = None) -> DenseIndex:
+        """``encode`` takes the place of the encoder that the index names. Raises IndexUnavailable for an index whose passages
+        do not all have vectors, or have some of other weights; ModelUnavailable, MissingDependency."""
+        manifest = checked(Path(path))
+        return cls(path, BM25Index.open(path), manifest, encode or manifest.encoding.questions())
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __len__(self) -> int:
+        """Number of passages when it was opened."""
+        return self._rows.named
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        if not query.strip() or k == 0:
+            return ()
+        vector = await self._batcher.submit(encodable(query))
+        return await asyncio.to_thread(self.nearest, vector, k)
+
+    def nearest(self, vector: Vectors, k: int) -> tuple[ScoredPassage, ...]:
+        """The k passages whose vectors have the largest inner product with this one."""
+        if not len(self._vectors):
+            return ()
+        limit = k + _SPARE
+        while True:
+            limit = min(limit, len(self._vectors))
+            rows, scores = self._best(vector, limit)
+            with self._asking:
+                ids = self._rows.ids(rows.tolist())
+            named = [(score, ids[row]) for row, score in zip(rows.tolist(), scores.tolist(), strict=True) if row in ids]
+            # Ties are broken by id: every passage tied with the k-th is needed.
+            if limit == len(self._vectors) or (len(named) > k and named[-1][0] < named[k - 1][0]):
+                break
+            limit *= 4
+        tied = named[min(k, len(named)) - 1][0] if named else 0.0
+        found = ((score, self._lexical.get(key)) for score, key in named if score >= tied)
+        return ranked((ScoredPassage(passage, score) for score, passage in found if passage is not None), k)
+
+    async def aclose(self) -> None:
+        """The files are memory-mapped and released with the object."""
+        await self._batcher.aclose()
+
+    def _best(self, vector: Vectors, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and rounded scores of the ``limit`` best, best first."""
+        if self._neighbours is None:
+            rows = np.arange(len(self._vectors))
+            scores = self._vectors @ vector
+        else:
+            rows = self._neighbours.near(vector, limit, len(self._vectors))
+            scores = self._vectors[rows] @ vector
+        scores = np.round(scores.astype(np.float64), _DECIMALS)
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return rows[order], scores[order]
+
+
+def checked(path: Path) -> store.Manifest:
+    """What is noted of the index's vectors. Raises IndexUnavailable where they are not there, of an earlier state of the
+    index, or of other weights than the encoder has now."""
+    content, manifest = content_of(path), store.read_manifest(path)
+    again = f"`gnothi index embed {path}`"
+    if manifest is None:
+        raise IndexUnavailable(f"the index {path} has no vectors to search by. Make them with {again[:-1]} --encoder MODEL`.")
+    if not manifest.content:
+        raise IndexUnavailable(
+            f"not all passages of the index {path} have their vectors: making them was interrupted. Run {again}."
+        )
+    if manifest.content != content:
+        raise IndexUnavailable(
+            f"the index {path} has changed since its vectors were made. Run {again}, which makes the missing ones."
+        )
+    check_weights(path, manifest)
+    return manifest
+
+
+def content_of(path: Path) -> str:
+    """What changes with the passages of the index; never empty."""
+    return folders.read_manifest(path).content or "unknown"
+
+
+def check_weights(path: Path, manifest: store.Manifest) -> None:
+    now = manifest.encoding.fingerprint()
+    if now and manifest.fingerprint and now != manifest.fingerprint:
+        raise IndexUnavailable(
+            f"the vectors of the index {path} were made by other weights than {manifest.encoder!r} has now (fingerprints "
+            f"{manifest.fingerprint[:12]} and {now[:12]}): they cannot be compared. Put the earlier weights back, or remove "
+            f"{path / store.FOLDER} and run `gnothi index embed {path} <--encoder MODEL>`."
+        )

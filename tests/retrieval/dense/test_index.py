@@ -1,0 +1,153 @@
+"""Searching by vectors, and by words and vectors, as every retriever must; and what an index says that has none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from gnothi.errors import IndexUnavailable
+from gnothi.protocols import Retriever
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.dense import store
+from gnothi.retrieval.dense.embed import embed
+from gnothi.retrieval.dense.encoders import Encoding
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.dense.index import DenseIndex
+from gnothi.retrieval.dense.neighbours import Neighbours
+from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.types import Passage
+from tests.retrieval.dense import words
+from tests.retrieval.documents import made_up
+
+
+class TestDense(RetrieverConformance):
+    lexical = False
+
+    @pytest_asyncio.fixture
+    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
+        words.embedded(tmp_path / "index", CORPUS)
+        index = DenseIndex.open(tmp_path / "index", words.questions)
+        yield index
+        await index.aclose()
+
+
+class TestDenseByNeighbours(TestDense):
+    @pytest.fixture(autouse=True)
+    def few_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
+        monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 0)
+
+
+class _HybridConformance(RetrieverConformance):
+    lexical = False
+    by: Fusion
+
+    @pytest_asyncio.fixture
+    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
+        path = tmp_path / "index"
+        words.embedded(path, CORPUS)
+        hybrid = Hybrid(BM25Index.open(path), DenseIndex.open(path, words.questions), self.by, "hybrid")
+        yield hybrid
+        await hybrid.aclose()
+
+
+class TestHybridByScores(_HybridConformance):
+    by = Fusion("scores")
+
+
+class TestHybridByRanks(_HybridConformance):
+    by = Fusion("ranks")
+
+
+def test_equals_comparing_all_with_ties_by_id(tmp_path: Path) -> None:
+    corpus = made_up(1, 300, words=4) + [Passage(f"copy {n}", "bal bal") for n in range(60)]
+    words.embedded(tmp_path, corpus)
+    index = DenseIndex.open(tmp_path, words.questions)
+    every = words.passages(corpus)
+    for query in ("bal", "bal bal dam", corpus[3].text):
+        (vector,) = words.questions([query])
+        scores = np.round((every @ vector).astype(np.float64), 5)
+        expected = sorted(zip(-scores, (one.id for one in corpus), strict=True))
+        for k in (1, 10, 59, 360):
+            assert [(-one.score, one.passage.id) for one in index.nearest(vector, k)] == expected[:k]
+
+
+def test_neighbours_find_what_comparing_all_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
+    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 1000)
+    corpus = made_up(1, 1500, words=6)
+    words.embedded(tmp_path, corpus)
+    exact = DenseIndex.open(tmp_path, words.questions)
+    assert exact._neighbours is not None
+    near = {one.id: exact.nearest(words.questions([one.text])[0], 10) for one in corpus[::100]}
+    exact._neighbours = None
+    assert all(exact.nearest(words.questions([one.text])[0], 10)[0].passage == one for one in corpus[::100])
+    shared = [
+        len(set(found) & set(exact.nearest(words.questions([one.text])[0], 10))) / 10
+        for one in corpus[::100]
+        for found in [near[one.id]]
+    ]
+    assert sum(shared) / len(shared) >= 0.95
+
+
+def test_vectors_added_after_the_graph_was_made_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
+    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 100)
+    words.embedded(tmp_path, made_up(1, 200))
+    words.embedded(tmp_path, [Passage("late", "salted plums")], gone=["s1-0"])
+    manifest = store.read_manifest(tmp_path)
+    assert manifest is not None
+    graph = Neighbours.open(tmp_path / store.FOLDER, manifest)
+    assert graph is not None
+    assert len(graph._graph) == 200
+    index = DenseIndex.open(tmp_path, words.questions)
+    assert asyncio.run(index.search("salted plums", 1))[0].passage.id == "late"
+    assert "s1-0" not in {one.passage.id for one in index.nearest(words.questions(["bal"])[0], 500)}
+    assert len(index) == 200
+
+
+def test_a_passage_deleted_since_is_not_found(tmp_path: Path) -> None:
+    words.embedded(tmp_path, CORPUS)
+    index = DenseIndex.open(tmp_path, words.questions)
+    words.put(tmp_path, [], gone=["p2"])
+    assert "p2" not in {one.passage.id for one in asyncio.run(index.search("harbour town salted plums", 10))}
+    with pytest.raises(IndexUnavailable, match="has changed since its vectors were made"):
+        DenseIndex.open(tmp_path, words.questions)
+
+
+def test_an_index_without_vectors_says_how_to_make_them(tmp_path: Path) -> None:
+    words.put(tmp_path, CORPUS)
+    with pytest.raises(IndexUnavailable, match=r"no vectors .* `gnothi index embed .* --encoder MODEL`"):
+        DenseIndex.open(tmp_path)
+
+
+def test_vectors_half_made_or_of_other_weights_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    words.put(tmp_path / "index", CORPUS)
+    embed(tmp_path / "index", Encoding(str(folder)), encode=words.passages)
+    (folder / "config.json").write_text('{"other": 1}')
+    with pytest.raises(IndexUnavailable, match="other weights"):
+        DenseIndex.open(tmp_path / "index", words.questions)
+    with pytest.raises(IndexUnavailable, match="other weights"):
+        embed(tmp_path / "index", encode=words.passages)
+    manifest = store.read_manifest(tmp_path / "index")
+    assert manifest is not None
+    store.Store(tmp_path / "index", replace(manifest, content="")).close()
+    with pytest.raises(IndexUnavailable, match="was interrupted"):
+        DenseIndex.open(tmp_path / "index", words.questions)
+
+
+@pytest.mark.parametrize("damage", ["vectors-0.f32", "rows-0.sqlite", "gnothi-index.json"])
+def test_damaged_files_are_told(tmp_path: Path, damage: str) -> None:
+    words.embedded(tmp_path, CORPUS)
+    (tmp_path / store.FOLDER / damage).write_bytes(b"no")
+    with pytest.raises(IndexUnavailable, match=r"damaged|cannot be read|not JSON"):
+        DenseIndex.open(tmp_path, words.questions)
