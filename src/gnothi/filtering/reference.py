@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity, Vectors
-from gnothi.retrieval.dense.encoders import stored_name
+from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity
+from gnothi.retrieval.dense.encoders import Vectors, stored_name
 from gnothi.types import Demonstration, Passage
 
 FORMAT = 1

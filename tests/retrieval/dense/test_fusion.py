@@ -40,7 +40,7 @@ def test_a_ranking_alone_keeps_its_order() -> None:
 
 @given(RANKINGS, RANKINGS, st.sampled_from(["ranks", "scores"]), st.floats(0, 1))
 def test_a_passage_better_in_both_is_better(one: dict[str, float], other: dict[str, float], by: str, weight: float) -> None:
-    fused = shown(Fusion(by, weight).fuse(found(one), found(other), 20))
+    fused = shown(Fusion(by, weight).fuse(found(one), found(other), 20))  # type: ignore[arg-type]
     assert fused.keys() == one.keys() | other.keys()
     both = one.keys() & other.keys()
     for better in both:
