@@ -70,6 +70,7 @@ def test_throughput() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # six processes, each of which opens a model
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_first_row() -> None:
     found = document("benchmarks.first_row", "--limit", "3", "--method", "direct")
