@@ -118,19 +118,20 @@ def contenders(probe: Any) -> dict[str, Work]:
     from gnothi.types import StateSpec
 
     settings = ReaderSettings()
-    decoding = settings.reply_decoding
     gram, learnt = settings.make_signal("gram"), registry.create("probe", probe=probe)
     sampling: Any = gram
 
     async def samples(model: Any, prompt: Any) -> object:
-        return await model.sample(prompt, sampling.sampling.samples, sampling.sampling.decoding(decoding), [StateSpec()])
+        return await model.sample(
+            prompt, sampling.sampling.samples, sampling.sampling.decoding(settings.reply_decoding(prompt)), [StateSpec()]
+        )
 
     async def state(model: Any, prompt: Any) -> object:
         foreseeing: Any = learnt
         return await foreseeing.foresee(model, prompt)
 
     async def draft(model: Any, prompt: Any) -> object:
-        return await model.generate(prompt, decoding)
+        return await model.generate(prompt, settings.reply_decoding(prompt))
 
     return {
         "draft": draft,
