@@ -15,6 +15,7 @@ import pytest
 
 from gnothi.cli.main import run
 from gnothi.retrieval.folder import FILE
+from tests.retrieval.cross_encoders import classifier
 from tests.retrieval.documents import contents, made_up, write_jsonl
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +216,35 @@ def test_elsewhere_progress_is_a_plain_line_now_and_then(
     monkeypatch.setattr("gnothi.cli.building._SECONDS_BETWEEN_LINES", 0.0)
     assert gnothi("build", write_jsonl(tmp_path / "c.jsonl", made_up(1, 50)), "--out", out) == 0
     assert re.search(r"^\d+ passages, \d+%, [\d,]+ passages/s, about \d+ s left$", capsys.readouterr().err, re.MULTILINE)
+
+
+def test_vectors_are_made_searched_and_told(docs: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    encoder = classifier(tmp_path / "encoder", architecture="BertModel")
+    assert gnothi("build", str(docs), "--out", out) == 0
+    assert gnothi("search", f"dense:{out}", "heron") == 3
+    assert "has no vectors to search by" in capsys.readouterr().err
+    assert gnothi("embed", out) == 2
+    assert "name the encoder that makes them with --encoder MODEL" in capsys.readouterr().err
+    assert gnothi("embed", out, "--passage-prompt", "passage: ") == 2
+    assert "got no --encoder MODEL beside the others" in capsys.readouterr().err
+    assert gnothi("embed", out, "--encoder", encoder) == 0
+    assert "2 passages with vectors of 16 numbers (2 encoded, 0 dropped)" in capsys.readouterr().out
+    assert gnothi("embed", out, "--json") == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["passages"], again["encoded"], again["encoder"]) == (2, 0, encoder)
+    for spec in (f"dense:{out}", f"hybrid:{out}"):
+        assert gnothi("search", spec, "a heron stands", "--json") == 0
+        assert len(json.loads(capsys.readouterr().out)["results"]) == 2
+    assert gnothi("info", out) == 0
+    told = capsys.readouterr().out
+    assert f"vectors: 2 passages, 16 numbers, by {encoder}" in told
+    assert "Not all passages" not in told
+    assert gnothi("delete", out, "docs/heron.txt#1") == 0
+    capsys.readouterr()
+    assert gnothi("info", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["dense"]["complete"] is False
+    assert gnothi("search", f"hybrid:{out}", "heron") == 3
+    assert f"Run `gnothi index embed {out}`" in capsys.readouterr().err
 
 
 def test_what_documents_say_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,6 +83,8 @@ def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[s
         (["--graph", "nowhere"], "there is no graph at nowhere"),
         (["--set", "index.expnd=reflection"], "Did you mean 'expand'"),
         (["--set", "index.depth=0"], "'depth': got 0"),
+        (["--set", "index.fusion=ranks"], "lab gives one ranking alone. Name --index hybrid:PATH"),
+        (["--set", "index.dense_weight=2"], "'dense_weight': got 2"),
         (["--set", "reranker=nowhere/at-all"], "nowhere/at-all"),
         (["--set", "source=web"], "one of graph, passages"),
     ],

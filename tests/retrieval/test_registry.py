@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gnothi.errors import IndexUnavailable, UnknownName
+from gnothi.errors import IndexUnavailable, InvalidSetting, UnknownName
 from gnothi.events import Reranked, Searched, record
 from gnothi.graph.registry import GRAPHS, graph_fingerprint, open_graph
 from gnothi.protocols import Retriever
 from gnothi.retrieval.build import build
+from gnothi.retrieval.dense.encoders import Encoding
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.registry import (
     RERANKERS,
     RETRIEVERS,
@@ -21,8 +23,10 @@ from gnothi.retrieval.registry import (
     open_reranker,
     reranker_fingerprint,
 )
+from gnothi.retrieval.wrappers import Traced
 from gnothi.testing import FakeReranker, ListedGraph, ScriptedRetriever
 from gnothi.types import Passage
+from tests.retrieval.dense import words
 
 
 def mine(argument: str) -> Retriever:
@@ -60,6 +64,19 @@ async def test_a_folder_says_which_kind_it_is(tmp_path: Path) -> None:
     (tmp_path / "theirs" / "gnothi-index.json").write_text(json.dumps({"format": "gnothi-others"}))
     with pytest.raises(IndexUnavailable, match="got format 'gnothi-others'"):
         open_index(tmp_path / "theirs")
+
+
+def test_how_rankings_are_fused_is_for_what_fuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words.embedded(tmp_path / "index", [Passage("p", "a heron")])
+    monkeypatch.setattr(Encoding, "questions", lambda _: words.questions)
+    by_ranks = open_index(f"hybrid:{tmp_path / 'index'}", Fusion("ranks", 0.25))
+    assert isinstance(by_ranks, Traced)
+    assert isinstance(hybrid := by_ranks._wrapped, Hybrid)
+    assert (hybrid.name, hybrid._fusion) == (f"hybrid:{tmp_path / 'index'}", Fusion("ranks", 0.25))
+    assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") == index_fingerprint(f"dense:{tmp_path / 'index'}") != ""
+    assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") != index_fingerprint(tmp_path / "index")
+    with pytest.raises(InvalidSetting, match="gives one ranking alone"):
+        open_index(f"dense:{tmp_path / 'index'}", Fusion())
 
 
 async def test_rerankers_and_graphs_have_schemes_too() -> None:

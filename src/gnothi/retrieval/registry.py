@@ -39,7 +39,7 @@ def open_index(spec: str | os.PathLike[str], fusion: Fusion | None = None) -> Re
     if scheme is not RETRIEVERS.find("hybrid"):
         raise InvalidSetting(
             f"how rankings are fused was set, and {spec} gives one ranking alone. Name <--index hybrid:PATH>, or leave out "
-            "<--set index.fusion> and <--set index.dense_weight>."
+            "<--set index.fusion=...> and <--set index.dense_weight=...>."
         )
     return Traced(scheme.open(argument, fusion))
 

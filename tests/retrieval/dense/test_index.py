@@ -145,6 +145,17 @@ def test_vectors_half_made_or_of_other_weights_are_refused(tmp_path: Path) -> No
         DenseIndex.open(tmp_path / "index", words.questions)
 
 
+@pytest.mark.parametrize("kept", [0, 2, 500, 10_000])
+def test_a_damaged_graph_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
+    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 100)
+    words.embedded(tmp_path, made_up(1, 200))
+    graph = tmp_path / store.FOLDER / "neighbours-0.usearch"
+    graph.write_bytes(graph.read_bytes()[:kept])
+    with pytest.raises(IndexUnavailable, match="are damaged: .* Remove that folder"):
+        DenseIndex.open(tmp_path, words.questions)
+
+
 @pytest.mark.parametrize("damage", ["vectors-0.f32", "rows-0.sqlite", "gnothi-index.json"])
 def test_damaged_files_are_told(tmp_path: Path, damage: str) -> None:
     words.embedded(tmp_path, CORPUS)

@@ -22,7 +22,7 @@ from gnothi.retrieval.folder import disk_errors
 
 EXACT = 20_000
 """So many vectors are compared one by one: a few milliseconds, and nothing to build."""
-_LINKS, _WIDTH_BUILDING, _WIDTH_SEARCHING = 16, 64, 256
+_LINKS, _WIDTH_BUILDING, _WIDTH_SEARCHING = 16, 128, 256
 _STEP = 5_000
 _SECONDS_BETWEEN_SAVES = 60.0
 
