@@ -111,7 +111,7 @@ def from_feedback(path: Path, method: str | None = None, signal: str | None = No
     if len(sample) < FEWEST:
         raise InvalidInput(
             f"cannot calibrate: of {len(everything)} judged answers in {path}, {len(sample)} are from memory, under the gate "
-            f" as it is now; expected at least {FEWEST}, better a few hundred. {_of_searched(same)}Go on collecting, or "
+            f"as it is now; expected at least {FEWEST}, better a few hundred. {_of_searched(same)}Go on collecting, or "
             "calibrate on questions whose answers you know: gnothi calibrate QUESTIONS."
         )
     return Source(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,12 +17,14 @@ from starlette.routing import BaseRoute
 
 from gnothi.serving.access import Access
 from gnothi.serving.context import Context
+from gnothi.serving.drift import Drifts
 from gnothi.serving.failures import Refusal
+from gnothi.serving.feedback import Feedback
 from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
 from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, health, models, plain
+from gnothi.serving.routes import chat, feedback, health, mcp, models, plain
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
@@ -29,10 +32,12 @@ PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     models.routes,
     chat.routes,
     plain.routes,
+    feedback.routes,
+    mcp.routes,
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""
-LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = []
+LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = [feedback.lifespan, mcp.lifespan]
 """What runs beside the routes from the start to the end."""
 
 
@@ -40,7 +45,12 @@ def context_of(service: Service, settings: ServerSettings) -> Context:
     """What the parts share. Raises InvalidInput or InvalidSetting for a file of keys that cannot be used."""
     room = Room(settings.slots or service.slots, settings.waiting)
     keys = None if settings.keys is None else Keys(settings.keys, service.prices)
-    return Context(service, settings, room, Links(settings.link_seconds), Metrics(service, room), keys)
+    metrics = Metrics(service, room)
+    judging = settings.feedback and Feedback(service, settings.feedback, settings.feedback_content, metrics.registry)
+    found = Context(
+        service, settings, room, Links(settings.link_seconds), metrics, Drifts(service, metrics.registry), keys, judging
+    )
+    return replace(found, tools=mcp.tools_of(found))
 
 
 def create_app(context: Context) -> Starlette:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
+from gnothi.serving.drift import Drifts
+from gnothi.serving.feedback import Feedback
 from gnothi.serving.keys import Account, Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
@@ -13,17 +16,23 @@ from gnothi.serving.room import Room
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
+if TYPE_CHECKING:
+    from gnothi.serving.tools import Tools
+
 
 @dataclass(frozen=True)
 class Context:
-    """``keys`` is None where nobody needs one."""
+    """``keys`` is None where nobody needs one, ``feedback`` where it is not taken, ``tools`` (over MCP) without the package."""
 
     service: Service
     settings: ServerSettings
     room: Room
     links: Links
     metrics: Metrics
+    drifts: Drifts
     keys: Keys | None = None
+    feedback: Feedback | None = None
+    tools: Tools | None = None
 
     def base(self, request: Request) -> str:
         """How clients reach this server, without a slash at the end."""

@@ -24,6 +24,8 @@ class ServerSettings:
     anyone: bool = setting(False, "Answer anyone, without keys, on an address that others reach, too.")
     origins: tuple[str, ...] = setting((), "Web pages of other origins that may ask, as https://chat.example.org (CORS).")
     runs: Path | None = setting(None, "Folder of runs whose reports are shown under /runs.")
+    feedback: Path | None = setting(None, "File that judgements of answers are added to; without one none are taken.")
+    feedback_content: bool = setting(False, "Write questions and answers to that file, too.")
     slots: int | None = setting(None, "Questions answered at a time (none: as many as the models gain from).", at_least=1)
     waiting: int = setting(64, "Questions that may wait for their turn; those beyond get status 429.", at_least=0)
     timeout: float = setting(120.0, "Longest time for one question, waiting included; then status 504.", at_least=0.01)

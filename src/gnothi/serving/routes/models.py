@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from gnothi.config import as_text
 from gnothi.methods.planned import name_of
 from gnothi.serving.context import Context
+from gnothi.serving.promise import in_words
 from gnothi.serving.service import SetUp
 from gnothi.session.knowing import effective_threshold
 
@@ -46,6 +47,10 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             "graph": None if plan.sources.graph is None else public_name(plan.sources.graph),
             "settings": {key: as_text(value) for key, value in method.values.items() if key not in method.named},
             "gate": gate,
+            "calibration": None
+            if plan.calibration is None
+            else {"words": in_words(plan.calibration), "drift": context.drifts.of(setup)},
+            "feedback": context.feedback is not None,
             "told": list(plan.told) if plan.calibration is None else _told(setup),
             "warnings": [*setup.warnings, *([alarm] if alarm else ())],
         },
