@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ async def test_over_http(mode: str) -> None:
     async with served() as server, mcp.Client(f"{server.url}/mcp", mode=mode) as client:
         await check(client)
         (source,) = (await client.call_tool("ask", {"question": covered_fact()[2]})).structured_content["sources"]
-            assert source["url"].startswith(f"{server.url}/passages/")
+        assert source["url"].startswith(f"{server.url}/passages/")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,9 @@ async def test_a_client_that_leaves_ends_the_work(mode: str) -> None:
 @pytest.mark.slow
 async def test_over_stdin_and_stdout(tmp_path: Path) -> None:
     """The command itself, with the laboratory's model."""
-    started = mcp.StdioServerParameters(command=sys.executable, args=["-m", "gnothi", "mcp"], cwd=tmp_path)
+    started = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "gnothi", "mcp"], cwd=tmp_path, env=dict(os.environ)
+    )
     async with mcp.Client(mcp.stdio_client(started)) as client:
         question = covered_fact()[2]
         heard = Heard()
