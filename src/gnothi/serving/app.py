@@ -24,7 +24,7 @@ from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
 from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, feedback, health, mcp, models, plain
+from gnothi.serving.routes import chat, feedback, health, mcp, models, page, plain
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
@@ -34,6 +34,7 @@ PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     plain.routes,
     feedback.routes,
     mcp.routes,
+    page.routes,
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""
