@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,12 @@ from gnothi.serving.setups import plans
 from gnothi.session.plan import Request
 from gnothi.testing.model import Scripted
 from tests.command_line import script
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.005)
 
 
 @dataclass

@@ -21,14 +21,17 @@ from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
 from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, health, models, plain
+from gnothi.serving.routes import chat, health, models, passages, plain, responses, runs
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
 PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     models.routes,
     chat.routes,
+    responses.routes,
     plain.routes,
+    passages.routes,
+    runs.routes,
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""
