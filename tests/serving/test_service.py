@@ -44,6 +44,7 @@ candidates = 2
 seakr.max_steps = 3
 
 [setups.rag]
+method = "rag"
 
 [setups.quick]
 method = "direct"
@@ -64,9 +65,11 @@ def test_a_file_names_set_ups_and_the_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setups", "error", "told"),
     [
-        ({"a": {"methd": "rag"}}, UnknownName, "Did you mean 'method'"),
-        ({"a": {"method": 3}}, InvalidSetting, "expected a text"),
-        ({"a": {"anyway": "yes"}}, InvalidSetting, "expected true"),
+        ({"a": {"method": "rag", "modle": "lab"}}, UnknownName, "Did you mean 'model'"),
+        ({"a": {"method": 3}}, InvalidSetting, "expected the name of a method"),
+        ({"a": {"model": "lab"}}, InvalidSetting, "expected the name of a method"),
+        ({"a": {"method": "rag", "index": 3}}, InvalidSetting, "expected a text"),
+        ({"a": {"method": "rag", "anyway": "yes"}}, InvalidSetting, "expected true"),
         ({"a b": {"method": "rag"}}, InvalidSetting, "letters, digits"),
         ({"a": {"method": "nothing"}}, UnknownName, "unknown method"),
     ],

@@ -22,7 +22,6 @@ from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod
-from gnothi.methods.registry import METHODS
 from gnothi.serving.settings import SECTION, ServerSettings
 from gnothi.session.plan import Plan, Request, resolve
 
@@ -84,10 +83,10 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
 
 
 def _method(name: str, given: Mapping[str, Given]) -> str:
-    """As it says, else as it is called, else SeaKR. Raises InvalidSetting or UnknownName."""
-    method = given["method"].value if "method" in given else name if name in METHODS else "seakr"
+    """Raises InvalidSetting or UnknownName."""
+    method = given["method"].value if "method" in given else None
     if not isinstance(method, str):
-        raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected a text.")
+        raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
     methods.find(method)
     return method
 
