@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_settings_out_of_range(given: dict[str, object]) -> None:
         ServerSettings(**given)  # type: ignore[arg-type]
 
 
-async def _asked_everything(tmp_path: Path, **settings: object) -> list[str]:
+async def _asked_everything(tmp_path: Path, **settings: Any) -> list[str]:
     """What must not be in a log: question, answer, key, the error's text, links."""
     secret = keys.add(tmp_path / "keys.json", "me")
     question = covered_fact()[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import openai
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -10,7 +12,8 @@ from tests.command_line import KNOWN, covered_fact, script
 from tests.serving.served import Served, served
 
 
-def client(server: Served) -> openai.AsyncOpenAI:
+def client(server: Served) -> Any:
+    """Untyped: its unions of everything that OpenAI may send are of no use here."""
     return openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
 
@@ -22,13 +25,10 @@ async def test_whole() -> None:
         thinking, search, message = found.output
         assert (thinking.type, search.type, message.type) == ("reasoning", "file_search_call", "message")
         assert "gate: " in thinking.summary[0].text
-        assert search.results is not None
         assert search.results[0].text
         citation = message.content[0].annotations[0]
         assert (citation.type, found.output_text[citation.start_index : citation.end_index]) == ("url_citation", "[1]")
-        assert found.usage is not None
         assert found.usage.total_tokens == found.usage.input_tokens + found.usage.output_tokens > 0
-        assert found.model_extra is not None
         assert found.model_extra["gnothi"]["answer"] == true
 
 
