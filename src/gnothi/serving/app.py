@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from gnothi.serving import telemetry
 from gnothi.serving.access import Access
 from gnothi.serving.context import Context
 from gnothi.serving.failures import Refusal
@@ -50,6 +51,8 @@ def create_app(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            if context.settings.telemetry:
+                stack.callback(telemetry.start(context.service, context.settings.telemetry_content).shutdown)
             for part in LIFESPANS:
                 await stack.enter_async_context(part(context))
             yield
@@ -57,6 +60,7 @@ def create_app(context: Context) -> Starlette:
                 context.keys.close()
 
     origins = context.settings.origins
+    carried = [Middleware(telemetry.Carried)] if context.settings.telemetry else []
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
@@ -66,7 +70,7 @@ def create_app(context: Context) -> Starlette:
     )
     return Starlette(
         routes=[route for part in PARTS for route in part(context)],
-        middleware=[*([cors] if origins else ()), Middleware(Access, context=context)],
+        middleware=[*([cors] if origins else ()), Middleware(Access, context=context), *carried],
         exception_handlers={HTTPException: _not_found},
         lifespan=lifespan,
     )
