@@ -46,7 +46,7 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    model: LanguageModel | None = None,
+    model: LanguageModel | str | None = None,
     methods: tuple[str, ...] = ("seakr", "rag", "direct"),
     settings: dict[str, Any] | None = None,
     **server: Any,
