@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,12 @@ from gnothi.testing.model import Scripted
 from tests.command_line import script
 
 
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.005)
+
+
 @dataclass
 class Served:
     """``http`` asks it, below its address."""
@@ -40,7 +46,7 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    model: LanguageModel | None = None,
+    model: LanguageModel | str | None = None,
     methods: tuple[str, ...] = ("seakr", "rag", "direct"),
     settings: dict[str, Any] | None = None,
     **server: Any,

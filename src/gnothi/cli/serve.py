@@ -10,6 +10,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.groups import Group
+from gnothi.cli.serve_keys import keys as keys_of_a_server
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gnothi.serving.service import Service
 
 METHODS = "seakr,rag,direct"
-_FLAGS = ("host", "port", "keys", "runs")
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -59,14 +59,14 @@ def serve(
     Any client of OpenAI's API can ask: base URL http://127.0.0.1:8000/v1, a model gnothi/METHOD. --config names a file with
     [server] and [setups.NAME] for several set-ups. Settings of the server: --set server.KEY=VALUE.
     """
-    if context.invoked_subcommand is not None:
-        return
     import asyncio
 
     try:
         from gnothi.serving.server import serve as run
     except ImportError as error:
         raise MissingDependency(str(error.name), "serving", "the server") from error
+    if context.invoked_subcommand is not None:
+        return
     from gnothi.report.terminal import console as terminal
     from gnothi.serving.setups import plans, server_settings
 
@@ -88,3 +88,6 @@ def serve(
 
     with terminal.Waiting("opening models ...") as waiting:
         asyncio.run(run(found, settings, ready))
+
+
+serve.add_command(keys_of_a_server, "keys")

@@ -71,17 +71,25 @@ class Access:
         settings = self._context.settings
         if self._context.keys is not None or not settings.loopback:
             return
-        host = urlsplit(f"//{headers.get('host', '')}").hostname
-        known = {"localhost", "127.0.0.1", "::1", settings.host, urlsplit(settings.public_url or "").hostname, None}
-        if host not in known:
+        known = {"localhost", "127.0.0.1", "::1", settings.host, _parts(settings.public_url or "")[1]} - {""}
+        if _parts(f"//{headers.get('host', '')}")[1] not in known:
             raise Refusal(403, "This server answers under the names of this machine alone.", "permission_error", "host")
 
     def _check_origin(self, headers: Headers) -> None:
         origin, settings = headers.get("origin"), self._context.settings
         if origin is None or origin in settings.origins or "*" in settings.origins:
             return
-        own = {headers.get("host", ""), urlsplit(settings.public_url or "").netloc} - {""}
-        if urlsplit(origin).netloc not in own:
+        own = {headers.get("host", ""), _parts(settings.public_url or "")[0]} - {""}
+        if _parts(origin)[0] not in own:
             raise Refusal(
                 403, "Pages of this origin may not ask here: see the setting server.origins.", "permission_error", "origin"
             )
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Host with port, and host alone; empty where there is none to be read."""
+    try:
+        parts = urlsplit(url)
+        return parts.netloc, parts.hostname or ""
+    except ValueError:
+        return "", ""

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from gnothi.serving import telemetry
 from gnothi.serving.access import Access
 from gnothi.serving.context import Context
 from gnothi.serving.drift import Drifts
@@ -24,17 +25,20 @@ from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
 from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, feedback, health, mcp, models, page, plain
+from gnothi.serving.routes import chat, feedback, health, mcp, models, page, passages, plain, responses, runs
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
 PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     models.routes,
     chat.routes,
+    responses.routes,
     plain.routes,
     feedback.routes,
     mcp.routes,
     page.routes,
+    passages.routes,
+    runs.routes,
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""
@@ -58,6 +62,8 @@ def create_app(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            if context.settings.telemetry:
+                stack.callback(telemetry.start(context.service, context.settings.telemetry_content).shutdown)
             for part in LIFESPANS:
                 await stack.enter_async_context(part(context))
             yield
@@ -65,6 +71,7 @@ def create_app(context: Context) -> Starlette:
                 context.keys.close()
 
     origins = context.settings.origins
+    carried = [Middleware(telemetry.Carried)] if context.settings.telemetry else []
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
@@ -74,7 +81,7 @@ def create_app(context: Context) -> Starlette:
     )
     return Starlette(
         routes=[route for part in PARTS for route in part(context)],
-        middleware=[*([cors] if origins else ()), Middleware(Access, context=context)],
+        middleware=[*([cors] if origins else ()), Middleware(Access, context=context), *carried],
         exception_handlers={HTTPException: _not_found},
         lifespan=lifespan,
     )

@@ -145,7 +145,7 @@ class Keys:
         self._seen: dict[str, float] = {}
         self._read()
         self._lock: ExitStack = hold(
-            _books(file).with_suffix(".lock"),
+            file.with_name(file.name + ".spent.lock"),
             InvalidSetting(
                 f"<--keys>: another server counts what the keys of {file} spend. Give each server a file of its own."
             ),

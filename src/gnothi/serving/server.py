@@ -33,9 +33,10 @@ class Server(uvicorn.Server):
         drain, first = self._context.settings.drain, not self._context.room.closing
         self._context.room.closing = True
         if drain and first and sig == signal.SIGTERM:
-            asyncio.get_event_loop().call_later(drain, super().handle_exit, sig, frame)
-        else:
-            super().handle_exit(sig, frame)
+            asyncio.get_running_loop().call_later(drain, self.handle_exit, sig, frame)
+            return
+        super().handle_exit(sig, frame)
+        self._captured_signals = []  # uvicorn would send them to itself once more: an end that was asked for is no failure
 
     @property
     def address(self) -> str:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Event, Listener, listen, record
@@ -73,14 +73,23 @@ class Done:
     failure: BaseException | None = None
 
 
+class Watcher(Protocol):
+    """Hears of the events of one question, as a listener, and of its end."""
+
+    def __call__(self, event: Event) -> None: ...
+
+    def end(self, done: Done) -> None: ...
+
+
 class Service:
-    """``observers`` hear of every question at its end; ``listening`` of every event of every question as it happens, for which
-    each gives a listener when a question begins. ``started`` is in seconds since the epoch."""
+    """``observers`` hear of every question at its end; ``watching`` are called when one begins, with kind, set-up and text, and
+    give a watcher of it. ``started`` is in seconds since the epoch."""
 
     def __init__(self, setups: Mapping[str, SetUp], follow_ups: str = "rewrite") -> None:
         self.setups = dict(setups)
         self.follow_ups = follow_ups
         self.observers: list[Callable[[Done], None]] = []
+        self.watching: list[Callable[[str, SetUp, str], Watcher]] = []
         self.started = int(time.time())
 
     def find(self, name: object) -> SetUp:
@@ -117,7 +126,7 @@ class Service:
             result = await ask_method(setup.plan, setup.opened, setup.method, Question(QUESTION_ID, asked))
             return Answered(uuid.uuid4().hex, setup, question, replace(result, events=(*before, *result.events)), warnings)
 
-        return await self._heard("ask", setup, work, listeners)
+        return await self._heard("ask", setup, question, work, listeners)
 
     async def help(self, setup: SetUp, text: str, *, listeners: Sequence[Listener] = ()) -> Answered:
         """What the model says to a prompt of a chat's front end: no gate, no search."""
@@ -126,12 +135,12 @@ class Service:
             result = await helper.reply(setup.opened, setup.plan, Question(QUESTION_ID, text))
             return Answered(uuid.uuid4().hex, setup, text, result)
 
-        return await self._heard("helper", setup, work, listeners)
+        return await self._heard("helper", setup, text, work, listeners)
 
     async def know(self, setup: SetUp, question: str, *, listeners: Sequence[Listener] = ()) -> Knowledge:
         """Whether the model knows this; nothing is searched. Raises InvalidSetting for a method without a gate."""
         return await self._heard(
-            "know", setup, lambda: know(setup.plan, setup.opened, Question(QUESTION_ID, question)), listeners
+            "know", setup, question, lambda: know(setup.plan, setup.opened, Question(QUESTION_ID, question)), listeners
         )
 
     async def search(
@@ -141,16 +150,20 @@ class Service:
         retriever = setup.opened.retriever
         if retriever is None:
             raise InvalidSetting(f"model {setup.id!r} has no index to search in. Name a model that has one.")
-        return await self._heard("search", setup, lambda: retriever.search(query, k), listeners)
+        return await self._heard("search", setup, query, lambda: retriever.search(query, k), listeners)
 
-    async def _heard(self, kind: str, setup: SetUp, work: Callable[[], Awaitable[T]], listeners: Sequence[Listener]) -> T:
+    async def _heard(
+        self, kind: str, setup: SetUp, text: str, work: Callable[[], Awaitable[T]], listeners: Sequence[Listener]
+    ) -> T:
         seen: list[Event] = []
+        watchers = [begin(kind, setup, text) for begin in self.watching]
         started = time.perf_counter()
         answered: Answered | None = None
         failure: BaseException | None = None
         try:
             with ExitStack() as stack:
-                for listener in (seen.append, *listeners):
+                everyone: tuple[Listener, ...] = (seen.append, *watchers, *listeners)
+                for listener in everyone:
                     stack.enter_context(listen(listener))
                 stack.enter_context(question_scope(setup.plan.execution.seed, QUESTION_ID))
                 found = await work()
@@ -162,8 +175,8 @@ class Service:
             raise
         finally:
             done = Done(kind, setup, time.perf_counter() - started, tuple(seen), answered, failure)
-            for observer in self.observers:
-                observer(done)
+            for hear in (*self.observers, *(watcher.end for watcher in watchers)):
+                hear(done)
 
 
 @asynccontextmanager

@@ -17,12 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gnothi import config
+from gnothi import config, methods
 from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod
-from gnothi.methods.registry import METHODS
 from gnothi.serving.settings import SECTION, ServerSettings
 from gnothi.session.plan import Plan, Request, resolve
 
@@ -53,7 +52,11 @@ def plans(request: Request) -> dict[str, Plan]:
     if not found:
         plan = resolve(replace(request, settings=shared))
         return {method.name: _alone(plan, method) for method in plan.methods}
-    return {name: _plan(name, given, replace(request, settings=shared)) for name, given in found.items()}
+    takes = {name: set(methods.settings_of(_method(name, given))) for name, given in found.items()}
+    every = set[str]().union(*takes.values())
+    # A shared setting is of at least one of them; the others have no use for it.
+    own = {name: Settings({key: one for key, one in shared.given.items() if key not in every - takes[name]}) for name in found}
+    return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
 
 
 def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
@@ -72,11 +75,20 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
         **own,
         **{key: one for key, one in request.settings.given.items() if key not in own or one.layer > own[key].layer},
     }
-    method = said.pop("method", name if name in METHODS else "seakr")
+    said.pop("method", None)
     if "calibration" in said:
         said["calibration"] = Path(said["calibration"])
-    plan = resolve(replace(request, methods=[method], settings=Settings(settings), **said))
+    plan = resolve(replace(request, methods=[_method(name, given)], settings=Settings(settings), **said))
     return _alone(plan, plan.methods[0])
+
+
+def _method(name: str, given: Mapping[str, Given]) -> str:
+    """Raises InvalidSetting or UnknownName."""
+    method = given["method"].value if "method" in given else None
+    if not isinstance(method, str):
+        raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
+    methods.find(method)
+    return method
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:

@@ -1,0 +1,49 @@
+"""The laboratory's own model: one question has one answer, by the command line, the face and the API, alone and in a crowd."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import gnothi
+from gnothi import lab
+from gnothi.signals.gate import decisive
+from tests.serving.served import served
+from tests.serving.test_responses import client
+
+pytestmark = pytest.mark.slow
+METHODS = ("seakr", "rag", "direct")
+
+
+def decisions(found: list[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Scores in the digits that gates decide by."""
+    return [(one["signal"], decisive(one["score"]), one["verdict"], one["subject"]) for one in found]
+
+
+def essence(found: Mapping[str, Any], evidence: str) -> tuple[Any, ...]:
+    sources = [one["id"] for one in found[evidence]]
+    return found["answer"], found["rationale"], decisions(found["decisions"]), sources, found["usage"]["prompt_tokens"]
+
+
+async def test_one_question_one_answer(gnothi_run_json: Any) -> None:
+    questions = [question.text for question in lab.questions(lab.world(), None, 40)]
+    first, others = questions[:4], questions[4:36]
+    by_command = {one: essence(await asyncio.to_thread(gnothi_run_json, "ask", one), "evidence") for one in first}
+    async with await gnothi.aopen("seakr") as rag:
+        by_face = {one: essence((await rag.aask(one)).as_dict(), "evidence") for one in first}
+    assert by_face == by_command
+    async with served("lab", METHODS) as server, client(server) as asking:
+        assert {one: essence((await server.chat(one)).json()["gnothi"], "sources") for one in first} == by_command
+        crowd = [server.chat(one, f"gnothi/{METHODS[place % 3]}", stream=place % 2 == 0) for place, one in enumerate(others)]
+        *found, busy = await asyncio.gather(*(server.chat(one) for one in first), asyncio.gather(*crowd))
+        assert {one: essence(each.json()["gnothi"], "sources") for one, each in zip(first, found, strict=True)} == by_command
+        assert {each.status_code for each in busy} == {200}
+        for one in first:
+            response = await asking.responses.create(model="gnothi/seakr", input=one)
+            assert essence(response.model_extra["gnothi"], "sources") == by_command[one]
+            async for event in await asking.responses.create(model="gnothi/seakr", input=one, stream=True):
+                if event.type == "response.completed":
+                    assert essence(event.response.model_extra["gnothi"], "sources") == by_command[one]
