@@ -49,11 +49,12 @@ async def served(
     model: LanguageModel | str | None = None,
     methods: tuple[str, ...] = ("seakr", "rag", "direct"),
     settings: dict[str, Any] | None = None,
+    index: Any = None,
     **server: Any,
 ) -> AsyncIterator[Served]:
     model = model or Scripted(script, name="lab", thresholds={"gram": -6.0})
     given = Settings({key: Given(value, "the test") for key, value in (settings or {}).items()})
-    found = plans(Request(methods, model=model, settings=given))
+    found = plans(Request(methods, model=model, index=index, settings=given))
     chosen = ServerSettings(**{"port": 0, **server})
     async with open_service(found, chosen.follow_ups) as service:
         context = context_of(service, chosen)

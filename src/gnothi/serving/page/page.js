@@ -4,7 +4,7 @@
 
 const $ = id => document.getElementById(id);
 const KEPT = 30, STORE = "gnothi.earlier", CHOSEN = "gnothi.setups", KEY = "gnothi.key";
-const ORIGIN = { rationales: "from memory", memory: "from memory", knowledge: "from evidence", passages: "from evidence" };
+const ORIGIN = { memory: "from memory", knowledge: "from evidence", passages: "from evidence" };
 const state = { setups: [], runs: [], stopping: null, domains: {} };
 
 // --- making elements -------------------------------------------------------------------------------------------------
@@ -37,9 +37,9 @@ const took = seconds => seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${se
 class Gauge {
   constructor(signal, score, threshold, verdict, words) {
     Object.assign(this, { signal, score, threshold, doubt: verdict === "retrieve" });
-    const parts = { rail: h("div", { className: "rail" }), above: h("div", { className: "above" }), limit: h("div", { className: "limit" }), mark: h("div", { className: `mark${this.doubt ? " doubt" : ""}` }) };
+    const parts = { rail: h("div", { className: "rail" }), above: h("div", { className: "above" }), limit: h("div", { className: "limit" }), mark: h("div", { className: `mark${this.doubt ? " doubt" : ""}` }), name: h("div", { className: "name" }, Number.isFinite(threshold) ? `threshold ${number(threshold)}` : "") };
     this.parts = parts;
-    this.element = h("div", { className: "gauge" },
+    this.element = h("div", { className: "gauge" }, parts.name,
       h("div", { className: "track", role: "img", "aria-label": words }, parts.rail, parts.above, parts.limit, parts.mark),
       h("div", { className: "ends" }, h("span", {}, "surer"), h("span", {}, "less sure")));
     const known = state.domains[signal] ??= { low: Infinity, high: -Infinity, gauges: [] };
@@ -49,13 +49,15 @@ class Gauge {
   }
   draw({ low, high }) {
     const pad = (high - low || Math.abs(high) || 1) * 0.15;
-    const place = value => `${(100 * (value - low + pad)) / (high - low + 2 * pad)}%`;
-    const { above, limit, mark } = this.parts, limited = Number.isFinite(this.threshold);
+    const share = value => (100 * (value - low + pad)) / (high - low + 2 * pad), place = value => `${share(value)}%`;
+    const { above, limit, mark, name } = this.parts, limited = Number.isFinite(this.threshold);
     limit.hidden = !limited;
     above.hidden = !limited && !this.doubt;
     above.style.left = limited ? place(this.threshold) : "0%";
-    if (limited) limit.style.left = place(this.threshold);
     mark.style.left = Number.isFinite(this.score) ? place(this.score) : "98%";
+    if (!limited) return;
+    limit.style.left = name.style.left = place(this.threshold);
+    name.style.transform = `translateX(-${place(this.threshold)})`;
   }
 }
 
@@ -68,10 +70,10 @@ class Card {
     this.answer = said("…", "p", { className: "answer none" });
     this.from = h("p", { className: "from" });
     this.judge = h("div", { className: "judge", hidden: true });
-    this.steps = h("div", {});
+    this.steps = h("div", { className: "steps" });
     this.lines = h("ol", {});
     this.element = h("article", { className: "card working", ariaLabel: setup },
-      h("header", {}, h("h2", {}, setup), soft(subtitle(setup)), this.status),
+      h("header", {}, h("h2", {}, setup), this.status, soft(subtitle(setup))),
       h("div", {}, this.answer, this.from, this.judge), this.steps,
       h("details", { className: "more" }, h("summary", {}, "Everything that happened"), this.lines));
     events.forEach(told => this.tell(told));
@@ -80,7 +82,7 @@ class Card {
     this.events.push(told);
     const { event, lines } = told, show = this[`on_${event.event}`];
     if (show) show.call(this, event, lines);
-    for (const line of lines) this.lines.append(h("li", {}, h("span", { className: "label" }, line.label), h("span", { className: "lead" }, line.lead), said(line.text)));
+    for (const line of lines) this.lines.append(h("li", {}, h("span", { className: "label" }, line.label), h("div", {}, h("span", { className: "lead" }, line.lead), said(line.text))));
   }
   step(title, ...children) {
     const made = h("section", { className: "step" }, h("h3", {}, title), ...children);
@@ -94,13 +96,14 @@ class Card {
   }
   on_decided(event, lines) {
     if (event.kind !== "retrieve") return;
-    const doubt = event.verdict === "retrieve", words = lines.map(line => line.text).join(" ");
+    const doubt = event.verdict === "retrieve", words = lines.map(line => line.text).join(" ").replace(/-(?=\d)/g, "−");
     this.signal = event.signal;
     this.drafts += 1;
-    this.step(this.drafts > 1 || this.draft ? `Draft ${this.drafts}, from memory` : "Is memory enough?",
+    const title = this.draft ? `Draft ${this.drafts}, ${this.passages ? "going on from there" : "from memory"}` : "Is memory enough?";
+    this.step(title,
       this.draft ? said(this.draft, "p", { className: "draft" }) : null,
       event.signal ? new Gauge(event.signal, event.score, event.threshold, event.verdict, words).element : null,
-      h("p", { className: "verdict" }, h("span", { className: `badge ${doubt ? "doubt" : "sure"}` }, doubt ? "◆ Unsure: search" : "● Sure: trust memory"), " ", event.signal ? soft(words.replace(/: [^:]*$/, "")) : null));
+      h("p", { className: "verdict" }, h("span", { className: `badge ${doubt ? "doubt" : "sure"}` }, doubt ? "◆ Unsure: search" : this.passages ? "● Sure: no search" : "● Sure: trust memory"), " ", event.signal ? soft(words.replace(/: [^:]*$/, "")) : null));
     this.draft = "";
     this.status.textContent = doubt ? "unsure: searching" : "sure";
   }
@@ -130,9 +133,14 @@ class Card {
         if (place === 0) item.parentElement.prepend(item);
       });
     } else if (event.kind === "answer" && second) {
-      const box = place => ([name, text, score]) => h("li", { className: `rival${place === name ? " won" : ""}` }, h("small", {}, `${place === name ? "★ chosen, " : ""}${ORIGIN[name] ?? `from ${name}`}`), said(text || "(none)", "b"), soft(`uncertainty ${number(score)}`));
+      const box = place => ([name, text, score]) => h("li", { className: `rival${place === name ? " won" : ""}` }, h("small", {}, `${place === name ? "★ chosen, " : ""}${this.origin(name)}`), said(text || "(none)", "b"), soft(`uncertainty ${number(score)}`));
       this.step(`${event.candidates.length} answers, the surest wins`, h("ul", { className: "rivals" }, event.candidates.map(box(first[0]))));
     }
+  }
+  /** SeaKR's reasoning is memory alone in its simple form; else what was read is in it, too. */
+  origin(name) {
+    if (name !== "rationales") return ORIGIN[name] ?? `from ${name}`;
+    return described(this.setup)?.settings.form === "simple" ? "from memory" : "from its reasoning";
   }
   on_filtered(event) { this.step("Filter", soft(`${event.sentences.filter(one => one[3]).length} of ${counted(event.sentences.length, "sentence")} kept (${event.kind})`)); }
   on_picked(event) { this.step("Pick", soft(`${event.kept.length} of ${counted(event.kept.length + event.dropped.length, "passage")} ${event.kind}`)); }
@@ -148,7 +156,7 @@ class Card {
     const usage = full.usage, doubt = full.probability_wrong;
     this.from.append(h("span", { className: `badge ${full.retrieved ? "doubt" : "sure"}` }, full.retrieved ? "◆ Looked up" : "● From memory"),
       ...full.sources.map((source, place) => h("span", {}, `[${place + 1}] `, link(source.url, source.title))),
-      soft([doubt === null ? "" : `wrong with probability ${doubt.toFixed(2)}`, counted(usage.retrievals, "search"), `${counted(usage.prompt_tokens + usage.generated_tokens, "token")}`, took(usage.seconds)].filter(Boolean).join(" · ")));
+      soft([doubt === null ? "" : `P(wrong) ${doubt.toFixed(2)}`, counted(usage.retrievals, "search"), `${counted(usage.prompt_tokens + usage.generated_tokens, "token")}`, took(usage.seconds)].filter(Boolean).join(" · ")));
     if (full.question !== full.asked) this.from.append(soft("asked as: "), said(full.question));
     this.offer(full);
     this.element.append(about(this.setup, full.warnings));
@@ -163,7 +171,7 @@ class Card {
   end(words) { this.element.classList.remove("working"); this.status.textContent = words; }
   /** Right or wrong, where the server wants to know. */
   offer(full) {
-    if (!state.setups.find(one => one.id === this.setup)?.gnothi.feedback) return;
+    if (!described(this.setup)?.feedback) return;
     const note = h("span", { className: "soft", role: "status" });
     const buttons = [[true, "✓ Right"], [false, "✗ Wrong"]].map(([right, text]) => h("button", { type: "button", ariaPressed: "false", onclick: async event => {
       const pressed = event.currentTarget;
@@ -179,13 +187,14 @@ class Card {
   get record() { return { setup: this.setup, events: this.events, full: this.full, error: this.error }; }
 }
 
+const described = id => state.setups.find(one => one.id === id)?.gnothi;
 function subtitle(id) {
-  const found = state.setups.find(one => one.id === id)?.gnothi;
+  const found = described(id);
   return found ? [found.method, found.model, found.index && `index ${found.index}`].filter(Boolean).join(" · ") : "";
 }
 /** What a set-up's threshold rests on, whether it still holds, and what may mislead. */
 function about(id, warnings = []) {
-  const found = state.setups.find(one => one.id === id)?.gnothi, told = [];
+  const found = described(id), told = [];
   if (found?.calibration) {
     told.push(...found.calibration.words.map(text => h("li", {}, text)));
     const drift = found.calibration.drift;
@@ -225,6 +234,7 @@ async function run(card, question, signal) {
     const body = { model: card.setup, stream: true, messages: [{ role: "user", content: question }] };
     const response = await call("v1/chat/completions", body, signal);
     if (!response.ok) return card.fail(await problem(response));
+    card.status.textContent = "thinking";
     for await (const { gnothi, error } of chunks(response)) {
       if (error) return card.fail(error.message);
       if (gnothi?.event) card.tell(gnothi);
@@ -254,6 +264,7 @@ async function ask(question) {
   await Promise.all(cards.map(card => run(card, question, stopping.signal)));
   state.stopping = null;
   toggle(false);
+  if (document.activeElement === $("question")) $("question").select();
   $("said").textContent = cards.map(card => `${card.setup}: ${card.full ? `${plain(card.full.answer || "no answer")}, ${card.full.retrieved ? "looked up" : "from memory"}` : card.error}`).join(". ");
   remember({ time: Date.now(), question, runs: cards.map(card => card.record) });
   load();
@@ -281,7 +292,7 @@ function remember(entry) {
 function list() {
   const all = earlier();
   $("earlier").hidden = !all.length;
-  $("earlier-list").replaceChildren(...all.map(entry => h("li", {}, h("button", { type: "button", onclick: () => again(entry) }, said(entry.question), soft(`${entry.runs.map(one => one.full?.answer || "no answer").join(" / ")} · ${new Date(entry.time).toLocaleString()}`)))));
+  $("earlier-list").replaceChildren(...all.map(entry => h("li", {}, h("button", { type: "button", onclick: () => again(entry) }, said(entry.question), soft(`${entry.runs.map(one => one.full?.answer || "no answer").join(" / ")} · ${new Date(entry.time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`)))));
 }
 function again(entry) {
   if (state.stopping) return;
