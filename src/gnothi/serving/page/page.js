@@ -116,7 +116,7 @@ class Card {
       const { id, title, text } = one.passage;
       return (this.found[id] = h("li", { className: "passage" }, said(title || id, "b"), soft(`retriever ${number(one.score)}`), said(text, "p")));
     }));
-    this.step("Search", h("p", {}, "“", said(event.query), "” ", soft(`${counted(event.passages.length, "passage")}, ${took(event.seconds)}`)), this.passages);
+    this.step("Search", h("p", {}, "“", said(event.query), "” ", soft(`${event.passages.length ? counted(event.passages.length, "passage") : "nothing found"}, ${took(event.seconds)}`)), this.passages);
     this.status.textContent = "reading what was found";
   }
   on_ranked(event) {
@@ -153,8 +153,8 @@ class Card {
     this.answer.className = full.answer ? "answer" : "answer none";
     const marks = full.sources.map((source, place) => h("sup", {}, link(source.url, `[${place + 1}]`)));
     this.answer.replaceChildren(plain(full.answer || "No answer found."), ...marks);
-    const usage = full.usage, doubt = full.probability_wrong;
-    this.from.append(h("span", { className: `badge ${full.retrieved ? "doubt" : "sure"}` }, full.retrieved ? "◆ Looked up" : "● From memory"),
+    const usage = full.usage, doubt = full.probability_wrong, gated = full.decisions.some(one => one.kind === "retrieve");
+    this.from.append(h("span", { className: `badge ${gated ? (full.retrieved ? "doubt" : "sure") : "plain"}` }, full.retrieved ? "◆ Looked up" : "● From memory"),
       ...full.sources.map((source, place) => h("span", {}, `[${place + 1}] `, link(source.url, source.title))),
       soft([doubt === null ? "" : `P(wrong) ${doubt.toFixed(2)}`, counted(usage.retrievals, "search"), `${counted(usage.prompt_tokens + usage.generated_tokens, "token")}`, took(usage.seconds)].filter(Boolean).join(" · ")));
     if (full.question !== full.asked) this.from.append(soft("asked as: "), said(full.question));
@@ -201,8 +201,11 @@ function about(id, warnings = []) {
     if (drift) told.push(h("li", { className: drift.state === "drift" ? "warn" : "" }, h("b", {}, `Scores: ${drift.state}. `), drift.advice));
   } else if (found?.gate) told.push(h("li", {}, `The threshold, ${number(found.gate.threshold)}, was not calibrated here: nothing is promised.`));
   else told.push(h("li", {}, "No gate decides here, so there is no threshold and no promise."));
-  told.push(...[...new Set(warnings)].map(text => h("li", { className: "warn" }, text)));
-  return h("details", { className: "more" }, h("summary", {}, found?.calibration ? "What is promised" : "About this set-up"), h("ul", {}, told));
+  const odd = [...new Set([...warnings, ...(found?.warnings ?? [])])];
+  told.push(...odd.map(text => h("li", { className: "warn" }, text)));
+  const alarms = odd.length + (found?.calibration?.drift?.state === "drift" ? 1 : 0);
+  return h("details", { className: "more" },
+    h("summary", {}, found?.calibration ? "What is promised" : "About this set-up", alarms ? `: ⚠ ${counted(alarms, "warning")}` : ""), h("ul", {}, told));
 }
 
 // --- asking ----------------------------------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ async function ask(question) {
   await Promise.all(cards.map(card => run(card, question, stopping.signal)));
   state.stopping = null;
   toggle(false);
-  if (document.activeElement === $("question")) $("question").select();
+  if (document.activeElement === $("question") && matchMedia("(hover: hover)").matches) $("question").select();
   $("said").textContent = cards.map(card => `${card.setup}: ${card.full ? `${plain(card.full.answer || "no answer")}, ${card.full.retrieved ? "looked up" : "from memory"}` : card.error}`).join(". ");
   remember({ time: Date.now(), question, runs: cards.map(card => card.record) });
   load();
