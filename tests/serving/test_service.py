@@ -197,3 +197,16 @@ async def test_clients_are_not_told_where_things_lie(tmp_path: Path) -> None:
         (public,) = setup.public_warnings
         assert "--index index" in public
         assert "secret" not in public
+
+
+def test_the_file_of_the_examples_can_be_served() -> None:
+    example = Path(__file__).parents[2] / "examples" / "serving" / "server.toml"
+    settings = read_settings(example)
+    assert server_settings(settings).port == 8000
+    found = plans(Request(settings=settings))
+    assert {name: plan.methods[0].name for name, plan in found.items()} == {
+        "careful": "seakr",
+        "quick": "direct",
+        "always": "rag",
+    }
+    assert found["always"].methods[0].values["k"] == 3
