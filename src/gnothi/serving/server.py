@@ -50,18 +50,21 @@ async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Call
     """Serve until a signal comes; ``ready`` hears of it when questions are taken, with the address.
 
     Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
-    with listening(settings) as taken:
+    with bound(settings) as taken:
         async with open_service(plans, settings.follow_ups) as service:
             context = context_of(service, settings)
             await made(context, lambda server: ready(service, server.address)).serve([taken])
 
 
-def listening(settings: ServerSettings) -> socket.socket:
-    """The address, taken before models are opened, which takes longer. Raises ResourceUnavailable."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def bound(settings: ServerSettings) -> socket.socket:
+    """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable."""
+    taken = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((settings.host, settings.port))
+        return taken
     except OSError as error:
+        taken.close()
         raise ResourceUnavailable(
             f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}. Expected an address of this "
             "machine and a port that is free: <--host ADDRESS>, <--port 8001>."
