@@ -51,6 +51,7 @@ async def served(
     settings: dict[str, Any] | None = None,
     **server: Any,
 ) -> AsyncIterator[Served]:
+    others = asyncio.all_tasks()
     model = model or Scripted(script, name="lab", thresholds={"gram": -6.0})
     given = Settings({key: Given(value, "the test") for key, value in (settings or {}).items()})
     found = plans(Request(methods, model=model, settings=given))
@@ -68,3 +69,5 @@ async def served(
         finally:
             running.should_exit = True
             await task
+    left = asyncio.all_tasks() - {asyncio.current_task()} - others
+    assert not left, "the server left tasks running"
