@@ -52,6 +52,7 @@ async def served(
     index: Any = None,
     **server: Any,
 ) -> AsyncIterator[Served]:
+    others = asyncio.all_tasks()
     model = model or Scripted(script, name="lab", thresholds={"gram": -6.0})
     given = Settings({key: Given(value, "the test") for key, value in (settings or {}).items()})
     found = plans(Request(methods, model=model, index=index, settings=given))
@@ -69,3 +70,6 @@ async def served(
         finally:
             running.should_exit = True
             await task
+    # sse-starlette, which mcp streams with for its older clients, keeps one watcher for each loop.
+    left = {one for one in asyncio.all_tasks() - others if "_shutdown_watcher" not in repr(one)} - {asyncio.current_task()}
+    assert not left, "the server left tasks running"

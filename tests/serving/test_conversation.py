@@ -122,6 +122,12 @@ def test_whatever_comes_is_read_or_refused(body: dict[str, Any]) -> None:
             assert read(body, 50).conversation.question.strip()
 
 
+def test_a_helper_prompt_may_be_longer_than_a_question() -> None:
+    found = conversation([*HISTORY, {"role": "user", "content": TITLE + "a" * 100}], "messages", 50)
+    assert found.helper
+    assert found.history == ()
+
+
 def test_a_lone_surrogate_becomes_a_question_mark() -> None:
     assert conversation([{"role": "user", "content": "Who\ud800?"}], "messages", 50).question == "Who??"
 

@@ -11,7 +11,7 @@ import pytest
 import gnothi
 from gnothi import lab
 from gnothi.signals.gate import decisive
-from tests.serving.served import served
+from tests.serving.served import served, until
 from tests.serving.test_responses import client
 
 pytestmark = pytest.mark.slow
@@ -38,12 +38,31 @@ async def test_one_question_one_answer(gnothi_run_json: Any) -> None:
     async with served("lab", METHODS) as server, client(server) as asking:
         assert {one: essence((await server.chat(one)).json()["gnothi"], "sources") for one in first} == by_command
         crowd = [server.chat(one, f"gnothi/{METHODS[place % 3]}", stream=place % 2 == 0) for place, one in enumerate(others)]
-        *found, busy = await asyncio.gather(*(server.chat(one) for one in first), asyncio.gather(*crowd))
-        assert {one: essence(each.json()["gnothi"], "sources") for one, each in zip(first, found, strict=True)} == by_command
-        assert {each.status_code for each in busy} == {200}
+        everyone = await asyncio.gather(*(server.chat(one) for one in first), *crowd)
+        assert {each.status_code for each in everyone} == {200}
+        found = zip(first, everyone, strict=False)
+        assert {one: essence(each.json()["gnothi"], "sources") for one, each in found} == by_command
         for one in first:
             response = await asking.responses.create(model="gnothi/seakr", input=one)
             assert essence(response.model_extra["gnothi"], "sources") == by_command[one]
             async for event in await asking.responses.create(model="gnothi/seakr", input=one, stream=True):
                 if event.type == "response.completed":
                     assert essence(event.response.model_extra["gnothi"], "sources") == by_command[one]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_tokens_stop_when_the_clients_leave(stream: bool) -> None:
+    questions = [question.text for question in lab.questions(lab.world(), "two_hop", 8)]
+    async with served("lab", ("seakr",)) as server:
+        model: Any = server.context.service.find("seakr").opened.model
+        asking = [asyncio.ensure_future(server.chat(one, stream=stream)) for one in questions]
+        await until(lambda: model.statistics["steps"] > 10)
+        for one in asking:
+            one.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await until(lambda: not server.context.room.under_way)
+        assert sum(one.cancelled() for one in asking) > 0
+        await asyncio.sleep(0.1)  # a step that was under way ends
+        steps = model.statistics["steps"]
+        await asyncio.sleep(0.5)
+        assert model.statistics["steps"] == steps

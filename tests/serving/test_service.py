@@ -14,6 +14,7 @@ from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Decided, Event
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
+from gnothi.retrieval.build import build
 from gnothi.serving.service import Done, open_service
 from gnothi.serving.setups import plans, server_settings
 from gnothi.session import sources
@@ -183,3 +184,29 @@ async def test_agreement_of_tries_is_knowledge_too() -> None:
         found = await service.know(service.find("keqa"), KNOWN)
     assert (found.knows, found.signal) == (True, "consistency")
     assert found.threshold == pytest.approx(0.2)
+
+
+async def test_clients_are_not_told_where_things_lie(tmp_path: Path) -> None:
+    folder = tmp_path / "secret" / "index"
+    (tmp_path / "one.txt").write_text("Ada Bram wrote the known book.")
+    build([tmp_path / "one.txt"], folder)
+    async with open_service(plans(Request(["seakr"], model=Scripted(script, name="other"), index=str(folder)))) as service:
+        setup = service.find("seakr")
+        (warning,) = setup.warnings
+        assert f"--index {folder}" in warning
+        (public,) = setup.public_warnings
+        assert "--index index" in public
+        assert "secret" not in public
+
+
+def test_the_file_of_the_examples_can_be_served() -> None:
+    example = Path(__file__).parents[2] / "examples" / "serving" / "server.toml"
+    settings = read_settings(example)
+    assert server_settings(settings).port == 8000
+    found = plans(Request(settings=settings))
+    assert {name: plan.methods[0].name for name, plan in found.items()} == {
+        "careful": "seakr",
+        "quick": "direct",
+        "always": "rag",
+    }
+    assert found["always"].methods[0].values["k"] == 3

@@ -153,6 +153,7 @@ class _Stream(Response):
                 while not getting.done():
                     await asyncio.wait(waited, timeout=self._context.settings.heartbeat, return_when=asyncio.FIRST_COMPLETED)
                     if gone.done():
+                        logs.note(self._scope, left=True)
                         return False
                     if not getting.done():
                         await self._say([ALIVE])

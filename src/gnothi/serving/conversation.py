@@ -54,7 +54,8 @@ def response_request(body: Mapping[str, Any], longest: int) -> Asked:
             raise _unsupported(key, "conversations kept on the server: send the whole conversation as input")
     if body.get("background"):
         raise _unsupported("background", "answers that are fetched later")
-    if body.get("top_logprobs") or "message.output_text.logprobs" in (body.get("include") or ()):
+    include = body.get("include")
+    if body.get("top_logprobs") or (isinstance(include, list) and "message.output_text.logprobs" in include):
         raise _unsupported("top_logprobs", "log-probabilities of an answer that may be put together from several calls")
     text = body.get("text")
     _refuse_format("text", text.get("format") if isinstance(text, Mapping) else None)
@@ -80,9 +81,10 @@ def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversati
     last = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=None)
     if last is None:
         raise Refusal(400, f"{name}: expected a message of the role user with a question.", param=name)
+    if is_helper(turns[last].text):  # it may hold the whole conversation
+        return Conversation(turns[last].text.strip(), helper=True)
     asked = question(turns[last].text, name, longest)
-    history = tuple(turn for turn in turns[:last] if turn.text.strip())
-    return Conversation(asked, () if is_helper(asked) else history, is_helper(asked))
+    return Conversation(asked, tuple(turn for turn in turns[:last] if turn.text.strip()))
 
 
 def content(given: object, where: str) -> str:

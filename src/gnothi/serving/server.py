@@ -10,6 +10,7 @@ from types import FrameType
 
 import uvicorn
 
+from gnothi.errors import ResourceUnavailable
 from gnothi.serving import logs
 from gnothi.serving.app import context_of, create_app
 from gnothi.serving.context import Context
@@ -48,10 +49,26 @@ class Server(uvicorn.Server):
 async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Callable[[Service, str], None]) -> None:
     """Serve until a signal comes; ``ready`` hears of it when questions are taken, with the address.
 
-    Raises what opening raises, and OSError where the address cannot be had."""
-    async with open_service(plans, settings.follow_ups) as service:
-        context = context_of(service, settings)
-        await made(context, lambda server: ready(service, server.address)).serve()
+    Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
+    with bound(settings) as taken:
+        async with open_service(plans, settings.follow_ups) as service:
+            context = context_of(service, settings)
+            await made(context, lambda server: ready(service, server.address)).serve([taken])
+
+
+def bound(settings: ServerSettings) -> socket.socket:
+    """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable."""
+    taken = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((settings.host, settings.port))
+        return taken
+    except OSError as error:
+        taken.close()
+        raise ResourceUnavailable(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}. Expected an address of this "
+            "machine and a port that is free: <--host ADDRESS>, <--port 8001>."
+        ) from None
 
 
 def made(context: Context, ready: Callable[[Server], None]) -> Server:

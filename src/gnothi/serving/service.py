@@ -7,10 +7,13 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Event, Listener, listen, record
+from gnothi.methods.planned import name_of
 from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
 from gnothi.protocols import LanguageModel, Method
@@ -34,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SetUp:
-    """``warnings``: what may mislead, a threshold that was never chosen for the model, say."""
+    """``warnings``: what may mislead, a threshold that was never chosen for the model, say; for whoever runs the server."""
 
     name: str
     plan: Plan
@@ -46,6 +49,13 @@ class SetUp:
     def id(self) -> str:
         """The model's name in OpenAI's API."""
         return f"{PREFIX}{self.name}"
+
+    @property
+    def public_warnings(self) -> tuple[str, ...]:
+        """As clients may read them: of folders and files the names alone."""
+        sources = self.plan.sources
+        named = [name_of(one) for one in (sources.model, sources.index, *self.plan.models) if one is not None]
+        return tuple(reduce(lambda text, name: text.replace(name, public_name(name)), named, one) for one in self.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,12 @@ class Done:
     events: tuple[Event, ...]
     answered: Answered | None = None
     failure: BaseException | None = None
+
+
+def public_name(name: str) -> str:
+    """Of a folder or file its name alone: where things lie is nobody's business."""
+    scheme, colon, rest = name.rpartition(":")
+    return f"{scheme}{colon}{Path(rest).name}" if "/" in rest and Path(rest).exists() else name
 
 
 class Watcher(Protocol):

@@ -71,7 +71,7 @@ def shown(answered: Answered, link: Link) -> Shown:
         "decisions": told["decisions"],
         "searches": told["searches"],
         "usage": asdict(usage) | {"seconds": result.seconds},
-        "warnings": [*answered.setup.warnings, *answered.warnings],
+        "warnings": [*answered.setup.public_warnings, *answered.warnings],
     }
     return Shown(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
 

@@ -213,7 +213,7 @@ def _answer(answered: Answered, caller: Caller) -> Answer:
         uncertainty=_finite(result.uncertainty),
         probability_wrong=_finite(result.probability_wrong),
         decisions=[_first(one.text) for one in told if one is not None],
-        warnings=[*answered.setup.warnings, *answered.warnings],
+        warnings=[*answered.setup.public_warnings, *answered.warnings],
     )
 
 

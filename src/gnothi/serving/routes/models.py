@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from gnothi.config import as_text
 from gnothi.methods.planned import name_of
 from gnothi.serving.context import Context
 from gnothi.serving.promise import in_words
-from gnothi.serving.service import SetUp
+from gnothi.serving.service import SetUp, public_name
 from gnothi.session.knowing import effective_threshold
 
 
@@ -42,9 +41,9 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
         "gnothi": {
             "setup": setup.name,
             "method": method.name,
-            "model": public_name(plan.sources.model),
-            "index": None if plan.sources.index is None else public_name(plan.sources.index),
-            "graph": None if plan.sources.graph is None else public_name(plan.sources.graph),
+            "model": public_name(name_of(plan.sources.model)),
+            "index": None if plan.sources.index is None else public_name(name_of(plan.sources.index)),
+            "graph": None if plan.sources.graph is None else public_name(name_of(plan.sources.graph)),
             "settings": {key: as_text(value) for key, value in method.values.items() if key not in method.named},
             "gate": gate,
             "calibration": None
@@ -52,16 +51,9 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             else {"words": in_words(plan.calibration), "drift": context.drifts.of(setup)},
             "feedback": context.feedback is not None,
             "told": list(plan.told) if plan.calibration is None else _told(setup),
-            "warnings": [*setup.warnings, *([alarm] if alarm else ())],
+            "warnings": [*setup.public_warnings, *([alarm] if alarm else ())],
         },
     }
-
-
-def public_name(source: Any) -> str:
-    """Of a folder or file its name alone: where things lie is nobody's business."""
-    name = name_of(source)
-    scheme, colon, rest = name.rpartition(":")
-    return f"{scheme}{colon}{Path(rest).name}" if Path(rest).exists() and "/" in rest else name
 
 
 def _told(setup: SetUp) -> list[str]:
