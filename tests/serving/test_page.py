@@ -130,7 +130,11 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(
 ) -> None:
     full(tmp_path / "runs" / "a-run")
     key = keys.add(tmp_path / "keys.json", "one")
-    options = {"runs": tmp_path / "runs", "keys": tmp_path / "keys.json", "feedback": tmp_path / "feedback.jsonl"}
+    options: dict[str, Any] = {
+        "runs": tmp_path / "runs",
+        "keys": tmp_path / "keys.json",
+        "feedback": tmp_path / "feedback.jsonl",
+    }
     async with served(**options) as server, watched(server, color_scheme=scheme, viewport=viewport) as seen:
         page = seen.page
         await check(page, "a key is asked for")

@@ -51,10 +51,10 @@ def context_of(service: Service, settings: ServerSettings) -> Context:
     room = Room(settings.slots or service.slots, settings.waiting)
     keys = None if settings.keys is None else Keys(settings.keys, service.prices)
     metrics = Metrics(service, room)
-    judging = settings.feedback and Feedback(service, settings.feedback, settings.feedback_content, metrics.registry)
-    found = Context(
-        service, settings, room, Links(settings.link_seconds), metrics, Drifts(service, metrics.registry), keys, judging
-    )
+    drifts = Drifts(service, metrics.registry)
+    found = Context(service, settings, room, Links(settings.link_seconds), metrics, drifts, keys)
+    if settings.feedback is not None:
+        found = replace(found, feedback=Feedback(service, settings.feedback, settings.feedback_content, metrics.registry))
     return replace(found, tools=mcp.tools_of(found))
 
 

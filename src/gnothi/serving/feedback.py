@@ -73,18 +73,18 @@ class Feedback:
     def _noted(self, answered: Answered) -> Judged:
         """As it will be written, but for the judgement."""
         result, base = answered.result, self._bases[answered.setup.name]
-        texts = {"question": result.question.text, "answer": result.text} if self._content else {}
+        noted = replace(base, answer_id=answered.id)
+        if self._content:
+            noted = replace(noted, question=result.question.text, answer=result.text)
         found = gated(result.events)
         if found is None or base.settings is None:
-            return replace(base, answer_id=answered.id, settings=None, **texts)
+            return replace(noted, settings=None)
         return replace(
-            base,
-            answer_id=answered.id,
+            noted,
             signal=found.signal,
             score=found.score,
             threshold=found.threshold,
             trusted=trusted(result.events),
-            **texts,
         )
 
 
