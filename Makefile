@@ -45,7 +45,7 @@ test-vllm: ## Run the tests of the vLLM backend, in an environment of their own 
 test-llama: ## Run the tests against a llama.cpp server, in an environment of its own that this compiles once
 	.ci/llama .venv-llama
 
-test-clients: ## Run the tests of other clients (openai-js, LangChain), in environments of their own that this makes once
+test-clients: ## Run the tests of other clients (openai-js, MCP's JS SDK, LangChain), in environments of their own that this makes once
 	.ci/clients .clients
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs

@@ -1,4 +1,4 @@
-"""Clients of others: openai-js and LangChain's ChatOpenAI, in environments of their own (`make test-clients` makes them)."""
+"""Clients of others, in environments of their own (`make test-clients` makes them): openai-js, MCP's JS SDK, LangChain."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ async def test_openai_js() -> None:
     assert [found[key] for key in ("chat", "streamed", "helper", "response", "deltas", "final")] == [expected] * 6
     assert found["kinds"] == ["reasoning", "file_search_call", "message"]
     assert (found["cited"], found["refused"]) == ("url_citation", [404, "model_not_found"])
+
+
+@pytest.mark.skipif(not (INSTALLED / "node_modules").is_dir(), reason="MCP's JS SDK is not installed: make test-clients")
+async def test_mcp_js() -> None:
+    script = INSTALLED / "mcp.mjs"
+    script.write_text((HERE / "mcp.mjs").read_text())
+    found = await said("node", script)
+    subject, true, _ = covered_fact()
+    assert (found["tools"], found["answer"], found["knows"], found["title"]) == (
+        ["ask", "know", "search"],
+        true,
+        False,
+        subject,
+    )
+    assert found["progress"][:3] == ["draft", "gate", "search"]
+    assert "unknown model: got 'nobody'" in found["refused"]
 
 
 @pytest.mark.skipif(not (INSTALLED / "langchain").is_dir(), reason="LangChain is not installed: make test-clients")

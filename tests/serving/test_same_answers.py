@@ -1,4 +1,4 @@
-"""The laboratory's own model: one question has one answer, by the command line, the face and the API, alone and in a crowd."""
+"""The laboratory's own model: one question has one answer, by the command line, the face, the API and MCP, alone and in a crowd."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import mcp
 import pytest
 
 import gnothi
@@ -42,6 +43,11 @@ async def test_one_question_one_answer(gnothi_run_json: Any) -> None:
         assert {each.status_code for each in everyone} == {200}
         found = zip(first, everyone, strict=False)
         assert {one: essence(each.json()["gnothi"], "sources") for one, each in found} == by_command
+        async with mcp.Client(f"{server.url}/mcp") as tools:
+            for one in first:
+                found = (await tools.call_tool("ask", {"question": one})).structured_content or {}
+                sources = [source["id"] for source in found["sources"]]
+                assert (found["answer"], sources) == (by_command[one][0], by_command[one][3])
         for one in first:
             response = await asking.responses.create(model="gnothi/seakr", input=one)
             assert essence(response.model_extra["gnothi"], "sources") == by_command[one]

@@ -7,6 +7,15 @@ const KEPT = 30, STORE = "gnothi.earlier", CHOSEN = "gnothi.setups", KEY = "gnot
 const ORIGIN = { memory: "from memory", knowledge: "from evidence", passages: "from evidence" };
 const state = { setups: [], runs: [], stopping: null, domains: {} };
 
+/** What the browser keeps; nothing where it may not, or where it is no JSON. */
+function stored(area, name, otherwise) {
+  try { return JSON.parse(window[area].getItem(name)) ?? otherwise; } catch { return otherwise; }
+}
+function store(area, name, value) {
+  try { value === null ? window[area].removeItem(name) : window[area].setItem(name, JSON.stringify(value)); return true; } catch { return false; }
+}
+const mouse = matchMedia("(hover: hover)").matches;  // a phone would open its keyboard, or show handles
+
 // --- making elements -------------------------------------------------------------------------------------------------
 
 /** An element with properties and children; texts are cleaned of what could hide or reorder them. */
@@ -210,7 +219,7 @@ function about(id, warnings = []) {
 
 // --- asking ----------------------------------------------------------------------------------------------------------
 
-const key = () => sessionStorage.getItem(KEY);
+const key = () => stored("sessionStorage", KEY, "");
 function call(path, body, signal) {
   const headers = { ...(key() && { authorization: `Bearer ${key()}` }), ...(body && { "content-type": "application/json" }) };
   return fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
@@ -267,7 +276,7 @@ async function ask(question) {
   await Promise.all(cards.map(card => run(card, question, stopping.signal)));
   state.stopping = null;
   toggle(false);
-  if (document.activeElement === $("question") && matchMedia("(hover: hover)").matches) $("question").select();
+  if (mouse && document.activeElement === $("question")) $("question").select();
   $("said").textContent = cards.map(card => `${card.setup}: ${card.full ? `${plain(card.full.answer || "no answer")}, ${card.full.retrieved ? "looked up" : "from memory"}` : card.error}`).join(". ");
   remember({ time: Date.now(), question, runs: cards.map(card => card.record) });
   load();
@@ -282,14 +291,11 @@ function complain(text) { $("problem").textContent = text; $("problem").hidden =
 
 // --- what was asked before -------------------------------------------------------------------------------------------
 
-function earlier() {
-  try { return JSON.parse(localStorage.getItem(STORE)) ?? []; } catch { return []; }
-}
+const earlier = () => stored("localStorage", STORE, []);
 /** The latest first, as many as there is room for. */
 function remember(entry) {
-  for (let all = [entry, ...earlier()].slice(0, KEPT); all.length; all.pop()) {
-    try { localStorage.setItem(STORE, JSON.stringify(all)); break; } catch { /* full: one less */ }
-  }
+  const all = [entry, ...earlier()].slice(0, KEPT);
+  while (all.length && !store("localStorage", STORE, all)) all.pop();
   list();
 }
 function list() {
@@ -324,7 +330,7 @@ async function load() {
   state.setups = (await response.json()).data;
   $("key").hidden = !key();
   if (!$("setups").querySelector("input")) {
-    const before = JSON.parse(localStorage.getItem(CHOSEN) ?? "[]").filter(id => state.setups.some(one => one.id === id));
+    const before = stored("localStorage", CHOSEN, []).filter(id => state.setups.some(one => one.id === id));
     state.setups.forEach(({ id, gnothi }, place) => {
       const box = h("input", { type: "checkbox", value: id, checked: before.length ? before.includes(id) : place === 0 });
       $("setups").append(h("label", { className: "chip", title: subtitle(id) }, box, h("span", {}, gnothi.setup)));
@@ -346,11 +352,11 @@ $("ask").addEventListener("submit", event => { event.preventDefault(); ask($("qu
 $("question").addEventListener("keydown", event => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("ask").requestSubmit(); } });
 $("question").addEventListener("input", grow);
 $("stop").addEventListener("click", () => state.stopping?.abort());
-$("setups").addEventListener("change", () => localStorage.setItem(CHOSEN, JSON.stringify([...$("setups").querySelectorAll(":checked")].map(one => one.value))));
-$("forget").addEventListener("click", () => { localStorage.removeItem(STORE); list(); close(); $("question").focus(); });
-$("key-form").addEventListener("submit", event => { event.preventDefault(); sessionStorage.setItem(KEY, $("key-field").value.trim()); $("key-field").value = ""; close(); complain(""); load(); $("question").focus(); });
+$("setups").addEventListener("change", () => store("localStorage", CHOSEN, [...$("setups").querySelectorAll(":checked")].map(one => one.value)));
+$("forget").addEventListener("click", () => { store("localStorage", STORE, null); list(); close(); $("question").focus(); });
+$("key-form").addEventListener("submit", event => { event.preventDefault(); store("sessionStorage", KEY, $("key-field").value.trim()); $("key-field").value = ""; close(); complain(""); load(); $("question").focus(); });
 document.addEventListener("keydown", event => { if (event.key === "Escape") { const open = document.querySelector(".menu[open]"); open ? (close(), open.querySelector("summary").focus()) : state.stopping?.abort(); } });
 document.addEventListener("click", event => { document.querySelectorAll(".menu[open]").forEach(one => { if (!one.contains(event.target)) one.open = false; }); });
 list();
 load();
-$("question").focus();
+if (mouse) $("question").focus();
