@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import Any
 
 import openai
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gnothi.testing.model import Scripted
@@ -78,6 +81,7 @@ async def test_numbers_for_prometheus() -> None:
         await server.chat(KNOWN)
         await server.chat(KNOWN, stream=True)
         await server.http.post("/v1/know", json={"question": KNOWN})
+        await server.chat(KNOWN, "nobody")
         page = await server.http.get("/metrics")
         found = {
             (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -86,6 +90,7 @@ async def test_numbers_for_prometheus() -> None:
         }
     assert found["gnothi_questions_total", "ask", "seakr", "ok"] == 3
     assert found["gnothi_questions_total", "know", "seakr", "ok"] == 1
+    assert found["gnothi_refused_total", "model_not_found"] == 1
     assert found["gnothi_searches_total", "seakr"] == 1
     assert found["gnothi_answers_total", "seakr", "memory"] == 2
     assert found["gnothi_trusted_share", "seakr"] == 2 / 3
@@ -103,3 +108,12 @@ async def test_a_gate_that_always_fires_is_an_alarm() -> None:
         assert 'gnothi_gate_degenerate{setup="seakr"} 1.0' in (await server.http.get("/metrics")).text
         (told,) = (await server.http.get("/v1/models")).json()["data"]
         assert "(almost) always fires" in told["gnothi"]["warnings"][-1]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+async def test_promtool_finds_nothing_to_say() -> None:
+    async with served() as server:
+        await server.chat(KNOWN)
+        page = (await server.http.get("/metrics")).text
+    found = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
