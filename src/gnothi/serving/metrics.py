@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 
@@ -60,7 +61,9 @@ class Metrics:
 
     def __call__(self, done: Done) -> None:
         name = done.setup.name
-        status = "ok" if done.failure is None else str(refusal(done.failure).status)
+        # A client that left, or a question that took too long.
+        cancelled = isinstance(done.failure, asyncio.CancelledError)
+        status = "ok" if done.failure is None else "cancelled" if cancelled else str(refusal(done.failure).status)
         self._questions.labels(name, done.kind, status).inc()
         usage = Usage.of(done.events)
         self._searches.labels(name).inc(usage.retrievals)
