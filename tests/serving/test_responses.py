@@ -64,6 +64,20 @@ async def test_models_say_what_is_configured() -> None:
         assert one.model_extra["gnothi"]["gate"] is None
 
 
+async def test_a_threshold_may_be_infinite() -> None:
+    async with served(methods=("seakr",), settings={"threshold": "-inf"}) as server:
+        (told,) = (await server.http.get("/v1/models")).json()["data"]
+        assert told["gnothi"]["gate"] == {"threshold": None, "fires": "always", "calibrated": False}
+        known = (await server.http.post("/v1/know", json={"question": KNOWN})).json()
+        assert (known["knows"], known["threshold"]) == (False, None)
+        whole = (await server.chat(KNOWN)).json()
+        assert whole["gnothi"]["decisions"][0]["threshold"] is None
+        assert "data: [DONE]" in (await server.chat(KNOWN, stream=True)).text
+        assert (
+            await server.http.post("/v1/responses", json={"model": "seakr", "input": KNOWN, "stream": True})
+        ).status_code == 200
+
+
 async def test_search_and_know() -> None:
     subject, _, question = covered_fact()
     async with served() as server:

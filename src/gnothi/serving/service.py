@@ -106,7 +106,7 @@ class Service:
     def __init__(self, setups: Mapping[str, SetUp], follow_ups: str = "rewrite") -> None:
         self.setups = dict(setups)
         self.follow_ups = follow_ups
-        self.observers: list[Callable[[Done], None]] = []
+        self.observers: list[Callable[[Done], object]] = []
         self.watching: list[Callable[[str, SetUp, str], Watcher]] = []
         self.started = int(time.time())
 
