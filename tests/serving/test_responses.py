@@ -85,7 +85,9 @@ async def test_search_and_know() -> None:
         assert len(found["data"]) == 2
         assert found["data"][0]["title"] == subject
         assert (await server.http.get(found["data"][0]["url"])).status_code == 200
-        known = (await server.http.post("/v1/know", json={"question": KNOWN, "model": "gnothi/seakr"})).json()
+    async with served(methods=("rag", "direct", "seakr")) as server:
+        known = (await server.http.post("/v1/know", json={"question": KNOWN})).json()
+        assert known["model"] == "gnothi/seakr"  # the first that has a gate
         assert (known["knows"], known["draft"], known["probability_wrong"]) == (True, "Ada Bram", None)
 
 
