@@ -41,23 +41,26 @@ LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = []
 
 
 def context_of(service: Service, settings: ServerSettings) -> Context:
-    """What the parts share. Raises InvalidInput or InvalidSetting for a file of keys that cannot be used."""
-    room = Room(settings.slots or service.slots, settings.waiting)
+    """What the parts share. Raises InvalidInput or InvalidSetting for a file of keys that cannot be used, MissingDependency."""
+    closing = list[Callable[[], object]]()
+    if settings.telemetry:
+        closing.append(telemetry.start(service, settings.telemetry_content).shutdown)
     keys = None if settings.keys is None else Keys(settings.keys, service.prices)
-    return Context(service, settings, room, Links(settings.link_seconds), Metrics(service, room), keys)
+    if keys is not None:
+        closing.append(keys.close)
+    room = Room(settings.slots or service.slots, settings.waiting)
+    return Context(service, settings, room, Links(settings.link_seconds), Metrics(service, room), keys, closing)
 
 
 def create_app(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            if context.settings.telemetry:
-                stack.callback(telemetry.start(context.service, context.settings.telemetry_content).shutdown)
+            for close in context.closing:
+                stack.callback(close)
             for part in LIFESPANS:
                 await stack.enter_async_context(part(context))
             yield
-            if context.keys is not None:
-                context.keys.close()
 
     origins = context.settings.origins
     carried = [Middleware(telemetry.Carried)] if context.settings.telemetry else []

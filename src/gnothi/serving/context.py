@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
@@ -16,7 +17,7 @@ from gnothi.serving.settings import ServerSettings
 
 @dataclass(frozen=True)
 class Context:
-    """``keys`` is None where nobody needs one."""
+    """``keys`` is None where nobody needs one; ``closing`` is called when the server stops."""
 
     service: Service
     settings: ServerSettings
@@ -24,6 +25,7 @@ class Context:
     links: Links
     metrics: Metrics
     keys: Keys | None = None
+    closing: list[Callable[[], object]] = field(default_factory=list)
 
     def base(self, request: Request) -> str:
         """How clients reach this server, without a slash at the end."""
