@@ -101,6 +101,7 @@ async def test_no_question_answer_key_or_link_is_in_the_log(tmp_path: Path, caps
     first = lines[0]
     assert (first["route"], first["status"], first["key"], first["setup"]) == ("/v1/chat/completions", 200, "me", "seakr")
     assert first["retrieved"]
+    assert [line["route"] for line in lines[3:5]] == ["/passages/{name}", "-"]
     assert first["prompt_tokens"] > 0
     assert lines[-2]["error"] == lines[-1]["error"] == "RuntimeError"
     assert any("slow.py" in place for place in lines[-1]["at"])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+import subprocess
 from typing import Any
 
 import openai
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gnothi.testing.model import Scripted
@@ -60,6 +64,20 @@ async def test_models_say_what_is_configured() -> None:
         assert one.model_extra["gnothi"]["gate"] is None
 
 
+async def test_a_threshold_may_be_infinite() -> None:
+    async with served(methods=("seakr",), settings={"threshold": "-inf"}) as server:
+        (told,) = (await server.http.get("/v1/models")).json()["data"]
+        assert told["gnothi"]["gate"] == {"threshold": None, "fires": "always", "calibrated": False}
+        known = (await server.http.post("/v1/know", json={"question": KNOWN})).json()
+        assert (known["knows"], known["threshold"]) == (False, None)
+        whole = (await server.chat(KNOWN)).json()
+        assert whole["gnothi"]["decisions"][0]["threshold"] is None
+        assert "data: [DONE]" in (await server.chat(KNOWN, stream=True)).text
+        assert (
+            await server.http.post("/v1/responses", json={"model": "seakr", "input": KNOWN, "stream": True})
+        ).status_code == 200
+
+
 async def test_search_and_know() -> None:
     subject, _, question = covered_fact()
     async with served() as server:
@@ -67,7 +85,9 @@ async def test_search_and_know() -> None:
         assert len(found["data"]) == 2
         assert found["data"][0]["title"] == subject
         assert (await server.http.get(found["data"][0]["url"])).status_code == 200
-        known = (await server.http.post("/v1/know", json={"question": KNOWN, "model": "gnothi/seakr"})).json()
+    async with served(methods=("rag", "direct", "seakr")) as server:
+        known = (await server.http.post("/v1/know", json={"question": KNOWN})).json()
+        assert known["model"] == "gnothi/seakr"  # the first that has a gate
         assert (known["knows"], known["draft"], known["probability_wrong"]) == (True, "Ada Bram", None)
 
 
@@ -78,6 +98,7 @@ async def test_numbers_for_prometheus() -> None:
         await server.chat(KNOWN)
         await server.chat(KNOWN, stream=True)
         await server.http.post("/v1/know", json={"question": KNOWN})
+        await server.chat(KNOWN, "nobody")
         page = await server.http.get("/metrics")
         found = {
             (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -86,6 +107,7 @@ async def test_numbers_for_prometheus() -> None:
         }
     assert found["gnothi_questions_total", "ask", "seakr", "ok"] == 3
     assert found["gnothi_questions_total", "know", "seakr", "ok"] == 1
+    assert found["gnothi_refused_total", "model_not_found"] == 1
     assert found["gnothi_searches_total", "seakr"] == 1
     assert found["gnothi_answers_total", "seakr", "memory"] == 2
     assert found["gnothi_trusted_share", "seakr"] == 2 / 3
@@ -103,3 +125,14 @@ async def test_a_gate_that_always_fires_is_an_alarm() -> None:
         assert 'gnothi_gate_degenerate{setup="seakr"} 1.0' in (await server.http.get("/metrics")).text
         (told,) = (await server.http.get("/v1/models")).json()["data"]
         assert "(almost) always fires" in told["gnothi"]["warnings"][-1]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+async def test_promtool_finds_nothing_to_say() -> None:
+    async with served() as server:
+        await server.chat(KNOWN)
+        page = (await server.http.get("/metrics")).text
+    found = await asyncio.to_thread(
+        subprocess.run, ["promtool", "check", "metrics"], input=page, capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")

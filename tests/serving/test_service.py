@@ -18,7 +18,7 @@ from gnothi.retrieval.build import build
 from gnothi.serving.service import Done, open_service
 from gnothi.serving.setups import plans, server_settings
 from gnothi.session import sources
-from gnothi.session.plan import Request
+from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, covered_fact, script
 
@@ -61,6 +61,7 @@ def test_a_file_names_set_ups_and_the_server(tmp_path: Path) -> None:
     assert {name: plan.methods[0].name for name, plan in found.items()} == {"careful": "seakr", "rag": "rag", "quick": "cot"}
     assert (found["careful"].methods[0].values["candidates"], found["careful"].methods[0].values["max_steps"]) == (2, 3)
     assert found["rag"].methods[0].values["k"] == 2
+    assert resolve(Request(["rag"], model=lab(), settings=settings)).methods[0].values["k"] == 2  # as `gnothi ask` reads it
 
 
 @pytest.mark.parametrize(
@@ -141,11 +142,13 @@ async def test_observers_hear_of_every_end_and_listeners_of_every_event() -> Non
         await service.search(setup, "a book", 3)
         with pytest.raises(UnknownName):
             service.find("nobody")
+        service.observers.insert(0, lambda _: 1 // 0)  # one that fails is in nobody's way
         work = asyncio.ensure_future(service.ask(setup, KNOWN))
+        await asyncio.sleep(0)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         assert tuple(seen) == answered.result.events == heard[0].events
-        assert [(one.kind, one.failure is None) for one in heard] == [("ask", True), ("search", True)]
+        assert [(one.kind, one.failure is None) for one in heard] == [("ask", True), ("search", True), ("ask", False)]
         assert heard[0].answered is answered
 
 

@@ -24,10 +24,9 @@ METHODS = "seakr,rag,direct"
 @click.option(
     "--method",
     "methods",
-    default=METHODS,
-    show_default=True,
+    multiple=True,
     metavar="NAME[,NAME...]",
-    help="What is offered, each as the model gnothi/NAME; the first is asked where none is named.",
+    help=f"What is offered, each as the model gnothi/NAME; see `gnothi methods`. [default: {METHODS}]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -40,7 +39,7 @@ METHODS = "seakr,rag,direct"
 @click.pass_context
 def serve(
     context: click.Context,
-    methods: str,
+    methods: tuple[str, ...],
     sources: options.Sources,
     thresholds: options.Thresholds,
     host: str | None,
@@ -72,7 +71,7 @@ def serve(
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
     given = {f"server.{key}": Given(value, f"--{key}") for key, value in flags.items() if value is not None}
-    request = sources.request([name.strip() for name in methods.split(",") if name.strip()], thresholds)
+    request = sources.request(options.names(methods, METHODS), thresholds)
     request = replace(request, settings=Settings({**request.settings.given, **given}))
     settings = server_settings(request.settings)
     settings.check_exposure()

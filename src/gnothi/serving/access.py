@@ -50,7 +50,9 @@ class Access:
         except Exception as error:  # noqa: BLE001 - see above
             failure = error
             if not status:
-                await refusal(error).response()(scope, receive, sending)
+                refused = refusal(error)
+                self._context.metrics.refused(refused.code or refused.kind)
+                await refused.response()(scope, receive, sending)
         finally:
             logs.request(scope, status, time.perf_counter() - began, failure, self._context.settings.log_content)
 

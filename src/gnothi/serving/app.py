@@ -42,19 +42,27 @@ PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""
-LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = [feedback.lifespan, mcp.lifespan]
+LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = [mcp.lifespan]
 """What runs beside the routes from the start to the end."""
 
 
 def context_of(service: Service, settings: ServerSettings) -> Context:
-    """What the parts share. Raises InvalidInput or InvalidSetting for a file of keys that cannot be used."""
-    room = Room(settings.slots or service.slots, settings.waiting)
+    """What the parts share. Raises InvalidInput or InvalidSetting for a file of keys that cannot be used, MissingDependency."""
+    closing = list[Callable[[], object]]()
+    if settings.telemetry:
+        closing.append(telemetry.start(service, settings.telemetry_content).shutdown)
     keys = None if settings.keys is None else Keys(settings.keys, service.prices)
+    if keys is not None:
+        closing.append(keys.close)
+    room = Room(settings.slots or service.slots, settings.waiting)
     metrics = Metrics(service, room)
     drifts = Drifts(service, metrics.registry)
-    found = Context(service, settings, room, Links(settings.link_seconds), metrics, drifts, keys)
+    judging = None
     if settings.feedback is not None:
-        found = replace(found, feedback=Feedback(service, settings.feedback, settings.feedback_content, metrics.registry))
+        judging = Feedback(service, settings.feedback, settings.feedback_content, metrics.registry)
+        closing.append(judging.close)
+    links = Links(settings.link_seconds)
+    found = Context(service, settings, room, links, metrics, drifts, keys, judging, closing=closing)
     return replace(found, tools=mcp.tools_of(found))
 
 
@@ -62,13 +70,11 @@ def create_app(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            if context.settings.telemetry:
-                stack.callback(telemetry.start(context.service, context.settings.telemetry_content).shutdown)
+            for close in context.closing:
+                stack.callback(close)
             for part in LIFESPANS:
                 await stack.enter_async_context(part(context))
             yield
-            if context.keys is not None:
-                context.keys.close()
 
     origins = context.settings.origins
     carried = [Middleware(telemetry.Carried)] if context.settings.telemetry else []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """``keys`` is None where nobody needs one, ``feedback`` where it is not taken, ``tools`` (over MCP) without the package."""
+    """``keys`` is None where nobody needs one, ``feedback`` where it is not taken, ``tools`` (over MCP) without the package;
+    ``closing`` is called when the server stops."""
 
     service: Service
     settings: ServerSettings
@@ -33,6 +35,7 @@ class Context:
     keys: Keys | None = None
     feedback: Feedback | None = None
     tools: Tools | None = None
+    closing: list[Callable[[], object]] = field(default_factory=list)
 
     def base(self, request: Request) -> str:
         """How clients reach this server, without a slash at the end."""

@@ -60,7 +60,7 @@ def note_answer(scope: Scope, shown: Shown, content: bool) -> None:
 
 def request(scope: Scope, status: int, seconds: float, failure: Exception | None, content: bool) -> None:
     """One line; of an error of ours where it came from, its text only with the ``content``. Checks of health are left out."""
-    route = getattr(scope.get("route"), "path", "-")  # a path that leads nowhere may hold anything
+    route = _route(scope)
     if route in ("/healthz", "/readyz", "/metrics") and status == 200:
         return
     fields = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1000, 1)}
@@ -71,6 +71,14 @@ def request(scope: Scope, status: int, seconds: float, failure: Exception | None
     elif failure is not None:
         fields |= described(failure, content)
     tell("request", logging.ERROR if status >= 500 else logging.INFO, **fields, **scope.get(NOTES, {}))
+
+
+def _route(scope: Scope) -> str:
+    """The path with names in place of what a client chose; a path that leads nowhere may hold anything."""
+    path = str(scope["path"]) if "endpoint" in scope else "-"
+    for name, value in scope.get("path_params", {}).items():
+        path = path.replace(str(value), f"{{{name}}}") if str(value) else path
+    return path
 
 
 def described(failure: BaseException, content: bool) -> dict[str, Any]:

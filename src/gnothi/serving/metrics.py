@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 
@@ -27,6 +28,7 @@ class Metrics:
         self._questions = Counter(
             "gnothi_questions", "Questions by what came of them.", ("setup", "kind", "status"), registry=registry
         )
+        self._refused = Counter("gnothi_refused", "Requests refused before they were asked.", ("code",), registry=registry)
         self._searches = Counter("gnothi_searches", "Queries to an index.", ("setup",), registry=registry)
         self._answers = Counter("gnothi_answers", "Answers by where they are from.", ("setup", "source"), registry=registry)
         self._tokens = Counter("gnothi_tokens", "Tokens of models' calls.", ("setup", "kind"), registry=registry)
@@ -59,7 +61,9 @@ class Metrics:
 
     def __call__(self, done: Done) -> None:
         name = done.setup.name
-        status = "ok" if done.failure is None else str(refusal(done.failure).status)
+        # A client that left, or a question that took too long.
+        cancelled = isinstance(done.failure, asyncio.CancelledError)
+        status = "ok" if done.failure is None else "cancelled" if cancelled else str(refusal(done.failure).status)
         self._questions.labels(name, done.kind, status).inc()
         usage = Usage.of(done.events)
         self._searches.labels(name).inc(usage.retrievals)
@@ -78,6 +82,9 @@ class Metrics:
             lately.append((not usage.retrievals, decided))
             self._trusted.labels(name).set(sum(trusted for trusted, _ in lately) / len(lately))
             self._alarm.labels(name).set(self.alarm(done.setup) is not None)
+
+    def refused(self, code: str) -> None:
+        self._refused.labels(code).inc()
 
     def took(self, stage: str, seconds: float) -> None:
         self._seconds.labels(stage).observe(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ from gnothi.session.plan import Plan
 from gnothi.session.thresholds import uncalibrated
 from gnothi.types import Question, ScoredPassage
 
+LOG = logging.getLogger("gnothi.serving")
 QUESTION_ID = "ask"
 """As of `gnothi ask` and ``Rag.ask``: the same question gets the same answer everywhere."""
 PREFIX = "gnothi/"
@@ -104,7 +106,7 @@ class Service:
     def __init__(self, setups: Mapping[str, SetUp], follow_ups: str = "rewrite") -> None:
         self.setups = dict(setups)
         self.follow_ups = follow_ups
-        self.observers: list[Callable[[Done], None]] = []
+        self.observers: list[Callable[[Done], object]] = []
         self.watching: list[Callable[[str, SetUp, str], Watcher]] = []
         self.started = int(time.time())
 
@@ -192,7 +194,10 @@ class Service:
         finally:
             done = Done(kind, setup, time.perf_counter() - started, tuple(seen), answered, failure)
             for hear in (*self.observers, *(watcher.end for watcher in watchers)):
-                hear(done)
+                try:
+                    hear(done)
+                except Exception as error:  # noqa: BLE001 - an answer is not lost because somebody could not note it
+                    LOG.error("an observer failed: %s", type(error).__name__)
 
 
 @asynccontextmanager

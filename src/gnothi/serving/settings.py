@@ -10,8 +10,6 @@ from typing import Literal
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.settings import check_ranges, setting
 
-SECTION = "server"
-
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:

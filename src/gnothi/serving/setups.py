@@ -21,11 +21,11 @@ from gnothi import config, methods
 from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.planned import PlannedMethod
-from gnothi.serving.settings import SECTION, ServerSettings
+from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod
+from gnothi.serving.settings import ServerSettings
 from gnothi.session.plan import Plan, Request, resolve
 
-SETUPS = "setups"
+SECTION, SETUPS = SERVER_SECTIONS
 _ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -38,9 +38,6 @@ def server_settings(settings: Settings) -> ServerSettings:
 def plans(request: Request) -> dict[str, Plan]:
     """A plan of one method for every name: the set-ups of the request's settings, for which the request holds what they leave
     out; without any, its methods. Raises as ``session.plan.resolve``, and UnknownName or InvalidSetting for a set-up."""
-    shared = Settings(
-        {key: one for key, one in request.settings.given.items() if key.partition(".")[0] not in (SECTION, SETUPS)}
-    )
     found: dict[str, dict[str, Given]] = {}
     for key, one in request.settings.section(SETUPS).items():
         name, _, rest = key.partition(".")
@@ -50,12 +47,15 @@ def plans(request: Request) -> dict[str, Plan]:
             )
         found.setdefault(name, {})[rest] = one
     if not found:
-        plan = resolve(replace(request, settings=shared))
+        plan = resolve(request)
         return {method.name: _alone(plan, method) for method in plan.methods}
     takes = {name: set(methods.settings_of(_method(name, given))) for name, given in found.items()}
     every = set[str]().union(*takes.values())
     # A shared setting is of at least one of them; the others have no use for it.
-    own = {name: Settings({key: one for key, one in shared.given.items() if key not in every - takes[name]}) for name in found}
+    own = {
+        name: Settings({key: one for key, one in request.settings.given.items() if key not in every - takes[name]})
+        for name in found
+    }
     return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -28,10 +27,3 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         return JSONResponse({"object": "feedback", "id": judged.answer_id, "model": judged.setup, "right": judged.right})
 
     return [Route("/v1/feedback", feedback, methods=["POST"])]
-
-
-@asynccontextmanager
-async def lifespan(context: Context) -> AsyncIterator[None]:
-    yield
-    if context.feedback is not None:
-        context.feedback.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def routes(context: Context) -> Sequence[BaseRoute]:
 def described(context: Context, setup: SetUp) -> dict[str, Any]:
     plan, (method,) = setup.plan, setup.plan.methods
     threshold = effective_threshold(plan, setup.opened)
-    gate = None if threshold is None else {"threshold": threshold, "calibrated": plan.calibration is not None}
+    gate = None if threshold is None else _gate(threshold) | {"calibrated": plan.calibration is not None}
     alarm = context.metrics.alarm(setup)
     return {
         "id": setup.id,
@@ -54,6 +55,13 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             "warnings": [*setup.public_warnings, *([alarm] if alarm else ())],
         },
     }
+
+
+def _gate(threshold: float) -> dict[str, Any]:
+    """A threshold may be infinite, which JSON cannot say."""
+    if math.isfinite(threshold):
+        return {"threshold": threshold, "fires": "above"}
+    return {"threshold": None, "fires": "always" if threshold < 0 else "never"}
 
 
 def _told(setup: SetUp) -> list[str]:
