@@ -45,9 +45,9 @@ async def test_one_question_one_answer(gnothi_run_json: Any) -> None:
         assert {one: essence(each.json()["gnothi"], "sources") for one, each in found} == by_command
         async with mcp.Client(f"{server.url}/mcp") as tools:
             for one in first:
-                found = (await tools.call_tool("ask", {"question": one})).structured_content or {}
-                sources = [source["id"] for source in found["sources"]]
-                assert (found["answer"], sources) == (by_command[one][0], by_command[one][3])
+                asked = (await tools.call_tool("ask", {"question": one})).structured_content or {}
+                sources = [source["id"] for source in asked["sources"]]
+                assert (asked["answer"], sources) == (by_command[one][0], by_command[one][3])
         for one in first:
             response = await asking.responses.create(model="gnothi/seakr", input=one)
             assert essence(response.model_extra["gnothi"], "sources") == by_command[one]

@@ -41,7 +41,7 @@ def routes(context: Context) -> Sequence[BaseRoute]:
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
     from sse_starlette.sse import AppStatus  # older clients' streams
 
-    AppStatus.disable_automatic_graceful_drain()  # told to stop, streams finish as all others do
+    AppStatus.enable_automatic_graceful_drain = False  # told to stop, streams finish as all others do
     server = context.tools.server
     server.streamable_http_app(stateless_http=True, max_request_body_size=context.settings.max_body)
     return [Route("/mcp", StreamableHTTPASGIApp(server.session_manager))]
