@@ -18,6 +18,8 @@ from click.testing import CliRunner
 
 from gnothi import errors
 from gnothi.cli.main import cli
+from gnothi.config import as_text, settings_of
+from gnothi.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -67,7 +69,7 @@ def pages() -> dict[str, str]:
     found = {
         "reference/cli.md": "\n".join(["# Command line\n", *_commands(cli, "gnothi")]),
         "reference/methods.md": "\n".join(["# Methods and their settings\n", *_methods()]),
-        "reference/settings.md": "\n".join(["# Settings of models\n", *_models()]),
+        "reference/settings.md": "\n".join(["# Settings of models and of the server\n", *_models()]),
         "reference/errors.md": _errors(),
     }
     found["project/changelog.md"] = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](../")
@@ -115,6 +117,13 @@ def _models() -> Iterator[str]:
     for kind in dict.fromkeys(one["models"] for one in found["settings"]):
         yield f"\n## Models {kind}\n"
         yield _table([one for one in found["settings"] if one["models"] == kind])
+    yield "\n## The server\n\nIn `[server]` of a file, or `--set server.KEY=VALUE`: [how](../how-to/serve.md).\n"
+    yield _table(
+        [
+            {"key": key, "default": as_text(one.default), "type": one.type_name, "help": one.help}
+            for key, one in settings_of(ServerSettings).items()
+        ]
+    )
 
 
 def _errors() -> str:

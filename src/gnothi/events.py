@@ -199,6 +199,14 @@ class Reranked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Rephrased(Event):
+    """A question of a conversation, and the one that stands alone in its place."""
+
+    question: str
+    standalone: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposed(Event):
     """A question and the smaller ones it was split into, in order; ``#1`` in one of them stands for the answer to the first.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks import memory, probe, throughput, uncertainty
+from benchmarks import memory, probe, serving, throughput, uncertainty
 from benchmarks._lab_runs import LabRun, every
 from benchmarks._shared import spread
 from benchmarks.where_time_goes import METHODS, Clock, result
@@ -102,3 +102,19 @@ def test_costs_of_a_score_beyond_the_draft() -> None:
         "probe: at most 1/15 of U's processor time": False,  # 13 of it
         "probe: at most 1/15 of U's processor time beyond the draft": True,  # 20 of it
     }
+
+
+def test_a_servers_memory_is_looked_at_after_the_first_fifth() -> None:
+    figures = [(n, 300.0 + 50.0 * (n > 250) + 0.003 * n) for n in range(250, 5001, 250)]
+    assert serving.growth(figures).median == pytest.approx(3.0)
+    assert serving.growth(figures[:2]) is None
+
+
+def test_targets_of_a_server() -> None:
+    found = {
+        "throughput": {"of_eval": spread([0.9])},
+        "streams": {"of_alone": spread([2.5])},
+        "memory": {"per_1000": spread([0.5])},
+    }
+    assert list(serving.targets(found).values()) == [True, False, True]
+    assert not list(serving.targets(found | {"memory": {"per_1000": None}}).values())[2]

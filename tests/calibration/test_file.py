@@ -108,8 +108,8 @@ def test_another_model_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("version = 1", "cannot be used: got KeyError"),
-        ("version = 2", "has version 2, expected 1"),
+        ("version = 2", "cannot be used: got KeyError"),
+        ("version = 1", "has version 1, expected 2"),
         ("threshold = 3", "has version None"),
         ("no toml", "is not valid TOML"),
     ],

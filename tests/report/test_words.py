@@ -27,6 +27,7 @@ from gnothi.events import (
     QuizAnswered,
     Ranked,
     Reflected,
+    Rephrased,
     Reranked,
     Revised,
     Searched,
@@ -55,6 +56,7 @@ SAMPLES: tuple[Event, ...] = (
     Summarised("question", ("premise",), "explanation", "answer"),
     Reflected((("subject", "text"),), ("subject",)),
     Revised("before", "after"),
+    Rephrased("before", "after"),
 )
 EMPTY: tuple[Event, ...] = (
     ModelCall("m", "score", "reason", 5, 0, 0.1),
@@ -74,6 +76,7 @@ EMPTY: tuple[Event, ...] = (
     Summarised("question", (), "", ""),
     Reflected((), ()),
     Revised("same", "same"),
+    Rephrased("", ""),
 )
 
 

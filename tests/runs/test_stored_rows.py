@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
@@ -95,6 +95,7 @@ CROWD = [found for number in range(4) for found in (row("cot", number, number % 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(st.sampled_from(PATHS), ANYTHING)
+@example("signals/gram/score", -(2**63) - 1)
 def test_a_row_is_refused_or_can_be_reported(tmp_path: Path, path: str, value: Any) -> None:
     data = changed(path, copy.deepcopy(value))
     try:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
 from gnothi.errors import InvalidInput, OtherModel
@@ -17,7 +20,9 @@ from gnothi.runs.rows import significant
 from gnothi.stats.probabilities import Platt
 from gnothi.version import __version__
 
-VERSION = 1
+VERSION = 2
+KEPT = 400
+"""As many scores are kept at most: of more, those that divide them evenly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,8 @@ class Calibration:
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
     stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where it
-    does not say. ``path``: the file it was read from."""
+    does not say. ``scores``: those it was chosen on, rising, as recorded, to tell whether later ones are like
+    them; none where they are not those of all questions. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -44,6 +50,7 @@ class Calibration:
     failures: int = 0
     answers_of: str = ""
     precision: str = ""
+    scores: tuple[float, ...] = ()
     path: Path | None = None
 
     @property
@@ -125,6 +132,14 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     return dict(_plain(found))
 
 
+def kept_scores(scores: ArrayLike) -> tuple[float, ...]:
+    """What a file keeps of scores, shape (n,): all of them in rising order, or ``KEPT`` that divide them evenly."""
+    ordered = np.sort(np.asarray(scores, dtype=np.float64))
+    if len(ordered) > KEPT:
+        ordered = ordered[((np.arange(KEPT) + 0.5) * len(ordered) / KEPT).astype(int)]
+    return tuple(ordered.tolist())
+
+
 def _corners(knots: list[float], heights: list[float]) -> tuple[list[float], list[float]]:
     """Only the knots where the step function rises."""
     kept = [place for place in range(len(knots)) if place == 0 or heights[place] != heights[place - 1]]
@@ -166,6 +181,8 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
                     "settings": {key: "none" if one is None else one for key, one in calibration.settings.items()},
                 },
                 **calibration.details,
+                # One line: nobody reads them, and 400 lines would bury what people do.
+                "scores": {"sorted": " ".join(f"{score:.6g}" for score in calibration.scores)} if calibration.scores else None,
             }
         )
     )
@@ -205,6 +222,7 @@ def read(path: Path) -> Calibration:
             failures=int(source.get("failures", 0)),
             answers_of=str(source.get("answers_of", "")),
             precision=str(model.get("precision", "")),
+            scores=tuple(map(float, data.get("scores", {}).get("sorted", "").split())),
             metric=str(source["metric"]),
             date=str(made["date"]),
             gnothi=str(made["gnothi"]),

@@ -146,7 +146,7 @@ def _signals(
         if track.beside or track.method in trusting:
             wrong = {question: row.metrics[metric] < 1 for question, row in scored(by_method[track.method]).items()}
             source = track.method
-        values = np.array([track.scores[question] for question in questions])
+        values = np.array([track.scores[question] for question in questions], dtype=np.float64)
         missed = np.array([wrong.get(question, False) for question in questions])
         known = np.array([question in wrong for question in questions])
         signal, settings = place_of(track.signal) if track.beside else (track.signal, {})

@@ -15,6 +15,7 @@ from gnothi.runs.journal import PRECISION
 if TYPE_CHECKING:
     from gnothi.calibration.choose import Sample
     from gnothi.calibration.replay import Replay, Scores
+    from gnothi.models.identity import Identity
     from gnothi.runs.rows import Row
 
 _MODEL = "model.name"
@@ -24,7 +25,8 @@ _MODEL = "model.name"
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
     ``precision`` is the model's, if known; ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell
-    of the rest; ``tried`` signals the one was chosen from."""
+    of the rest; ``tried`` signals the one was chosen from. ``identity`` is the model's where it was recorded. ``judged``: the
+    sample is not of all questions, but of answers that the gate trusted and somebody judged."""
 
     sample: Sample
     method: str | None
@@ -40,6 +42,8 @@ class Source:
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
     tried: int = 1
+    identity: Identity | None = None
+    judged: bool = False
 
     @property
     def failures(self) -> int:

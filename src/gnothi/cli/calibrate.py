@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.cli import options
@@ -34,10 +35,12 @@ _UNUSED = {
     ("index", "graph", "seed", "concurrency", "workers", "max_failures", "cache", "max_cost", "max_tokens"), _ASKING
 )
 """Parameters that a run or a file of recorded outcomes has no use for, and why."""
+_JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answers are right")
+"""Those that feedback has no use for, too."""
 
 
 @click.command()
-@click.argument("dataset", metavar="DATASET|RUN|FILE")
+@click.argument("dataset", metavar="DATASET|RUN|FILE", required=False)
 @click.option(
     "--method",
     default="seakr",
@@ -66,6 +69,9 @@ _UNUSED = {
     help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
 )
 @click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
+@options.file(
+    "--feedback", "In place of a data set: what people said of answers (kept by `gnothi serve`). Needs --target-error."
+)
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
 @click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
@@ -76,13 +82,14 @@ _UNUSED = {
 @click.pass_context
 def calibrate(
     ctx: click.Context,
-    dataset: str,
+    dataset: str | None,
     method: str,
     out: Path | None,
     target_error: float | None,
     epsilon: float,
     price: float | None,
     signal: str | None,
+    feedback: Path | None,
     metric: str | None,
     never: str | None,
     always: str | None,
@@ -99,11 +106,15 @@ def calibrate(
     gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
     gnothi calibrate runs/lab --price 0.05 --out priced.toml
     gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
+    gnothi calibrate --feedback feedback.jsonl --target-error 0.1 --out judged.toml
     gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
 
     A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same
     command goes on after an interruption. With --method panel every signal is measured, and the one that is worth most is
     taken. Where no threshold is worth more than always searching, it says so, and the file makes the gate search always.
+
+    Feedback says whether answers from memory were right, and of those after a search nothing about memory. So it can confirm
+    the threshold or lower it, never raise it, and the promise is about answers that people judge.
 
     A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and flags about asking (--limit,
     --set, --index ...) are refused.
@@ -123,21 +134,30 @@ def calibrate(
         for option in ctx.command.params
         if option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
     }
-    replayed = replay_of(dataset, metric, never, always)
-    recorded = replayed is not None
+    if (dataset is None) is (feedback is None):
+        both = "both, and no promise holds for a mixture of questions and judged answers"
+        raise InvalidSetting(f"expected either DATASET or --feedback FILE, got {'neither' if dataset is None else both}.")
+    if feedback is not None:
+        check_choice(target_error, price)
+    dataset = dataset or str(feedback)
+    replayed = None if feedback else replay_of(dataset, metric, never, always)
+    recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
     weigh = price is not None or target_error is None
     if method == PANEL and not recorded:
         replayed = _ask_panel(dataset, sources, asking, metric, out, as_json)
-    if replayed is None:
+    if feedback is not None:
+        one_of = {"method": method, "signal": signal, "model": sources.model}
+        source = from_feedback(feedback, **{key: value for key, value in one_of.items() if key in typed})
+    elif replayed is None:
         source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json)
     else:
         model = (sources.model or "") if recorded and "model" in typed else ""
         at = (price or 0.0) if weigh else None
         source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
-        for warning in source.warnings:
-            click.echo(f"warning: {warning}", err=True)
+    for warning in source.warnings:
+        click.echo(f"warning: {warning}", err=True)
     if source.failed:
         click.echo(f"warning: {source.left_out}", err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
@@ -215,6 +235,7 @@ def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: b
             f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
             "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
         )
-    for name in (name for name in typed if recorded and name in _UNUSED):
-        what = "a run" if Path(dataset).is_dir() else "a file of recorded outcomes"
-        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {_UNUSED[name]}.")
+    unused = _UNUSED | _JUDGED if "feedback" in typed else _UNUSED
+    for name in (name for name in typed if recorded and name in unused):
+        what = "a run" if Path(dataset).is_dir() else "feedback" if "feedback" in typed else "a file of recorded outcomes"
+        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {unused[name]}.")

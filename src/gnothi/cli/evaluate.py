@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import click
 from gnothi.cli import options
 from gnothi.cli.progress import watching
 from gnothi.cli.spending import spending
-from gnothi.errors import InvalidSetting
 
 SOME_FAILED = 1
 
@@ -63,7 +61,7 @@ def evaluate(
     from gnothi.session.plan import resolve, with_questions
     from gnothi.session.record import changed_since, record
 
-    plan = resolve(sources.request(_names(methods), thresholds))
+    plan = resolve(sources.request(options.names(methods, "seakr"), thresholds))
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
     say = partial(click.echo, err=True)
     for line in plan.told:
@@ -84,13 +82,3 @@ def evaluate(
             summary_table.show(terminal.console(), summary)
             click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
     return SOME_FAILED if any(method.failures for method in summary.methods) else 0
-
-
-def _names(methods: Sequence[str]) -> list[str]:
-    """Method names from repeated and comma-separated options, each once."""
-    names = list(dict.fromkeys(name.strip() for option in methods or ("seakr",) for name in option.split(",") if name.strip()))
-    if not names:
-        raise InvalidSetting(
-            f"--method: got {', '.join(methods)!r}, expected the name of a method, as in --method direct,seakr."
-        )
-    return names

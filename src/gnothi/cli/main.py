@@ -38,6 +38,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gnothi.cli.train:train",
         "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",
     ),
+    "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
+    "mcp": ("gnothi.cli.mcp:mcp", "Offer ask, know and search to a program that speaks MCP."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),
     "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),

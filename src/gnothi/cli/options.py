@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from gnothi.config import Settings, load_toml, read_settings
+from gnothi.errors import InvalidSetting
 from gnothi.session.plan import Execution, Request
 from gnothi.session.record import as_arguments, as_settings
 
@@ -54,6 +55,14 @@ PROBABILITY = Number(0, 1, min_open=True, max_open=True)
 json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 Decorator = Callable[[Any], Any]
+
+
+def names(given: Sequence[str], default: str) -> list[str]:
+    """Method names from repeated and comma-separated options, each once. Raises InvalidSetting where there is none."""
+    found = list(dict.fromkeys(name.strip() for option in given or (default,) for name in option.split(",") if name.strip()))
+    if not found:
+        raise InvalidSetting(f"--method: got {', '.join(given)!r}, expected the name of a method, as in --method direct,seakr.")
+    return found
 
 
 def file(flag: str, help: str, name: str | None = None, **more: Any) -> Decorator:

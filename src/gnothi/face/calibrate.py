@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.choose import choose
+from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
 from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 def calibrate(
     method: str | Rag | type[Method] | None,
-    data: str | os.PathLike[str] | Sequence[Question],
+    data: str | os.PathLike[str] | Sequence[Question] | None = None,
     *,
+    feedback: str | os.PathLike[str] | None = None,
     target_error: float | None = None,
     price: float | None = None,
     epsilon: float = EPSILON,
@@ -51,6 +53,8 @@ def calibrate(
     ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``:
     questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes,
     which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds).
+    ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
+    confirm a threshold or lower it (``gnothi.calibration.feedback``).
     ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
     without retrieval is wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
     answers are kept beside it, so that the same call goes on.
@@ -60,10 +64,17 @@ def calibrate(
     """
     refuse_running_loop("calibrate()", "gnothi.acalibrate(...)")
     file = None if out is None else given.as_path(out, "out")
-    source_of = _spec(data)
+    if (data is None) is (feedback is None):
+        raise InvalidSetting(
+            f"calibrate(): got {'neither' if data is None else 'both'} data and feedback, expected one of them."
+        )
+    source_of = None if data is None else _spec(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
-    if replay is not None:
-        name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
+    name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
+    if feedback is not None:
+        check_choice(target_error, price)
+        source = from_feedback(given.as_path(feedback, "feedback"), name, signal)
+    elif replay is not None:
         source = from_replay(replay, name, signal, "", None if target_error is not None and price is None else price or 0.0)
     else:
         if signal is not None:

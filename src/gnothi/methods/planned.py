@@ -14,6 +14,8 @@ from gnothi.protocols import LanguageModel, Method
 
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
+SERVER_SECTIONS = ("server", "setups")
+"""What `gnothi serve` alone reads: one file may serve other commands, too."""
 _NO_SETTINGS = frozenset("method model index graph seed limit format out calibration concurrency workers".split())
 """What commands and functions take beside settings: said where one is given as a setting."""
 
@@ -69,7 +71,7 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     that one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
     """
     known = {name: methods.settings_of(name) for name in names}
-    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
+    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
     union = {key: setting for one in known.values() for key, setting in one.items()}
     _check_plain(plain, known)
     further = {key for name in names for key in methods.optional_resources(name)}

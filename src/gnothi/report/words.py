@@ -26,6 +26,7 @@ from gnothi.events import (
     QuizAnswered,
     Ranked,
     Reflected,
+    Rephrased,
     Reranked,
     Revised,
     Searched,
@@ -153,6 +154,9 @@ class Narrator:
         if not event.candidates:
             yield Line(label, "nothing to choose from", whole=True)
 
+    def _rephrased(self, event: Rephrased) -> Iterator[Line]:
+        yield Line("asked", event.standalone, tone="strong", whole=True)
+
     def _decomposed(self, event: Decomposed) -> Iterator[Line]:
         if not event.used:
             yield Line("split", "the model gave no usable list of quizzes: the question is asked as it is", whole=True)
@@ -212,6 +216,7 @@ _TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
     QuizAnswered: Narrator._quiz_answered,
     Ranked: Narrator._ranked,
     Reflected: Narrator._reflected,
+    Rephrased: Narrator._rephrased,
     Reranked: Narrator._reranked,
     Revised: Narrator._revised,
     Searched: Narrator._searched,

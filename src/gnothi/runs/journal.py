@@ -56,20 +56,23 @@ def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
 
 
 class Journal:
-    """A file of JSON Lines, opened for adding to it; whatever ended the last process, it holds whole lines only."""
+    """A file of JSON Lines, opened for adding to it; whatever ended the last process, it holds whole lines only. ``sync``: each
+    line is on the disk itself before it counts as written."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, sync: bool = False) -> None:
+        self.path, self._sync = path, sync
         _cut_torn_line(path)
         self._file = path.open("ab", buffering=0)
 
     def append(self, data: Mapping[str, Any]) -> None:
-        """On disk, but for the system's cache, when this returns."""
+        """On disk, but for the system's cache (unless ``sync``), when this returns."""
         content = as_line(data).encode("utf-8", errors="replace")
         start = self._file.seek(0, os.SEEK_END)
         try:
             while content:
                 content = content[self._file.write(content) :]
+            if self._sync:
+                os.fsync(self._file.fileno())
         except OSError as error:
             # A full disk: leave whole lines only. The system's own error does not name the file.
             with suppress(OSError):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.choose import Chosen, Sample
-from gnothi.calibration.file import Calibration, details_of
+from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.gate import gate_of
 from gnothi.calibration.probes import calibrating_warning, learnt_from
@@ -112,7 +112,7 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         method=source.method,
         signal=source.signal,
         threshold=source.sign * chosen.threshold,
-        model=identify(source.model) if source.model else Identity(""),
+        model=source.identity or (identify(source.model) if source.model else Identity("")),
         dataset=source.dataset,
         questions=chosen.n,
         failures=source.failures,
@@ -124,6 +124,7 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         settings=source.settings,
         precision=source.precision,
         details=details_of(chosen, source.sign),
+        scores=() if source.judged else kept_scores(source.sign * source.sample.scores),
     )
 
 

@@ -84,6 +84,20 @@ class Budget:
     def tokens(self) -> int:
         return self.prompt_tokens + self.generated_tokens
 
+    @property
+    def spent(self) -> bool:
+        """Whether a limit is reached: nothing more fits."""
+        return (self.max_tokens is not None and self.tokens >= self.max_tokens) or (
+            self.max_cost is not None and self.cost >= self.max_cost
+        )
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more than a limit was spent, which only calls bring about that nothing was set aside for."""
+        return (self.max_tokens is not None and self.tokens > self.max_tokens) or (
+            self.max_cost is not None and self.cost > self.max_cost
+        )
+
     def check(self, prices: Prices) -> None:
         """Raises InvalidSetting where cost is limited and the prices are not known."""
         if self.max_cost is not None and not prices.known:

@@ -1,0 +1,210 @@
+"""What does a server cost? SeaKR on the lab through `gnothi serve`, against `gnothi eval` in one process.
+
+    python -m benchmarks.serving [--questions 500] [--clients 64] [--few 8] [--requests 5000] [--threads 2] [--repeats 3]
+
+The server is a process of its own, asked by so many clients at once, whole answers over kept connections; the evaluation runner
+answers the same questions with as many under way (and with as many as `gnothi eval` takes by itself). Then how long a stream
+takes to its first event, with few clients against one alone; and the server's own memory over many requests, of which the first
+fifth fills what is kept on purpose. Ratios are of one round, so that what slows a whole round cancels out. Needs Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks._lab_runs import every, lab_questions, seakr
+from benchmarks._shared import arguments, as_json, interleave, machine, publish, ratios, say, shown, slope, spread, table
+from gnothi.types import Question
+
+THROUGHPUT, FIRST_EVENT, GROWTH_MB = 0.85, 2.0, 2.0
+OWN_CONCURRENCY = 256
+"""As many questions as `gnothi eval lab` has under way unless told otherwise."""
+PATH = "/v1/chat/completions"
+
+
+@contextlib.contextmanager
+def server(threads: int, overrides: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """A server with a model opened anew: its address and its process."""
+    settings = [part for one in ("server.timeout=600", "server.waiting=1000", *overrides) for part in ("--set", one)]
+    command = [sys.executable, "-m", "gnothi", "serve", "--method", "seakr", "--port", "0", *settings]
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                if "/v1 answers as" in line:
+                    break
+            else:
+                raise SystemExit("the server did not start")
+            reading = subprocess.Popen(
+                ["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL
+            )  # its log must not fill the pipe
+            yield line.partition("/v1")[0], process.pid
+            reading.terminate()
+        finally:
+            process.terminate()
+
+
+def body(question: Question, stream: bool = False) -> dict[str, Any]:
+    return {"model": "gnothi/seakr", "stream": stream, "messages": [{"role": "user", "content": question.text}]}
+
+
+async def ask_all(url: str, questions: Sequence[Question], clients: int, each: Any = None) -> float:
+    """Seconds until all are answered; ``each`` is told how many are. Raises SystemExit when one fails."""
+    import httpx2
+
+    waiting = iter(questions)
+    answered = 0
+
+    async def client(http: httpx2.AsyncClient) -> None:
+        nonlocal answered
+        for question in waiting:
+            response = await http.post(PATH, json=body(question))
+            if response.status_code != 200:
+                raise SystemExit(f"status {response.status_code}: {response.text[:200]}")
+            answered += 1
+            if each is not None:
+                each(answered)
+
+    limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
+    async with httpx2.AsyncClient(base_url=url, timeout=600, limits=limits) as http:
+        began = time.perf_counter()
+        await asyncio.gather(*(client(http) for _ in range(clients)))
+        return time.perf_counter() - began
+
+
+async def first_events(url: str, questions: Sequence[Question], clients: int) -> float:
+    """Median seconds of a stream to its first event."""
+    import httpx2
+
+    waiting, found = iter(questions), list[float]()
+
+    async def client(http: httpx2.AsyncClient) -> None:
+        for question in waiting:
+            began, first = time.perf_counter(), True
+            async with http.stream("POST", PATH, json=body(question, stream=True)) as stream:
+                async for line in stream.aiter_lines():
+                    if first and line.startswith("data: {") and "gnothi" in json.loads(line[6:]):
+                        first = False
+                        found.append(time.perf_counter() - began)
+
+    async with httpx2.AsyncClient(base_url=url, timeout=600) as http:
+        await asyncio.gather(*(client(http) for _ in range(clients)))
+    return statistics.median(found)
+
+
+def throughput(given: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    torch.set_num_threads(given.threads)
+    questions = lab_questions(given.questions)
+    seakr(questions[:8], 8, given.overrides)
+    served, evaluated, alike = f"{given.clients} clients", "eval", f"eval, {given.clients} under way"
+
+    def timed(name: str, _: int) -> float:
+        if name != served:
+            return seakr(questions, OWN_CONCURRENCY if name == evaluated else given.clients, given.overrides).seconds
+        with server(given.threads, given.overrides) as (url, _pid):
+            asyncio.run(ask_all(url, questions[:8], 8))
+            return asyncio.run(ask_all(url, questions, given.clients))
+
+    rounds = interleave([served, evaluated, alike], timed, given.repeats)
+    return {
+        "per_second": {name: spread(len(questions) / one[name] for one in rounds) for name in rounds[0]},
+        "of_eval": ratios(rounds, evaluated, served),
+        "of_eval_with_as_many": ratios(rounds, alike, served),
+    }
+
+
+def streams(given: argparse.Namespace) -> dict[str, Any]:
+    some = every(lab_questions(given.questions), 10 * given.few)
+    alone, few = "alone", f"{given.few} clients"
+    with server(given.threads, given.overrides) as (url, _):
+        asyncio.run(ask_all(url, some[:8], 8))
+        rounds = interleave(
+            [alone, few],
+            lambda name, _: asyncio.run(first_events(url, some, 1 if name == alone else given.few)),
+            given.repeats,
+        )
+    return {
+        "seconds": {name: spread(one[name] for one in rounds) for name in rounds[0]},
+        "of_alone": ratios(rounds, few, alone),
+    }
+
+
+def memory(given: argparse.Namespace) -> dict[str, Any]:
+    figures: list[tuple[int, float]] = []
+    with server(given.threads, given.overrides) as (url, pid):
+
+        def note(answered: int) -> None:
+            if answered % max(1, given.requests // 20) == 0:
+                status = Path(f"/proc/{pid}/status").read_text()
+                figures.append((answered, int(status.split("RssAnon:")[1].split()[0]) / 1024))
+                say(f"  {answered} of {given.requests}: {figures[-1][1]:.0f} MB")
+
+        asyncio.run(ask_all(url, lab_questions(given.requests)[: given.requests], given.clients, note))
+    return {"mb": figures, "per_1000": growth(figures)}
+
+
+def growth(figures: Sequence[tuple[int, float]]) -> Any:
+    """MB per 1,000 requests after the first fifth; None where there are too few points."""
+    later = [(answered / 1000, mb) for answered, mb in figures if answered > figures[-1][0] / 5]
+    return slope(*map(list, zip(*later, strict=True))) if len(later) >= 3 else None
+
+
+def targets(found: dict[str, Any]) -> dict[str, bool]:
+    """What issue 18 asks for."""
+    per = found["memory"]["per_1000"]
+    return {
+        f"at least {THROUGHPUT} of `gnothi eval`'s questions a second": found["throughput"]["of_eval"].median >= THROUGHPUT,
+        f"first event of a stream under {FIRST_EVENT:g} x that of a lone one": found["streams"]["of_alone"].median
+        < FIRST_EVENT,
+        f"memory flat: under {GROWTH_MB:g} MB per 1,000 requests": per is not None and per.median < GROWTH_MB,
+    }
+
+
+def lines(found: dict[str, Any], given: argparse.Namespace) -> list[str]:
+    speed, begun, per = found["throughput"], found["streams"], found["memory"]["per_1000"]
+    rows = [[name, str(one)] for name, one in speed["per_second"].items()]
+    first, last = found["memory"]["mb"][0], found["memory"]["mb"][-1]
+    return [
+        f"SeaKR on the lab, {given.questions} questions, {given.threads} threads; medians of {given.repeats} rounds",
+        *table(["", "questions a second"], rows),
+        f"of eval's: {speed['of_eval']}; of eval's with as many under way: {speed['of_eval_with_as_many']}",
+        f"first event: {', '.join(f'{name} {one} s' for name, one in begun['seconds'].items())}; ratio {begun['of_alone']}",
+        f"memory: {shown(first[1])} MB after {first[0]} requests, {shown(last[1])} MB after {last[0]}"
+        + (f"; {per.median:+.2f} MB per 1,000 [{per.low:+.2f}, {per.high:+.2f}]" if per else ""),
+        "",
+        *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(found).items()),
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = arguments(__doc__, repeats=3)
+    parser.add_argument("--questions", type=int, default=500, help="of the lab's mixed questions [%(default)s]")
+    parser.add_argument("--clients", type=int, default=64, help="that ask at once [%(default)s]")
+    parser.add_argument("--few", type=int, default=8, help="clients of streams [%(default)s]")
+    parser.add_argument("--requests", type=int, default=5000, help="over which memory is looked at [%(default)s]")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
+    )
+    given = parser.parse_args(argv)
+    found = {"throughput": throughput(given), "streams": streams(given), "memory": memory(given)}
+    options = {key: value for key, value in vars(given).items() if key != "json"}
+    document = {"options": options, "machine": machine(), **found, "targets_met": targets(found)}
+    publish(as_json(document), lines(found, given), given.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The live scores of each calibrated set-up beside those of its calibration: in metrics, and in words."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Enum, Gauge
+
+from gnothi.calibration.drifting import Drifting
+from gnothi.calibration.live import gated
+from gnothi.serving.service import Done, Service, SetUp
+
+STATES = ["unknown", "collecting", "steady", "drift"]
+
+
+class Drifts:
+    """An observer of a service."""
+
+    def __init__(self, service: Service, registry: CollectorRegistry) -> None:
+        self._state = Enum(
+            "gnothi_score_drift_state",
+            "Whether the latest window of gate scores looks like those of the calibration.",
+            ("setup",),
+            states=STATES,
+            registry=registry,
+        )
+        self._distance = Gauge(
+            "gnothi_score_drift_distance",
+            "Largest gap between both distributions of scores, 0 to 1 (Kolmogorov and Smirnov).",
+            ("setup",),
+            registry=registry,
+        )
+        self._found = {name: made for name, setup in service.setups.items() if (made := _drifting(setup))}
+        for name in self._found:
+            self._tell(name)
+        service.observers.append(self)
+
+    def __call__(self, done: Done) -> None:
+        name = done.setup.name
+        if done.kind == "ask" and done.answered is not None and name in self._found:
+            self._found[name].add(gated(done.answered.result.events))
+            self._tell(name)
+
+    def of(self, setup: SetUp) -> dict[str, object] | None:
+        """JSON-ready; None for a set-up without a calibration."""
+        found = self._found.get(setup.name)
+        return None if found is None else found.as_dict()
+
+    def _tell(self, name: str) -> None:
+        found = self._found[name]
+        self._state.labels(name).state(found.word)
+        if found.tested is not None:
+            self._distance.labels(name).set(found.tested.distance)
+
+
+def _drifting(setup: SetUp) -> Drifting | None:
+    if setup.plan.calibration is None:
+        return None
+    # A method that stops asking as soon as its verdict is settled knows its score only from one side.
+    early = setup.plan.methods[0].values.get("schedule", "at_once") != "at_once"
+    return Drifting(setup.plan.calibration, early)

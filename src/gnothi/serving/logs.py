@@ -1,0 +1,88 @@
+"""The server's log: one JSON object a line. No question, answer, key or link is in it, unless ``log_content`` asks for it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import sys
+import traceback
+from typing import Any
+
+from starlette.types import Scope
+
+from gnothi.serving.failures import Refusal
+from gnothi.serving.shown import Shown
+
+LOG = logging.getLogger("gnothi.serving")
+NOTES = "gnothi.notes"
+"""Where a request keeps what its line of the log is to say."""
+
+
+class Lines(logging.Handler):
+    """Writes them to stderr; those of uvicorn, too."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
+        time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
+        sys.stderr.write(json.dumps({"time": time, "level": record.levelname.lower(), **said}, ensure_ascii=False) + "\n")
+
+
+def install() -> None:
+    """Send what the server has to say to stderr. uvicorn's own line for each request, which holds whole links, stays out."""
+    for name, level in ((LOG.name, logging.INFO), ("uvicorn", logging.WARNING)):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [Lines()], False
+        log.setLevel(level)
+
+
+def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+    LOG.log(level, "%s", {"event": event, **fields})
+
+
+def note(scope: Scope, **fields: Any) -> None:
+    """Add to the line of this request."""
+    scope.setdefault(NOTES, {}).update(fields)
+
+
+def note_answer(scope: Scope, shown: Shown, content: bool) -> None:
+    full = shown.full
+    note(
+        scope,
+        id=full["id"],
+        setup=full["setup"],
+        retrieved=full["retrieved"],
+        prompt_tokens=shown.usage.prompt_tokens,
+        generated_tokens=shown.usage.generated_tokens,
+        **({"question": full["question"], "answer": full["answer"]} if content else {}),
+    )
+
+
+def request(scope: Scope, status: int, seconds: float, failure: Exception | None, content: bool) -> None:
+    """One line; of an error of ours where it came from, its text only with the ``content``. Checks of health are left out."""
+    route = _route(scope)
+    if route in ("/healthz", "/readyz", "/metrics") and status == 200:
+        return
+    fields = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+    if (account := scope.get("gnothi.account")) is not None:
+        fields["key"] = account.name
+    if isinstance(failure, Refusal):
+        fields["refused"] = failure.code or failure.kind
+    elif failure is not None:
+        fields |= described(failure, content)
+    tell("request", logging.ERROR if status >= 500 else logging.INFO, **fields, **scope.get(NOTES, {}))
+
+
+def _route(scope: Scope) -> str:
+    """The path with names in place of what a client chose; a path that leads nowhere may hold anything."""
+    path = str(scope["path"]) if "endpoint" in scope else "-"
+    for name, value in scope.get("path_params", {}).items():
+        path = path.replace(str(value), f"{{{name}}}") if str(value) else path
+    return path
+
+
+def described(failure: BaseException, content: bool) -> dict[str, Any]:
+    """An error by type and place."""
+    frames = traceback.extract_tb(failure.__traceback__)[-4:]
+    where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+    return {"error": type(failure).__name__, "at": where} | ({"why": str(failure)} if content else {})

@@ -1,0 +1,117 @@
+"""What Prometheus reads: questions, searches, trust, tokens, the queue, time by stage, and a gate that decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from gnothi.calibration.verdicts import GateSummary, degenerate
+from gnothi.events import Decided, ModelCall, Searched, Usage
+from gnothi.serving.failures import refusal
+from gnothi.serving.room import Room
+from gnothi.serving.service import Done, Service, SetUp
+
+WINDOW = 200
+"""The latest questions, which the trusted share and the alarm are about."""
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class Metrics:
+    """An observer of a service. ``registry`` takes further ones."""
+
+    def __init__(self, service: Service, room: Room) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._questions = Counter(
+            "gnothi_questions", "Questions by what came of them.", ("setup", "kind", "status"), registry=registry
+        )
+        self._refused = Counter("gnothi_refused", "Requests refused before they were asked.", ("code",), registry=registry)
+        self._searches = Counter("gnothi_searches", "Queries to an index.", ("setup",), registry=registry)
+        self._answers = Counter("gnothi_answers", "Answers by where they are from.", ("setup", "source"), registry=registry)
+        self._tokens = Counter("gnothi_tokens", "Tokens of models' calls.", ("setup", "kind"), registry=registry)
+        self._seconds = Histogram(
+            "gnothi_stage_seconds",
+            "Time of a question by stage: waiting for its turn, calls of models, searches, first event, whole.",
+            ("stage",),
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._trusted = Gauge(
+            "gnothi_trusted_share",
+            f"Share of the latest {WINDOW} answers given without a search.",
+            ("setup",),
+            registry=registry,
+        )
+        self._alarm = Gauge(
+            "gnothi_gate_degenerate", "1 where the gate lately (almost) always or never fires.", ("setup",), registry=registry
+        )
+        under_way = Gauge("gnothi_questions_under_way", "Questions being answered.", registry=registry)
+        under_way.set_function(lambda: room.under_way)
+        waiting = Gauge("gnothi_questions_waiting", "Questions waiting for their turn.", registry=registry)
+        waiting.set_function(lambda: room.waiting)
+        self._lately: dict[str, deque[tuple[bool, tuple[Decided, ...]]]] = {
+            name: deque(maxlen=WINDOW) for name in service.setups
+        }
+        for name in service.setups:
+            self._alarm.labels(name).set(0)
+        service.observers.append(self)
+
+    def __call__(self, done: Done) -> None:
+        name = done.setup.name
+        # A client that left, or a question that took too long.
+        cancelled = isinstance(done.failure, asyncio.CancelledError)
+        status = "ok" if done.failure is None else "cancelled" if cancelled else str(refusal(done.failure).status)
+        self._questions.labels(name, done.kind, status).inc()
+        usage = Usage.of(done.events)
+        self._searches.labels(name).inc(usage.retrievals)
+        self._tokens.labels(name, "prompt").inc(usage.prompt_tokens)
+        self._tokens.labels(name, "generated").inc(usage.generated_tokens)
+        self.took("whole", done.seconds)
+        for event in done.events:
+            if isinstance(event, ModelCall):
+                self.took("model", event.seconds)
+            elif isinstance(event, Searched):
+                self.took("search", event.seconds)
+        if done.answered is not None and done.kind == "ask":
+            self._answers.labels(name, "search" if usage.retrievals else "memory").inc()
+            decided = tuple(event for event in done.events if isinstance(event, Decided) and event.kind == "retrieve")
+            lately = self._lately[name]
+            lately.append((not usage.retrievals, decided))
+            self._trusted.labels(name).set(sum(trusted for trusted, _ in lately) / len(lately))
+            self._alarm.labels(name).set(self.alarm(done.setup) is not None)
+
+    def refused(self, code: str) -> None:
+        self._refused.labels(code).inc()
+
+    def took(self, stage: str, seconds: float) -> None:
+        self._seconds.labels(stage).observe(seconds)
+
+    def alarm(self, setup: SetUp) -> str | None:
+        """What to do about a gate that lately always or never fired; None where it decides."""
+        decided = [event for _, some in self._lately[setup.name] for event in some if event.signal]
+        return degenerate(_summary(decided), setup.plan.methods[0].name) if decided else None
+
+    def text(self) -> tuple[bytes, str]:
+        """All of it, and its media type."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+
+def _summary(decided: Sequence[Decided]) -> GateSummary:
+    scores = [event.score for event in decided if event.score is not None]
+    return GateSummary(
+        signal=", ".join(sorted({event.signal for event in decided})),
+        truth=None,
+        metric=None,
+        n=len(scores),
+        wrong=0,
+        auroc=None,
+        interval=None,
+        ece=None,
+        decisions=len(decided),
+        firing_rate=sum(event.verdict == "retrieve" for event in decided) / len(decided),
+        thresholds=sorted({event.threshold for event in decided if event.threshold is not None}),
+        range=[min(scores), max(scores)] if scores else None,
+    )

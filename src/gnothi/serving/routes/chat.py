@@ -1,0 +1,149 @@
+"""``POST /v1/chat/completions``, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from gnothi.events import Decided, Listener, Searched, Usage
+from gnothi.serving import logs
+from gnothi.serving.answering import Work, streamed, whole
+from gnothi.serving.bodies import json_object
+from gnothi.serving.context import Context
+from gnothi.serving.conversation import Asked, chat_request
+from gnothi.serving.failures import Refusal
+from gnothi.serving.service import Answered, SetUp
+from gnothi.serving.shown import Shown, Told, shown
+
+END = "data: [DONE]\n\n"
+Show = Callable[[Answered], Shown]
+
+
+def routes(context: Context) -> Sequence[BaseRoute]:
+    async def chat(request: Request) -> Response:
+        body = await json_object(request, context.settings.max_body)
+        asked = chat_request(body, context.settings.max_question)
+        setup = context.service.find(asked.model)
+        name = f"chatcmpl-{uuid.uuid4().hex}"
+        work, show = question(context, setup, asked), showing(context, request)
+        if asked.stream:
+            return await streamed(context, request, work, _Chunks(name, setup, show, asked.usage))
+        found = show(await whole(context, request, work))
+        return JSONResponse(_completion(name, setup, found))
+
+    return [Route("/v1/chat/completions", chat, methods=["POST"])]
+
+
+def question(context: Context, setup: SetUp, asked: Asked) -> Work[Answered]:
+    """What is to be done about it."""
+    conversation = asked.conversation
+
+    def work(listeners: Sequence[Listener]) -> Awaitable[Answered]:
+        if conversation.helper:
+            return context.service.help(setup, conversation.question, listeners=listeners)
+        return context.service.ask(setup, conversation.question, conversation.history, listeners=listeners)
+
+    return work
+
+
+def showing(context: Context, request: Request) -> Show:
+    """How an answer is shown to this client; it is noted for the log, too."""
+    base = context.base(request)
+
+    def show(answered: Answered) -> Shown:
+        found = shown(answered, lambda passage: base + context.links.passage(passage))
+        logs.note_answer(request.scope, found, context.settings.log_content)
+        return found
+
+    return show
+
+
+def _completion(name: str, setup: SetUp, found: Shown) -> dict[str, Any]:
+    message = {
+        "role": "assistant",
+        "content": found.text,
+        "refusal": None,
+        "annotations": _annotations(found),
+        "reasoning": found.reasoning,
+        "reasoning_content": found.reasoning,
+    }
+    return {
+        "id": name,
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": setup.id,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": _usage(found.usage),
+        **_extras(found),
+    }
+
+
+def _annotations(found: Shown) -> list[dict[str, Any]]:
+    return [
+        {"type": "url_citation", "url_citation": {key: one for key, one in mark.as_dict().items() if key != "type"}}
+        for mark in found.marks
+    ]
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.generated_tokens,
+        "total_tokens": usage.prompt_tokens + usage.generated_tokens,
+    }
+
+
+def _extras(found: Shown) -> dict[str, Any]:
+    return {
+        "citations": [one["url"] for one in found.sources],
+        "search_results": found.search_results,
+        "gnothi": found.full,
+    }
+
+
+class _Chunks:
+    """The stream of one answer. What is ours stands in keys of its own on standard chunks: other types of chunk make OpenAI's
+    clients fail. ``event`` is what Open WebUI shows as a status."""
+
+    def __init__(self, name: str, setup: SetUp, show: Show, usage: bool) -> None:
+        self._common = {"id": name, "object": "chat.completion.chunk", "created": int(time.time()), "model": setup.id}
+        self._show, self._usage = show, usage
+
+    def begin(self) -> Iterator[str]:
+        yield self._chunk({"role": "assistant", "content": ""})
+
+    def told(self, told: Told) -> Iterator[str]:
+        more: dict[str, Any] = {"gnothi": told.as_dict()}
+        if isinstance(told.event, Searched | Decided) and told.lines:
+            more["event"] = {"type": "status", "data": {"description": told.text.partition("\n")[0], "done": False}}
+        yield self._chunk({"reasoning": told.text, "reasoning_content": told.text}, **more)
+
+    def end(self, answered: Answered) -> Iterator[str]:
+        found = self._show(answered)
+        yield self._chunk({"content": found.text})
+        if found.marks:
+            yield self._chunk({"annotations": _annotations(found)})
+        status = {"event": {"type": "status", "data": {"description": "Done", "done": True}}}
+        yield self._chunk({}, "stop", **_extras(found), **status)
+        if self._usage:
+            yield _data({**self._common, "choices": [], "usage": _usage(found.usage)})
+        yield END
+
+    def failed(self, failure: Refusal) -> Iterator[str]:
+        yield _data(failure.as_dict())
+        yield END
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _data({**self._common, "choices": [choice], **more})
+
+
+def _data(content: Any) -> str:
+    return f"data: {json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(',', ':'))}\n\n"

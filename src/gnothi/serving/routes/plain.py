@@ -1,0 +1,62 @@
+"""``POST /v1/search`` and ``POST /v1/know``: what the index holds, and what the model knows, as plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from gnothi.calibration.gate import gate_of
+from gnothi.runs.rows import jsonable
+from gnothi.serving.answering import whole
+from gnothi.serving.bodies import json_object
+from gnothi.serving.context import Context
+from gnothi.serving.conversation import question
+from gnothi.serving.failures import Refusal
+from gnothi.serving.service import SetUp
+
+MOST = 100
+
+
+def routes(context: Context) -> Sequence[BaseRoute]:
+    longest = context.settings.max_question
+
+    def setup_of(body: Mapping[str, Any], fits: Callable[[SetUp], bool]) -> SetUp:
+        """Where none is named, the first that can do it."""
+        if body.get("model") is not None:
+            return context.service.find(body["model"])
+        every = list(context.service.setups.values())
+        return next(filter(fits, every), every[0])
+
+    async def search(request: Request) -> Response:
+        body = await json_object(request, context.settings.max_body)
+        setup, query, k = setup_of(body, _has_index), question(body.get("query"), "query", longest), body.get("k", 5)
+        if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
+            raise Refusal(400, f"k: got {k!r:.40}, expected a whole number from 1 to {MOST}.", param="k")
+        found = await whole(context, request, lambda said: context.service.search(setup, query, k, listeners=said))
+        base = context.base(request)
+        passages = [
+            asdict(one.passage) | {"score": one.score, "url": base + context.links.passage(one.passage)} for one in found
+        ]
+        return JSONResponse(jsonable({"object": "list", "model": setup.id, "query": query, "data": passages}))
+
+    async def know(request: Request) -> Response:
+        body = await json_object(request, context.settings.max_body)
+        setup, text = setup_of(body, _has_gate), question(body.get("question"), "question", longest)
+        found = await whole(context, request, lambda said: context.service.know(setup, text, listeners=said))
+        return JSONResponse(jsonable({"object": "knowledge", "model": setup.id} | found.as_dict()))
+
+    return [Route("/v1/search", search, methods=["POST"]), Route("/v1/know", know, methods=["POST"])]
+
+
+def _has_index(setup: SetUp) -> bool:
+    return setup.opened.retriever is not None
+
+
+def _has_gate(setup: SetUp) -> bool:
+    gate = gate_of(setup.plan.methods[0])
+    return gate is not None and gate.signal is not None

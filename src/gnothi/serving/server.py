@@ -1,0 +1,88 @@
+"""uvicorn around the application: opened before it listens, told to stop in two steps."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from types import FrameType
+
+import uvicorn
+
+from gnothi.errors import ResourceUnavailable
+from gnothi.serving import logs
+from gnothi.serving.app import context_of, create_app
+from gnothi.serving.context import Context
+from gnothi.serving.service import Service, open_service
+from gnothi.serving.settings import ServerSettings
+from gnothi.session.plan import Plan
+
+
+class Server(uvicorn.Server):
+    """First it takes no more questions and is not ready, then it stops listening; streams finish within ``grace``."""
+
+    def __init__(self, config: uvicorn.Config, context: Context, ready: Callable[[Server], None]) -> None:
+        super().__init__(config)
+        self._context, self._ready = context, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready(self)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        drain, first = self._context.settings.drain, not self._context.room.closing
+        self._context.room.closing = True
+        if drain and first and sig == signal.SIGTERM:
+            asyncio.get_running_loop().call_later(drain, self.handle_exit, sig, frame)
+            return
+        super().handle_exit(sig, frame)
+        self._captured_signals = []  # uvicorn would send them to itself once more: an end that was asked for is no failure
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Callable[[Service, str], None]) -> None:
+    """Serve until a signal comes; ``ready`` hears of it when questions are taken, with the address.
+
+    Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
+    with bound(settings) as taken:
+        async with open_service(plans, settings.follow_ups) as service:
+            context = context_of(service, settings)
+            await made(context, lambda server: ready(service, server.address)).serve([taken])
+
+
+def bound(settings: ServerSettings) -> socket.socket:
+    """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable."""
+    taken = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((settings.host, settings.port))
+        return taken
+    except OSError as error:
+        taken.close()
+        raise ResourceUnavailable(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}. Expected an address of this "
+            "machine and a port that is free: <--host ADDRESS>, <--port 8001>."
+        ) from None
+
+
+def made(context: Context, ready: Callable[[Server], None]) -> Server:
+    """The server, not yet started; ``ready`` is called when it is."""
+    settings = context.settings
+    logs.install()
+    config = uvicorn.Config(
+        create_app(context),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=round(settings.grace),
+    )
+    return Server(config, context, ready)

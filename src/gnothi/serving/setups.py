@@ -1,0 +1,98 @@
+"""What a server answers with: set-ups by name, each a plan of one method. Of flags, or of a file's ``[setups.NAME]``:
+
+[setups.careful]
+method = "seakr"
+model = "lab"
+calibration = "gate.toml"
+
+[setups.careful.settings]
+samples = 10
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gnothi import config, methods
+from gnothi.calibration.gate import gate_of
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod
+from gnothi.serving.settings import ServerSettings
+from gnothi.session.plan import Plan, Request, resolve
+
+SECTION, SETUPS = SERVER_SECTIONS
+_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def server_settings(settings: Settings) -> ServerSettings:
+    """What was given under ``server.``. Raises UnknownName or InvalidSetting."""
+    return config.build(ServerSettings, settings.section(SECTION), "the server")
+
+
+def plans(request: Request) -> dict[str, Plan]:
+    """A plan of one method for every name: the set-ups of the request's settings, for which the request holds what they leave
+    out; without any, its methods. Raises as ``session.plan.resolve``, and UnknownName or InvalidSetting for a set-up."""
+    found: dict[str, dict[str, Given]] = {}
+    for key, one in request.settings.section(SETUPS).items():
+        name, _, rest = key.partition(".")
+        if not _NAME.fullmatch(name) or not rest:
+            raise InvalidSetting(
+                f"set-up {name!r} (from {one.source}): expected a table [{SETUPS}.NAME] with a name of letters, digits, - or _."
+            )
+        found.setdefault(name, {})[rest] = one
+    if not found:
+        plan = resolve(request)
+        return {method.name: _alone(plan, method) for method in plan.methods}
+    takes = {name: set(methods.settings_of(_method(name, given))) for name, given in found.items()}
+    every = set[str]().union(*takes.values())
+    # A shared setting is of at least one of them; the others have no use for it.
+    own = {
+        name: Settings({key: one for key, one in request.settings.given.items() if key not in every - takes[name]})
+        for name in found
+    }
+    return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
+
+
+def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
+    own = {key.removeprefix("settings."): one for key, one in given.items() if key.startswith("settings.")}
+    said: dict[str, Any] = {key: one.value for key, one in given.items() if not key.startswith("settings.")}
+    for key in said:
+        if key not in _ARGUMENTS:
+            raise UnknownName(f"key of the set-up {name} (settings stand under [{SETUPS}.{name}.settings])", key, _ARGUMENTS)
+        wanted = bool if key == "anyway" else str
+        if not isinstance(said[key], wanted):
+            raise InvalidSetting(
+                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'anyway' else 'a text'}."
+            )
+    # What was given closer to the command than the file counts for every set-up.
+    settings = {
+        **own,
+        **{key: one for key, one in request.settings.given.items() if key not in own or one.layer > own[key].layer},
+    }
+    said.pop("method", None)
+    if "calibration" in said:
+        said["calibration"] = Path(said["calibration"])
+    plan = resolve(replace(request, methods=[_method(name, given)], settings=Settings(settings), **said))
+    return _alone(plan, plan.methods[0])
+
+
+def _method(name: str, given: Mapping[str, Given]) -> str:
+    """Raises InvalidSetting or UnknownName."""
+    method = given["method"].value if "method" in given else None
+    if not isinstance(method, str):
+        raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
+    methods.find(method)
+    return method
+
+
+def _alone(plan: Plan, method: PlannedMethod) -> Plan:
+    """The plan for one of its methods; a calibration stays with those whose gate it is of."""
+    gate = gate_of(method)
+    uses = plan.calibration is not None and gate is not None and gate.signal == plan.calibration.signal
+    return replace(plan, methods=(method,), calibration=plan.calibration if uses else None)

@@ -1,0 +1,111 @@
+"""An answer as clients read it: the text with [n] behind it, what that stands for, decisions in words, and all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gnothi.events import Event, ModelCall, Usage
+from gnothi.report.terminal.console import clean
+from gnothi.report.words import Line, Narrator
+from gnothi.runs.rows import jsonable
+from gnothi.serving.service import Answered
+from gnothi.types import Passage
+
+NOTHING = "(no answer)"
+Link = Callable[[Passage], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``[n]`` in the text, from ``start`` to before ``end``, and the passage that it stands for."""
+
+    start: int
+    end: int
+    title: str
+    url: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"type": "url_citation", "url": self.url, "title": self.title, "start_index": self.start, "end_index": self.end}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """``full`` is what the key ``gnothi`` holds; ``sources`` are the passages that were kept."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    reasoning: str
+    sources: tuple[dict[str, Any], ...]
+    usage: Usage
+    full: dict[str, Any]
+
+    @property
+    def search_results(self) -> list[dict[str, Any]]:
+        return [{"title": one["title"], "url": one["url"], "snippet": one["text"]} for one in self.sources]
+
+
+def shown(answered: Answered, link: Link) -> Shown:
+    result = answered.result
+    sources = tuple({"id": one.id, "title": one.title or one.id, "text": one.text, "url": link(one)} for one in result.evidence)
+    text, marks = result.text or NOTHING, []
+    for number, source in enumerate(sources, start=1):
+        start = len(text) + 1
+        text += f" [{number}]"
+        marks.append(Mark(start, len(text), source["title"], source["url"]))
+    usage = result.cost
+    told = result.as_dict()
+    full = {
+        "id": answered.id,
+        "setup": answered.setup.name,
+        "method": result.method,
+        "asked": answered.asked,
+        "question": result.question.text,
+        "answer": result.text,
+        "rationale": result.rationale,
+        "uncertainty": result.uncertainty,
+        "probability_wrong": result.probability_wrong,
+        "retrieved": usage.retrievals > 0,
+        "sources": list(sources),
+        "decisions": told["decisions"],
+        "searches": told["searches"],
+        "usage": asdict(usage) | {"seconds": result.seconds},
+        "warnings": [*answered.setup.public_warnings, *answered.warnings],
+    }
+    return Shown(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
+
+
+def reasoning(events: Sequence[Event]) -> str:
+    """What happened, in words."""
+    tell = Telling()
+    return "".join(told.text for event in events if (told := tell(event)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event in words, and as it is."""
+
+    event: Event
+    lines: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        """A line each, with what it is about before the first."""
+        return "".join(f"{one.label + ': ' if one.label else '  '}{one.lead}{clean(one.text)}\n" for one in self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready: the event, and its lines."""
+        lines = [{"label": one.label, "text": clean(one.text), "lead": one.lead, "tone": one.tone} for one in self.lines]
+        return {"event": jsonable(self.event.as_dict()), "lines": lines}
+
+
+class Telling:
+    """Tells the events of one question in order. Calls of models are left out: they hold every sample."""
+
+    def __init__(self) -> None:
+        self._narrator = Narrator()
+
+    def __call__(self, event: Event) -> Told | None:
+        lines = tuple(line for line in self._narrator.tell(event) if not line.detail)
+        return None if isinstance(event, ModelCall) else Told(event, lines)

@@ -1,0 +1,236 @@
+"""Tools for programs that speak MCP (modelcontextprotocol.io): ask, know, search. Over HTTP beside the other routes, or over
+stdin and stdout (`gnothi mcp`)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context as Call
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from gnothi.errors import GnothiError
+from gnothi.events import Event, Listener
+from gnothi.serving.conversation import question as checked
+from gnothi.serving.failures import refusal
+from gnothi.serving.service import Answered, Service, SetUp
+from gnothi.serving.shown import Link, Telling
+from gnothi.types import Passage
+from gnothi.version import __version__
+
+INSTRUCTIONS = (
+    "Answers questions from a language model's own memory where it is sure, and from an index of passages where it is not. Use "
+    "ask for an answer with its sources, know to find out whether the model knows something (nothing is searched), search for "
+    "passages alone."
+)
+LONGEST = 8_000
+MOST = 100
+_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A passage that the answer rests on."""
+
+    id: str
+    title: str
+    text: str
+    url: str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with how it came about."""
+
+    id: str
+    answer: str
+    question: str
+    model: str
+    from_memory: bool
+    sources: list[Source]
+    uncertainty: float | None
+    probability_wrong: float | None
+    decisions: list[str]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Whether the model knows the answer; nothing was searched."""
+
+    question: str
+    model: str
+    knows: bool
+    draft: str
+    signal: str
+    score: float | None
+    threshold: float | None
+    probability_wrong: float | None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage with its retriever's score; higher is better."""
+
+    id: str
+    title: str
+    text: str
+    score: float
+    url: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found, best first."""
+
+    query: str
+    passages: list[Hit]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """``heard`` hear what its questions cost; ``link`` makes a passage's address for it."""
+
+    heard: Sequence[Listener] = ()
+    link: Link | None = None
+
+    def url(self, passage: Passage) -> str | None:
+        return None if self.link is None else self.link(passage)
+
+
+Turn = Callable[[Call[Any, Any]], AbstractAsyncContextManager[Caller]]
+"""Inside, a question of this caller may be asked."""
+
+
+@asynccontextmanager
+async def _free(_: Call[Any, Any]) -> AsyncIterator[Caller]:
+    yield Caller()
+
+
+Asking = Annotated[str, Field(description="The question, as one sentence that stands alone.")]
+Model = Annotated[str | None, Field(description="The set-up that answers; none: the first. The tool's description lists them.")]
+
+
+class Tools:
+    """``turn`` lets callers in; ``server`` is what speaks MCP."""
+
+    def __init__(self, service: Service, turn: Turn = _free, longest: int = LONGEST) -> None:
+        self._service, self._turn, self._longest = service, turn, longest
+        self.server: MCPServer[Any] = MCPServer("gnothi", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
+        models = f" Models: {', '.join(one.id for one in service.setups.values())}."
+        for tool, title, said in (
+            (self.ask, "Ask a question", "Answer a question: from memory where the model is sure, else with a search."),
+            (self.know, "Does the model know this?", "Tell whether the model knows an answer by itself. Nothing is searched."),
+            (self.search, "Search passages", "The passages of the index that fit a query best."),
+        ):
+            self.server.add_tool(tool, title=title, description=said + models, annotations=_READS)
+
+    async def ask(self, call: Call[Any, Any], question: Asking, model: Model = None) -> Answer:
+        """Tells what is decided on the way as progress."""
+        setup, text = self._setup(model), self._checked(question, "question")
+        tell = Telling()
+        news: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        async def work() -> Answer:
+            try:
+                async with self._turn(call) as caller:
+                    return _answer(await self._service.ask(setup, text, listeners=(*caller.heard, news.put_nowait)), caller)
+            finally:
+                news.put_nowait(None)
+
+        task, step = asyncio.ensure_future(work()), 0
+        try:
+            while (event := await news.get()) is not None:
+                if (told := tell(event)) is not None:
+                    step += 1
+                    await call.report_progress(step, None, _first(told.text))
+            with _told():
+                return await task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await task
+
+    async def know(self, call: Call[Any, Any], question: Asking, model: Model = None) -> Known:
+        setup, text = self._setup(model), self._checked(question, "question")
+        with _told():
+            async with self._turn(call) as caller:
+                found = await self._service.know(setup, text, listeners=caller.heard)
+        return Known(
+            text,
+            setup.id,
+            found.knows,
+            found.draft,
+            found.signal,
+            _finite(found.score),
+            _finite(found.threshold),
+            _finite(found.probability_wrong),
+        )
+
+    async def search(
+        self,
+        call: Call[Any, Any],
+        query: Annotated[str, Field(description="Words to search for.")],
+        k: Annotated[int, Field(description="How many passages.", ge=1, le=MOST)] = 5,
+        model: Model = None,
+    ) -> Found:
+        setup, text = self._setup(model), self._checked(query, "query")
+        with _told():
+            async with self._turn(call) as caller:
+                found = await self._service.search(setup, text, k, listeners=caller.heard)
+                hits = [
+                    Hit(one.passage.id, one.passage.title, one.passage.text, one.score, caller.url(one.passage))
+                    for one in found
+                ]
+        return Found(text, hits)
+
+    def _setup(self, model: str | None) -> SetUp:
+        with _told():
+            return next(iter(self._service.setups.values())) if model is None else self._service.find(model)
+
+    def _checked(self, text: str, name: str) -> str:
+        with _told():
+            return checked(text, name, self._longest)
+
+
+def _answer(answered: Answered, caller: Caller) -> Answer:
+    result, tell = answered.result, Telling()
+    told = [tell(event) for event in result.events]
+    return Answer(
+        id=answered.id,
+        answer=result.text,
+        question=result.question.text,
+        model=answered.setup.id,
+        from_memory=not result.cost.retrievals,
+        sources=[Source(one.id, one.title, one.text, caller.url(one)) for one in result.evidence],
+        uncertainty=_finite(result.uncertainty),
+        probability_wrong=_finite(result.probability_wrong),
+        decisions=[_first(one.text) for one in told if one is not None],
+        warnings=[*answered.setup.public_warnings, *answered.warnings],
+    )
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+class _told:
+    """An error becomes one of a tool, whose text a client sees; what is not its fault is told without details."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ToolError):
+            raise ToolError(refusal(error).message) from (error if isinstance(error, GnothiError) else None)
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no number for infinity."""
+    return None if number is None or not math.isfinite(number) else number

@@ -1,0 +1,75 @@
+"""A real server on loopback, in the test's own event loop: uvicorn, the application, set-ups over a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from gnothi.config import Given, Settings
+from gnothi.protocols import LanguageModel
+from gnothi.serving.app import context_of
+from gnothi.serving.context import Context
+from gnothi.serving.server import Server, made
+from gnothi.serving.service import open_service
+from gnothi.serving.settings import ServerSettings
+from gnothi.serving.setups import plans
+from gnothi.session.plan import Request
+from gnothi.testing.model import Scripted
+from tests.command_line import script
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.005)
+
+
+@dataclass
+class Served:
+    """``http`` asks it, below its address."""
+
+    url: str
+    context: Context
+    server: Server
+    http: httpx2.AsyncClient
+
+    async def chat(self, text: str, model: str = "gnothi/seakr", **more: Any) -> httpx2.Response:
+        body = {"model": model, "messages": [{"role": "user", "content": text}], **more}
+        return await self.http.post("/v1/chat/completions", json=body)
+
+
+@asynccontextmanager
+async def served(
+    model: LanguageModel | str | None = None,
+    methods: tuple[str, ...] = ("seakr", "rag", "direct"),
+    settings: dict[str, Any] | None = None,
+    index: Any = None,
+    **server: Any,
+) -> AsyncIterator[Served]:
+    others = asyncio.all_tasks()
+    model = model or Scripted(script, name="lab", thresholds={"gram": -6.0})
+    given = Settings({key: Given(value, "the test") for key, value in (settings or {}).items()})
+    found = plans(Request(methods, model=model, index=index, settings=given))
+    chosen = ServerSettings(**{"port": 0, **server})
+    async with open_service(found, chosen.follow_ups) as service:
+        context = context_of(service, chosen)
+        listening = asyncio.Event()
+        running = made(context, lambda _: listening.set())
+        running.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+        task = asyncio.ensure_future(running.serve())
+        try:
+            await asyncio.wait({task, asyncio.ensure_future(listening.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            async with httpx2.AsyncClient(base_url=running.address, timeout=20) as http:
+                yield Served(running.address, context, running, http)
+        finally:
+            running.should_exit = True
+            await task
+    # sse-starlette, which mcp streams with for its older clients, keeps one watcher for each loop.
+    left = {one for one in asyncio.all_tasks() - others if "_shutdown_watcher" not in repr(one)} - {asyncio.current_task()}
+    assert not left, "the server left tasks running"
