@@ -24,8 +24,8 @@ _LEARNING = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """``answers``: questions times rows. ``hours`` are of one GPU, ``gigabytes`` of its memory; None for models that run elsewhere, or
-    that nothing is known of."""
+    """``answers``: questions times rows. ``hours`` are of one GPU, ``gigabytes`` of its memory; None for models that run
+    elsewhere, or that nothing is known of."""
 
     answers: int
     tokens: int

@@ -1,5 +1,6 @@
-"""What a recipe learns before its rows are run: indexes, references, re-rankers, readers, thresholds. Each step goes on where it was
-interrupted, and does nothing where it is done."""
+"""What a recipe learns before its rows are run: indexes, references, re-rankers, readers, thresholds.
+
+Each step goes on where it was interrupted, and does nothing where it is done."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from gnothi.reproduce.parts import Part, place
 from gnothi.reproduce.recipe import On, Training
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
+from gnothi.session.plan import Execution, Plan, resolve, with_questions
 from gnothi.studies.variants import PlannedStudy
 from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
@@ -164,15 +165,3 @@ def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], w
     source = asyncio.run(collect(asked, metric, folder, True, watching.answering))
     threshold = source.sign * choose(source.sample, price=0.0).threshold
     return plan.changed(gate.at(threshold), f"calibrated in {folder}")
-
-
-def dry(part: Part) -> tuple[Part, Request]:
-    """The part as it can be planned before anything was learnt: places that are to be filled hold the main model."""
-    learnt = {str(part.learnt(one)) for one in part.trainings}
-
-    def without(settings: Any) -> dict[str, Any]:
-        return {key: one for key, one in settings.items() if one not in learnt}
-
-    rows = tuple(replace(one, settings=without(one.settings)) for one in part.study.variants)
-    study = replace(part.study, variants=rows, settings=without(part.study.settings))
-    return replace(part, study=study), part.request

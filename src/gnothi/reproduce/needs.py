@@ -34,7 +34,7 @@ class Need:
 
 def needs(job: Job, parts: list[Part]) -> list[Need]:
     """Of a rehearsal only what the package lacks."""
-    found = [] if job.rehearse else [*_files(job, parts), *_models(job, parts)]
+    found = [] if job.rehearse else [*_files(job, parts), *_models(parts)]
     lacking = [name for extra in job.recipe.extras for name in _MODULES[extra] if find_spec(name) is None]
     if lacking:
         extras = ",".join(job.recipe.extras)
@@ -69,7 +69,7 @@ def _need(source: Resource, files: tuple[str, ...], job: Job) -> Need:
     return Need(source.title, source.home, source.get, source.licence, lacking, warning)
 
 
-def _models(job: Job, parts: list[Part]) -> Iterator[Need]:
+def _models(parts: list[Part]) -> Iterator[Need]:
     for spec in models(parts):
         known = resources.model(spec)
         told = (known.title, known.home, known.get, known.licence) if known else (f"the model {spec}", "", "", "")

@@ -15,8 +15,8 @@ SHARES = tuple(METRICS)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``paper`` None: the paper has no figure. Shares lie between 0 and 1 in both. ``inside``: whether the paper's figure lies in our
-    interval; None without one of them."""
+    """``paper`` None: the paper has no figure. Shares lie between 0 and 1 in both. ``inside``: whether the paper's figure lies
+    in our interval; None without one of them."""
 
     metric: str
     paper: float | None

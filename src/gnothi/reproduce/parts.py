@@ -29,8 +29,8 @@ _PLACE = re.compile(r"\{([\w-]+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is asked for. ``trained`` holds what is learnt on the way, for several recipes to share (None: in ``out``); ``limit`` is how
-    many questions of each data set are drawn; ``only`` names data sets of the recipe (none: all)."""
+    """What is asked for. ``trained`` holds what is learnt on the way, for several recipes to share (None: in ``out``);
+    ``limit`` is how many questions of each data set are drawn; ``only`` names data sets of the recipe (none: all)."""
 
     recipe: Recipe
     out: Path
@@ -41,7 +41,7 @@ class Job:
     only: tuple[str, ...] = ()
     trained: Path | None = None
     settings: Settings = field(default_factory=Settings)
-    execution: Execution = Execution()
+    execution: Execution = field(default_factory=Execution)
     max_cost: float | None = None
     max_tokens: int | None = None
 
@@ -52,8 +52,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A recipe on one data set. ``questions`` and ``training`` are specs, ``sample`` how many are drawn of the first; ``study`` has
-    no places left to fill."""
+    """A recipe on one data set. ``questions`` and ``training`` are specs, ``sample`` how many are drawn of the first (None:
+    all); ``study`` has no places left to fill."""
 
     job: Job
     source: Resource

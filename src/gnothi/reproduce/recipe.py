@@ -1,4 +1,4 @@
-"""Recipes: a table or figure of a paper, as one TOML file. It is a study (``gnothi.studies.study``) with what it needs beside it.
+"""Recipes: a table or figure of a paper, as one TOML file: a study (``gnothi.studies.study``) with what it needs beside it.
 
 covers = ["table 1"]                     # elements of the paper
 data = ["2wiki", "hotpotqa"]             # of resources.toml; the figures of rows have the same names
@@ -49,7 +49,8 @@ _OF_ROW = ("without", "calibrate", "rehearse")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """One thing that is learnt first. ``kind`` is a command of `gnothi train`; ``given`` are its flags (method, base, encoder)."""
+    """One thing that is learnt first. ``kind`` is a command of `gnothi train`; ``given`` are its flags (method, base, encoder),
+    and ``data`` where it does not learn from the data set at hand."""
 
     name: str
     kind: str

@@ -11,8 +11,8 @@
     rehearse = "lab:two_hop"             # the laboratory's questions of the same form
     answerable = true                    # optional: only questions with an answer
 
-``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them; ``[model."ID"]`` has ``billions`` of
-parameters.
+``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them; ``[model."ID"]`` has
+``billions`` of parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A recipe carried out: what is lacking told first, then what it learns, then every row on every data set, then the paper beside it."""
+"""A recipe carried out: what is lacking is told first, then things are learnt, then every row is run on every data set."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def outlook(job: Job) -> Outlook:
 def check(job: Job) -> None:
     """Names and settings, before anything is learnt. Raises UnknownName or InvalidSetting."""
     for part in parts(job):
-        one, request = learning.dry(part)
-        plan_study(one.study, request)
+        plan_study(part.study, part.request)
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
