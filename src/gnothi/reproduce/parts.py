@@ -156,9 +156,10 @@ def _part(job: Job, source: Resource) -> Part:
 
 def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
     more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
+    own = {key: one for key, one in variant.settings.items() if not (job.rehearse and key.startswith("model."))}
     return replace(
         variant,
-        settings=filled({**variant.settings, **more}, learnt),
+        settings=filled({**own, **more}, learnt),
         model=None if job.rehearse else variant.model,
         paper=tuple(one for one in variant.paper if one.dataset == data),
     )
