@@ -43,6 +43,10 @@ async def test_a_short_answer_needs_no_generation() -> None:
     assert answer.uncertainty == pytest.approx(1 - 1 / (1 + 2.718281828**-1 + 2.718281828**-2))
 
 
+async def test_a_reply_that_goes_round_in_circles_is_cut() -> None:
+    assert (await ask("rag", model("British-Irish-Irish-Irish-Irish"), OPEN, reason=False)).text == "British-Irish"
+
+
 async def test_a_named_signal_tells_the_uncertainty_all_the_same() -> None:
     asked = model()
     answer = await ask("direct", asked, signal="perplexity")

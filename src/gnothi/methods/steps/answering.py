@@ -8,6 +8,7 @@ from typing import Literal
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.choosing import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
+from gnothi.methods.steps.repetition import until_it_repeats
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
@@ -50,7 +51,7 @@ class AnsweringSettings(SignalSettings):
         """The answer that a short reply comes to."""
         if self._chooses(prompt):
             return await self._likeliest(model, prompt, prompt, measured)
-        text = as_choice(short_answer(measured.greedy.text, prompt.question), prompt.choices)
+        text = as_choice(short_answer(until_it_repeats(measured.greedy.text), prompt.question), prompt.choices)
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
