@@ -152,6 +152,12 @@ def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: 
     assert not any(step.startswith("index") for step in steps)
 
 
+def test_only_a_data_set_and_a_row(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001
+    found = carry_out(job("keqa/figure4", tmp_path, rehearse=True, only=("strategyqa", "α = 0.4"), limit=2))
+    assert [(one.name, [row.label for row in one.rows]) for one in found.data] == [("strategyqa", ["α = 0.4", "α = 0.8"])]
+    assert found.data[0].metrics == ["em", "f1", "retrievals"]
+
+
 def test_a_rehearsal_by_the_command(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:  # noqa: ARG001
     table = tmp_path / "table.md"
     arguments = ("reproduce", "seakr/table2", "--rehearse", "--limit", "2", "--only", "nq", "--out", str(tmp_path / "out"))

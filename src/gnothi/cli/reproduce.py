@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rehearse", is_flag=True, help="Every step with the lab model (or --model) on a few questions of the laboratory."
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Only this data set of the recipe (repeat).")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this data set, or this row beside the full method (repeat).")
 @click.option("--limit", type=click.IntRange(min=1), help="So many questions of each data set, drawn at random by the seed.")
 @click.option(
     "--trained",
@@ -121,7 +121,8 @@ def reproduce(
         terminal.print_json(shown.document(outcome))
     else:
         shown.show(terminal.console(), outcome)
-        click.echo(f"runs: {out}/*/* (every question: gnothi report {out}/*/* --html FILE)")
+        runs = " ".join(f"{out}/{one.name}/*" for one in outcome.data)
+        click.echo(f"every question: gnothi report {runs} --html FILE")
         if markdown_file is not None:
             click.echo(f"written: {markdown_file}")
     return SOME_FAILED if outcome.failures else 0
@@ -129,13 +130,15 @@ def reproduce(
 
 def _carried_out(job: Job, as_json: bool) -> Outcome:
     from gnothi.cli.train import _bars
+    from gnothi.models import is_remote
     from gnothi.models.remote.budget import Budget
     from gnothi.reproduce.learning import Watching
+    from gnothi.reproduce.needs import models
     from gnothi.reproduce.parts import parts
     from gnothi.reproduce.work import carry_out
 
     budget = Budget(job.max_cost, job.max_tokens)
-    remote = any(part.model.startswith("openai:") for part in parts(job))
+    remote = any(map(is_remote, models(parts(job))))
     with spending(budget, remote, job.out, lambda: "what was done is", err=as_json), watching(job.recipe.name) as watch:
         said = Watching(lambda step: click.echo(f"step: {step}", err=True), watch, _bars())
         return carry_out(job, said, budget)

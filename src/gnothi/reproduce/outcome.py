@@ -10,7 +10,7 @@ from gnothi.reproduce.parts import Job, Part
 from gnothi.stats.intervals import Interval
 from gnothi.studies.ablation import Line, Table
 
-SHARES = tuple(METRICS)
+SHARES = (*METRICS, "retrieval_rate", "gate_auroc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ def outcome(job: Job, found: list[Part], tables: list[Table]) -> Outcome:
 def _on(part: Part, table: Table, percent: bool) -> OnData:
     printed = dict.fromkeys(figure.metric for line in table.variants for figure in line.paper)
     wanted = list(printed) or (["accuracy"] if table.metric == "accuracy" else ["em", "f1"])
+    wanted += part.job.recipe.show
     return OnData(
         name=part.name,
         title=part.source.title,

@@ -30,7 +30,8 @@ _PLACE = re.compile(r"\{([\w-]+)\}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What is asked for. ``trained`` holds what is learnt on the way, for several recipes to share (None: in ``out``);
-    ``limit`` is how many questions of each data set are drawn; ``only`` names data sets of the recipe (none: all)."""
+    ``limit`` is how many questions of each data set are drawn; ``only`` names data sets and rows of the recipe (none of a sort:
+    all of it)."""
 
     recipe: Recipe
     out: Path
@@ -73,6 +74,11 @@ class Part:
     @property
     def folder(self) -> Path:
         return self.job.out / self.name
+
+    @property
+    def only(self) -> list[str]:
+        """The rows that were asked for; empty for all."""
+        return [row.label for row in self.study.variants if row.label in self.job.only]
 
     @property
     def request(self) -> Request:
@@ -125,9 +131,10 @@ def parts(job: Job) -> list[Part]:
         )
     names = [source.name for source in recipe.data]
     for one in job.only:
-        if one not in names:
-            raise UnknownName(f"data set of {recipe.name}", one, names)
-    return [_part(job, source) for source in recipe.data if not job.only or source.name in job.only]
+        if one not in (*names, *recipe.rows):
+            raise UnknownName(f"data set or row of {recipe.name}", one, [*names, *recipe.rows])
+    chosen = [name for name in names if name in job.only] or names
+    return [_part(job, source) for source in recipe.data if source.name in chosen]
 
 
 def _part(job: Job, source: Resource) -> Part:

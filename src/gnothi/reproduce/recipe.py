@@ -1,30 +1,33 @@
 """Recipes: a table or figure of a paper, as one TOML file: a study (``gnothi.studies.study``) with what it needs beside it.
 
-covers = ["table 1"]                     # elements of the paper
-data = ["2wiki", "hotpotqa"]             # of resources.toml; the figures of rows have the same names
-questions = 500                          # of each, drawn at random; without it all
-corpus = "wikipedia-2018"                # of resources.toml; graph likewise
-model = "meta-llama/Llama-2-7b-chat-hf"
-percent = true                           # the paper's shares are printed in percent
-extras = ["training"]                    # of the package
+    covers = ["table 1"]                     # elements of the paper
+    data = ["2wiki", "hotpotqa"]             # of resources.toml; the figures of rows have the same names
+    questions = 500                          # of each, drawn at random; without it all
+    corpus = "wikipedia-2018"                # of resources.toml; graph likewise
+    model = "meta-llama/Llama-2-7b-chat-hf"
+    percent = true                           # the paper's shares are printed in percent
+    show = ["retrievals"]                    # measures beside those that the paper prints
+    extras = ["training"]                    # of the package
 
-[rehearse]                               # settings in a rehearsal, over the others
-samples = 4
+    [rehearse]                               # settings in a rehearsal, over the others
+    samples = 4
 
-[on.nq]                                  # what differs on one data set: model, graph, corpus, rehearse, settings
-settings = { form = "simple" }
+    [on.nq]                                  # what differs on one data set: model, graph, corpus, rehearse, settings
+    settings = { form = "simple" }
 
-[[train]]                                # before the rows, for each data set
-name = "judge"                           # rows and later trainings write {judge} for its folder
-what = "reranker"                        # as in `gnothi train`
-limit = 500
-settings = { epochs = 4 }
-rehearse = { epochs = 1 }
+    [[train]]                                # before the rows, for each data set
+    name = "judge"                           # rows and later trainings write {judge} for its folder
+    what = "reranker"                        # as in `gnothi train`
+    limit = 500
+    settings = { epochs = 4 }
+    rehearse = { epochs = 1 }
 
-[[variant]]                              # as in a study, and
-without = ["nq"]                         # data sets that the paper leaves out
-calibrate = true                         # its threshold is chosen on training questions, for the model at hand
-rehearse = { layer = 1 }
+    [[variant]]                              # as in a study, and
+    without = ["nq"]                         # data sets that the paper leaves out
+    calibrate = true                         # its threshold is chosen on training questions, for the model at hand
+    rehearse = { layer = 1 }
+
+All other keys are a study's.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from gnothi.studies.study import Study, parse
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = FOLDER / "papers.toml"
-_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "rehearse", "on", "train")
+_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "show", "rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
 
 
@@ -96,6 +99,7 @@ class Recipe:
     calibration: str = ""
     percent: bool = False
     extras: tuple[str, ...] = ()
+    show: tuple[str, ...] = ()
     rehearse: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -162,6 +166,7 @@ def _read(name: str) -> Recipe:
         trainings=tuple(_training(one) for one in own.get("train", ())),
         rehearse=flatten(own.get("rehearse", {})),
         extras=tuple(own.get("extras", ())),
+        show=tuple(own.get("show", ())),
         **{key: own[key] for key in ("questions", "corpus", "calibration", "percent") if key in own},
     )
 

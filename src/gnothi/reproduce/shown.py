@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAMES = {
     "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "calls", "tokens": "tokens",
-    "seconds": "seconds",
+    "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
 }  # fmt: skip
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 

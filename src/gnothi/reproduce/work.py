@@ -45,7 +45,7 @@ def outlook(job: Job) -> Outlook:
 def check(job: Job) -> None:
     """Names and settings, before anything is learnt. Raises UnknownName or InvalidSetting."""
     for part in parts(job):
-        plan_study(part.study, part.request)
+        plan_study(part.study, part.request, part.only)
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
@@ -63,7 +63,7 @@ def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None 
             if (folder := part.learnt(training)) not in done:
                 learning.learn(part, training, watching)
                 done.add(folder)
-    planned = [learning.calibrate(part, plan_study(part.study, part.request), watching) for part in found]
+    planned = [learning.calibrate(part, plan_study(part.study, part.request, part.only), watching) for part in found]
     watching.step("rows")
     return _answered(job, found, planned, watching, budget)
 
