@@ -48,6 +48,16 @@ def join(before: str, after: str) -> str:
     return before + after if after[0].isspace() or after.startswith(_UNSPACED) else f"{before} {after}"
 
 
+_FITTING = 2
+
+
+def shown(prompt: Prompt) -> tuple[Demonstration, ...]:
+    """The demonstrations to show: where passages stand before the question those with passages, else those without; all of
+    them where fewer than two are like that. Small models answer from what a demonstration of the other kind says."""
+    fitting = tuple(one for one in prompt.task.demonstrations if bool(one.passages) == bool(prompt.passages))
+    return fitting if len(fitting) >= _FITTING else prompt.task.demonstrations
+
+
 class Plain:
     """Plain completion, as base models read it: instruction, worked examples, evidence, question, label, answer so far."""
 
@@ -57,7 +67,7 @@ class Plain:
     def render(self, prompt: Prompt) -> str:
         task = prompt.task
         blocks = [task.instruction.strip()] if task.instruction.strip() else []
-        for demonstration in task.demonstrations:
+        for demonstration in shown(prompt):
             blocks.append(join(f"{_body(demonstration)}\n{task.answer_label}", demonstration.answer.strip()))
         blocks.append(f"{_body(prompt)}\n{task.answer_label}")
         return join("\n\n".join(blocks), prompt.answer_so_far)
@@ -66,7 +76,7 @@ class Plain:
 def messages(prompt: Prompt, label: str = "") -> list[dict[str, str]]:
     """The turns of a chat, as role and content, without the answer so far. ``label`` opens the demonstrations' answers."""
     turns: list[tuple[str, str]] = []
-    for demonstration in prompt.task.demonstrations:
+    for demonstration in shown(prompt):
         turns += [("user", _body(demonstration)), ("assistant", join(label, demonstration.answer.strip()))]
     turns.append(("user", _body(prompt)))
     if prompt.task.instruction.strip():
@@ -122,14 +132,14 @@ class Instruction:
     special_tokens = True
 
     def render(self, prompt: Prompt) -> str:
-        shown = [self._block(prompt.task, one, one.answer.strip()) for one in prompt.task.demonstrations]
-        before = "\n\n".join([*shown, self._block(prompt.task, prompt, "")])
+        examples = [self._block(prompt.task, one, one.answer.strip()) for one in shown(prompt)]
+        before = "\n\n".join([*examples, self._block(prompt.task, prompt, "")])
         return join(before, prompt.answer_so_far)
 
     @staticmethod
-    def _block(task: Task, shown: Prompt | Demonstration, answer: str) -> str:
+    def _block(task: Task, given: Prompt | Demonstration, answer: str) -> str:
         told = task.instruction.strip()
-        asked = _body(shown) if shown.passages or shown.choices else " ".join(shown.question.split())
+        asked = _body(given) if given.passages or given.choices else " ".join(given.question.split())
         return (
             f"### Instruction:\n{told}\n\n## Input:\n\n{asked}\n\n### Response:\n{answer}"
             if told

@@ -5,7 +5,7 @@ import pytest
 from gnothi.methods.steps.hops import looks_one_hop
 from gnothi.methods.steps.reader import reasons_about
 from gnothi.testing.model import Scripted
-from gnothi.types import Question
+from gnothi.types import Passage, Question
 
 ONE_HOP = (
     "Who wrote Emma?",
@@ -33,6 +33,15 @@ MORE = (
 def test_one_fact_is_asked_for(text: str) -> None:
     assert looks_one_hop(Question("q", text))
     assert not looks_one_hop(Question("q", text, choices=("a", "b")))
+
+
+def test_what_a_passage_calls_so_is_one_thing() -> None:
+    orvel = Passage("a", "The lighthouse of Orvel was built in 1820. Its first keeper was Dana Brisk.")
+    for text in ("Who built the lighthouse of Orvel?", "Who was the first keeper of the lighthouse of Orvel?"):
+        assert not looks_one_hop(Question("q", text))
+        assert looks_one_hop(Question("q", text), [orvel])
+    director = Question("q", "Who is the mother of the director of The Amber Harbour?")
+    assert not looks_one_hop(director, [Passage("b", "The Amber Harbour is a film by the director Ona Reis.")])
 
 
 @pytest.mark.parametrize("text", MORE)

@@ -152,7 +152,7 @@ def test_a_damaged_graph_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     words.embedded(tmp_path, made_up(1, 200))
     graph = tmp_path / store.FOLDER / "neighbours-0.usearch"
     graph.write_bytes(graph.read_bytes()[:kept])
-    with pytest.raises(IndexUnavailable, match="are damaged: .* Remove that folder"):
+    with pytest.raises(IndexUnavailable, match=r"are damaged: .* Remove that folder"):
         DenseIndex.open(tmp_path, words.questions)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gnothi.methods.steps.yes_no import asks_yes_or_no
-from gnothi.types import Question
+from gnothi.signals.replies import normalized
+from gnothi.types import Passage, Question
 
 _MOST_WORDS = 20
 _OPENING_WORDS = 3
@@ -17,15 +19,17 @@ _PARTICIPLE = re.compile(
 )
 # "the capital of France", "Carmen's composer": a relation to walk along. "Earl of Mansfield" is a name.
 _OF = re.compile(r"\b[a-z]+ of\b")
+_OF_A_NAME = re.compile(r"\b[a-z]+ of (?:the )?[A-Z]\w+")
 _POSSESSIVE = re.compile(r"(?:['’]s|s['’]) (?=[a-z])")
 
 
-def looks_one_hop(question: Question) -> bool:
+def looks_one_hop(question: Question, passages: Sequence[Passage] = ()) -> bool:
     """Whether one fact seems to answer the question: it names a thing and asks for one property of it ("Who wrote Emma?",
     "What is the capital of France?").
 
     No yes-or-no question, choice, comparison or relative clause; and no second relation to walk along ("the mother of the
-    director of ..."). English; where the wording says little, the answer is no.
+    director of ..."). What a passage calls by these words is one thing ("the lighthouse of Orvel"). English; where the wording
+    says little, the answer is no.
     """
     text = " ".join(question.text.split())
     words = [word.strip(".,;:?!\"'()") for word in text.split()]
@@ -34,6 +38,8 @@ def looks_one_hop(question: Question) -> bool:
     if _COMPARING.intersection(words) or _CLAUSES.intersection(words[_OPENING_WORDS:]):
         return False
     relations = len(_OF.findall(text)) + len(_POSSESSIVE.findall(text))
+    read = [f" {normalized(f'{one.title} {one.text}')} " for one in passages]
+    relations -= sum(any(f" {normalized(name)} " in one for one in read) for name in _OF_A_NAME.findall(text))
     # "What is the capital of X?" asks where the relation leads; "Where was the composer of X born?" asks for more than that.
     allowed = 1 if _COPULA.match(text) and not _PARTICIPLE.search(text) else 0
     return relations <= allowed

@@ -21,12 +21,12 @@ from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 Reason = Literal["auto"] | bool
 
 
-def reasons_about(reason: Reason, question: Question, model: LanguageModel | None) -> bool:
-    """Whether ``model`` is to answer the question by a chain of thought. With ``auto`` one that is told what to do by
-    instructions answers at once what one fact seems to answer; one with tasks of its own reasons as it was taught."""
+def reasons_about(reason: Reason, question: Question, model: LanguageModel | None, passages: Sequence[Passage] = ()) -> bool:
+    """Whether ``model`` is to answer the question, from the passages, by a chain of thought. With ``auto`` one told what
+    to do by instructions answers at once what one fact seems to answer; one with tasks of its own reasons as it was taught."""
     if reason != "auto":
         return reason
-    return (model is not None and not follows_instructions(model)) or not looks_one_hop(question)
+    return (model is not None and not follows_instructions(model)) or not looks_one_hop(question, passages)
 
 
 def asks_for_chain(prompt: Prompt) -> bool:
@@ -51,7 +51,7 @@ class ReaderSettings(AnsweringSettings):
     def reading(self, question: Question, passages: Sequence[Passage] = (), model: LanguageModel | None = None) -> Prompt:
         """What the reader (None: the method's model) is asked; without passages it answers from memory."""
         reason = True if self.reason == "auto" and self.searches_draft and not passages else self.reason
-        reasons = reasons_about(reason, question, model or getattr(self, "model", None))
+        reasons = reasons_about(reason, question, model or getattr(self, "model", None), passages)
         if self.focus and reason == "auto" and not reasons:
             passages = naming(question.text, passages)
         return ask(REASON if reasons else ANSWER, question, passages)
