@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Callable, Mapping
@@ -12,8 +13,9 @@ import pytest
 
 from gnothi import lab
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.graph.registry import open_graph
 from gnothi.reproduce import recipe, resources
-from gnothi.reproduce.learning import Watching
+from gnothi.reproduce.learning import Watching, build
 from gnothi.reproduce.outcome import Cell
 from gnothi.reproduce.parts import Job, drawn, filled, parts
 from gnothi.reproduce.shown import document, markdown
@@ -112,6 +114,21 @@ def test_places_are_filled_or_told() -> None:
     assert filled({"judge": "{j}", "k": 3}, {"j": "/x"}) == {"judge": "/x", "k": 3}
     with pytest.raises(UnknownName, match="unknown training of the recipe: got 'other'"):
         filled({"judge": "{other}"}, {"j": "/x"})
+
+
+def test_a_graph_is_built_once_with_its_sentences(tmp_path: Path) -> None:
+    (tmp_path / "medical").mkdir()
+    triples = tmp_path / "medical" / "triples.tsv"
+    triples.write_text("head\trelation\ttail\naspirin\tisaningradientof\tAlka-Seltzer\n", encoding="utf-8")
+    found = parts(job("iekr/table5", tmp_path, data=tmp_path))
+    steps: list[str] = []
+    for _ in range(2):
+        build(found, Watching(steps.append))
+    assert len(steps) == 1
+    graph = open_graph(str(tmp_path / "gnothi" / "medical"))
+    facts = asyncio.run(graph.neighbourhood(["aspirin"], 1, 10)).facts
+    assert [fact.text for fact in facts] == ["Aspirin is an ingredient of Alka-Seltzer."]
+    assert found[0].index == found[0].graph == str(tmp_path / "gnothi" / "medical")
 
 
 # --- carrying out ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
 from gnothi.reproduce.parts import Job, Part
-from gnothi.stats.intervals import Interval
+from gnothi.runs.rows import Row
+from gnothi.stats.intervals import Interval, mean, mean_interval
 from gnothi.studies.ablation import Line, Table
 
 SHARES = (*METRICS, "retrieval_rate", "gate_auroc")
@@ -81,7 +82,8 @@ class Outcome:
         return sum(known), len(known)
 
 
-def outcome(job: Job, found: list[Part], tables: list[Table]) -> Outcome:
+def outcome(job: Job, found: list[Part], tables: list[Table], rows: list[list[list[Row]]]) -> Outcome:
+    """``rows`` are those of each part and each line of its table."""
     study = job.recipe.study
     return Outcome(
         recipe=job.recipe.name,
@@ -92,26 +94,37 @@ def outcome(job: Job, found: list[Part], tables: list[Table]) -> Outcome:
         models=tuple(
             dict.fromkeys(one for part in found for one in (part.model, *(row.model for row in part.study.variants)) if one)
         ),
-        data=tuple(_on(part, table, job.recipe.percent) for part, table in zip(found, tables, strict=True)),
+        data=tuple(_on(part, one, own) for part, one, own in zip(found, tables, rows, strict=True)),
     )
 
 
-def _on(part: Part, table: Table, percent: bool) -> OnData:
+def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
+    recipe = part.job.recipe
     printed = dict.fromkeys(figure.metric for line in table.variants for figure in line.paper)
     wanted = list(printed) or (["accuracy"] if table.metric == "accuracy" else ["em", "f1"])
-    wanted += part.job.recipe.show
+    wanted += recipe.show
     return OnData(
         name=part.name,
         title=part.source.title,
         questions=table.questions,
         metric=table.metric,
         full=table.full,
-        rows=tuple(_line(line, wanted, table.metric, percent) for line in table.variants),
+        rows=tuple(
+            _line(line, own, wanted, table.metric, recipe.percent) for line, own in zip(table.variants, rows, strict=True)
+        ),
         warnings=table.warnings,
     )
 
 
-def _line(line: Line, metrics: list[str], of: str, percent: bool) -> Compared:
+def _line(line: Line, rows: list[Row], metrics: list[str], of: str, percent: bool) -> Compared:
     paper = {figure.metric: figure.value / (100 if percent and figure.metric in SHARES else 1) for figure in line.paper}
-    cells = tuple(Cell(one, paper.get(one), line.means[one], line.intervals[one]) for one in metrics)
+    cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one)) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
+
+
+def _ours(line: Line, rows: list[Row], metric: str) -> tuple[float | None, Interval | None]:
+    """Seconds are no measure of a study, for they differ each time."""
+    if metric != "seconds":
+        return line.means[metric], line.intervals[metric]
+    spent = [row.cost[metric] for row in rows if not row.failed]
+    return mean(spent), mean_interval(spent)

@@ -76,8 +76,9 @@ def _answered(job: Job, found: list[Part], planned: list[PlannedStudy], watching
             for part, plans in zip(found, planned, strict=True)
         ]
         rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.answering, budget=budget)))
-        tables = [table(plans, own, [next(rows) for _ in own]) for plans, own in zip(planned, runs, strict=True)]
-    return outcome(job, found, tables)
+        answers = [[next(rows) for _ in own] for own in runs]
+        tables = [table(plans, own, of) for plans, own, of in zip(planned, runs, answers, strict=True)]
+    return outcome(job, found, tables, answers)
 
 
 def _told(need: Need) -> str:

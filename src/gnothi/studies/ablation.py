@@ -14,7 +14,7 @@ from gnothi.runs.rows import MERGED, Row, rounded, scored
 from gnothi.stats.intervals import Interval, mean, mean_interval
 from gnothi.studies.study import Figure, Study, Variant
 
-MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "seconds", "gate_auroc")
+MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")
 """Of every variant, each with its interval"""
 
 
