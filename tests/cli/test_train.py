@@ -50,6 +50,14 @@ def test_json_is_the_header(gnothi: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
+def test_several_data_sets_make_one_reference(gnothi: Run, tmp_path: Path) -> None:
+    both = ("lab-train:one_hop", "lab-train:two_hop")
+    code, said, _ = gnothi("train", "utility-reference", *both, "--limit", "2", "--out", str(tmp_path), "--json")
+    header = json.loads(said)
+    assert (code, header["questions"], header["dataset"]) == (0, 4, " + ".join(both))
+
+
+@pytest.mark.usefixtures("scripted")
 def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
     def refused(*arguments: str, code: int = 2) -> str:
         found, out, err = gnothi("train", "utility-reference", *arguments, "--out", str(tmp_path / "out"))
@@ -58,6 +66,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
         return err
 
     assert "Use 'lab-train:two_hop'" in refused("lab:two_hop")
+    assert "Use 'lab-train:two_hop'" in refused("lab-train", "lab:two_hop")
     assert "got 'kk'. Did you mean 'k'?" in refused("lab-train", "--set", "kk=3")
     assert "setting 'k': got 0, expected at least 1" in refused("lab-train", "--set", "k=0")
     assert "got '/absent', which is no folder" in refused("lab-train", "--encoder", "/absent", code=3)

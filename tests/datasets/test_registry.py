@@ -68,7 +68,7 @@ def test_formats_are_recognised(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="hotpotqa, jsonl"):
+    with pytest.raises(UnknownName, match="hotpotqa, iirc, jsonl"):
         load(write(tmp_path / "g.jsonl", {"question": "Who?", "answer": "Ann"}), format="csv")
     with pytest.raises(InvalidInput, match=r"line 1: the format is not recognised: got the keys title.*Name it with format;"):
         load(write(tmp_path / "g.jsonl", {"title": "T", "text": "t"}))

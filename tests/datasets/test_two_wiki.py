@@ -41,3 +41,19 @@ def test_evidences_of_another_shape(tmp_path: Path, evidences: object) -> None:
     path.write_text(json.dumps([ITEM | {"evidences": evidences}]), encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"item 1: got evidences = .*expected a list of \[subject, relation, object\]"):
         load(str(path))
+
+
+def test_names_of_the_answer_count_where_the_scorers_file_lies_beside(tmp_path: Path) -> None:
+    path = tmp_path / "dev.json"
+    other = ITEM | {"_id": "b", "answer": "yes", "answer_id": None}
+    path.write_text(json.dumps([ITEM, other]), encoding="utf-8")
+    names = tmp_path / "id_aliases.json"
+    lines = [
+        {"Q_id": "Q3", "aliases": ["Lutetia", "Paris"], "demonyms": ["Parisian"]},
+        {"Q_id": "Q9", "aliases": ["X"], "demonyms": []},
+    ]
+    names.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert [question.answers for question in load(str(path))] == [("Paris", "Lutetia", "Parisian"), ("yes",)]
+    names.write_text('{"aliases": []}', encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"id_aliases.json, line 1: got the keys 'aliases', expected a key 'Q_id'"):
+        load(str(path))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
-from gnothi.graph.templates import Template, Templates, conceptnet, default, read
+from gnothi.graph.templates import Template, Templates, conceptnet, default, packaged, read
 from gnothi.lab.graph import templates as lab_templates
 
 
@@ -17,6 +17,12 @@ def test_conceptnets_relations_are_merged_to_seventeen() -> None:
     assert {target for target, _ in ours.merged.values()} <= set(ours.sentences)
     assert ours.canonical("hand", "HasA", "thumb") == ("thumb", "PartOf", "hand")
     assert ours.template("HasProperty").say("ice", "cold") == "Ice has the property of cold."
+
+
+def test_relations_of_the_medical_graph_have_sentences() -> None:
+    ours = packaged("ddb")
+    assert len(ours.sentences) == 15
+    assert ours.template("isaningradientof").say("aspirin", "Alka-Seltzer") == "Aspirin is an ingredient of Alka-Seltzer."
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def _templates(given: str | None) -> Templates | None:
 
     if given is None:
         return None
-    return templates.conceptnet() if given == templates.CONCEPTNET else templates.read(Path(given))
+    return templates.packaged(given) if given in templates.PACKAGED else templates.read(Path(given))
 
 
 def _bar(reached: GraphProgress, seconds: float) -> tuple[float, float, str]:

@@ -43,7 +43,7 @@ def index() -> None:
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
 )
-@click.option("--templates", metavar="conceptnet|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
+@click.option("--templates", metavar="conceptnet|ddb|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
 @click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, as in relation,tail,head,label.")
 @click.option("--language", metavar="CODE", help="Graph: language of names, of ConceptNet's terms, of literals. [default: en]")
 @_AS_JSON

@@ -28,6 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gnothi.cli.ablate:ablate",
         "What each part of a method is worth: a paper's table of ablations, by one command.",
     ),
+    "reproduce": (
+        "gnothi.cli.reproduce:reproduce",
+        "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
+    ),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
     "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (

@@ -33,6 +33,7 @@ def train() -> None:
 # --- flags that several commands share -----------------------------------------------------------------------------
 
 questions = click.argument("dataset", metavar="QUESTIONS")
+several = click.argument("dataset", metavar="QUESTIONS ...", nargs=-1, required=True)
 run_folder = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 own_model = click.option(
     "--model",
@@ -89,7 +90,9 @@ def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[...
 
     def decorate(kind: Callable[[], Kind]) -> Callable[..., int]:
         @functools.wraps(kind)
-        def command(*, dataset: str, sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any) -> int:
+        def command(
+            *, dataset: str | tuple[str, ...], sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any
+        ) -> int:
             from gnothi.session.execute import budget_of
             from gnothi.training.job import Job
             from gnothi.training.run import leads, run
@@ -277,7 +280,7 @@ def probe() -> Kind:
 
 
 @train.command("utility-reference")
-@questions
+@several
 @options.sources(options.model, options.index)
 @encoder
 @unfinished("reference")
@@ -289,11 +292,12 @@ def utility_reference() -> Kind:
 
     \b
     gnothi train utility-reference lab-train --out reference
-    gnothi train utility-reference train.jsonl --model PATH --index my-index --out reference
+    gnothi train utility-reference hotpotqa.json nq-train.qa.csv --limit 500 --model PATH --index my-index --out reference
     gnothi train utility-reference train.jsonl --model openai:NAME --index my-index --out reference --max-tokens 2000000
 
     The passages found for each question are read, and one that raises the F1 of the answer is labelled helpful, one that
-    lowers it harmful. Settings (--set): k=5, form=auto|alone|accumulate, reason=none|true|false, max_tokens=100.
+    lowers it harmful. Of several QUESTIONS the first --limit of each are taken. Settings (--set): k=5,
+    form=auto|alone|accumulate, reason=none|true|false, max_tokens=100.
 
     The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
     labels. Exit code 1: some questions failed.

@@ -1,6 +1,6 @@
 """Records of a file of JSON: one object per line, one array of objects, or one object that holds the array among other things.
 
-Every complaint names file and line.
+Every complaint names file and line. A file may be packed with gz.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gnothi.datasets.packed import opened
 from gnothi.errors import InvalidInput, shown
 from gnothi.types import Question
 
@@ -91,7 +92,9 @@ class Format:
     """How the records of a file become questions. ``recognises`` is asked about the first record.
 
     ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV
-    or TSV; ``records``: the questions that one object of the file holds.
+    or TSV; ``records``: the questions that one object of the file holds. ``columns``: the official file is a table of tabs
+    without a header, has these columns, and a name that ends in ``ending``. ``beside`` is asked with the file: what it gives
+    puts what another file beside it says into a record.
     Where several formats recognise a record, the most ``particular`` one has it: 0 for the keys that people use of their own
     accord, 1 for those of one data set, 2 for a data set that has all keys of another and some of its own.
     """
@@ -104,6 +107,9 @@ class Format:
     table: bool = False
     particular: int = 1
     records: Callable[[Record], Iterable[Record]] = _as_it_is
+    ending: str = ""
+    columns: tuple[str, ...] = ()
+    beside: Callable[[Path], Callable[[Record], Record]] | None = None
 
 
 def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:
@@ -113,7 +119,7 @@ def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Recor
     Raises InvalidInput for a file that cannot be read and for a line that is not UTF-8 or not a JSON object.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             first = next(filter(None, (_bare(line) for line in file)), b"")
             if first.startswith(b"["):
                 yield from _array(path)
@@ -178,7 +184,8 @@ def _container(path: Path, containers: Collection[str]) -> Iterator[Record]:
 
 def _whole(path: Path, expected: str) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        with opened(path) as file:
+            return json.loads(file.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: got bytes that are not UTF-8 text, expected {expected}.") from error
     except json.JSONDecodeError as error:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from gnothi.datasets.named import DataSet, as_data_set
+from gnothi.datasets.packed import bare_name
 from gnothi.datasets.records import Format, Record, read_records
 from gnothi.datasets.tables import TABLES, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
@@ -17,7 +18,11 @@ from gnothi.types import Question
 DATASETS: Registry[DataSet | Callable[[str, int | None], Iterable[Question]]] = Registry(
     "data set",
     "gnothi.datasets",
-    also={"lab": "gnothi.lab.named:QUESTIONS", "lab-train": "gnothi.lab.named:TRAINING"},
+    also={
+        "lab": "gnothi.lab.named:QUESTIONS",
+        "lab-train": "gnothi.lab.named:TRAINING",
+        "csqa-inhouse": "gnothi.datasets.inhouse:QUESTIONS",
+    },
 )
 FORMATS: Registry[Format] = Registry("data set format", "gnothi.formats", home="gnothi.datasets.formats", attribute="FORMAT")
 
@@ -91,11 +96,16 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
     known = file_formats()
     if format is not None and format not in known:
         raise UnknownName("data set format", format, known)
+    name = bare_name(path)
     chosen = known[format] if format is not None else None
+    chosen = chosen or next((one for one in known.values() if one.ending and name.endswith(one.ending)), None)
+    completed: Callable[[Record], Record] | None = None
     seen: dict[str, str] = {}
     for record in _records(path, chosen, known):
         chosen = chosen or _recognised(record, known)
-        for one in chosen.records(record):
+        if chosen.beside is not None and completed is None:
+            completed = chosen.beside(path)
+        for one in chosen.records(record if completed is None else completed(record)):
             question = chosen.question(one)
             if question.id in seen:
                 raise InvalidInput(
@@ -107,8 +117,10 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
 
 def _records(path: Path, chosen: Format | None, known: Mapping[str, Format]) -> Iterator[Record]:
     """A table where the file's name or the format that was named says so, else JSON."""
-    suffix = path.suffix.lower()
-    if suffix in TABLES or (chosen is not None and chosen.table and suffix not in _JSON):
+    name = bare_name(path)
+    if chosen is not None and chosen.columns and not name.endswith(_JSON):
+        return read_table(path, chosen.columns)
+    if name.endswith(TABLES) or (chosen is not None and chosen.table and not name.endswith(_JSON)):
         return read_table(path)
     return read_records(path, [format.container for format in known.values() if format.container])
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gnothi.datasets.packed import bare_name, opened
 from gnothi.datasets.records import Record, unreadable
 from gnothi.errors import InvalidInput
 
 TABLES = (".csv", ".tsv")
 
 
-def read_table(path: Path) -> Iterator[Record]:
-    """Each row, lazily; its number counts rows, its place names the line it begins in. Blank lines are skipped.
+def read_table(path: Path, columns: Sequence[str] = ()) -> Iterator[Record]:
+    """Each row, lazily; its number counts rows, its place names the line it begins in. Blank lines are skipped. ``columns`` are
+    those of a table of tabs that has no header, whose cells may hold stray quotes.
 
     Raises InvalidInput for a file that cannot be read, bytes that are not UTF-8, broken quoting and rows of another length than
     the header.
     """
     try:
-        with path.open("rb") as file:
-            reader = csv.reader(_decoded(path, file), delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
-            header: list[str] | None = None
+        with opened(path) as file:
+            tabs = bool(columns) or bare_name(path).endswith(".tsv")
+            reader = csv.reader(_decoded(path, file), delimiter="\t" if tabs else ",", strict=not columns)
+            header = list(columns) or None
             number, line = 0, 1
             for row in _rows(path, reader):
                 place, line = f"{path}, line {line}", reader.line_num + 1
@@ -33,7 +36,7 @@ def read_table(path: Path) -> Iterator[Record]:
                     continue
                 if len(row) != len(header):
                     raise InvalidInput(
-                        f"{place}: got {len(row)} fields, expected {len(header)} as in the header. "
+                        f"{place}: got {len(row)} fields, expected {len(header)}{'' if columns else ' as in the header'}. "
                         "Text with commas or line ends goes in double quotes."
                     )
                 number += 1

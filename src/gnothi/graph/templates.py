@@ -23,6 +23,8 @@ from typing import Any
 from gnothi.errors import InvalidInput
 
 CONCEPTNET = "conceptnet"
+MEDICAL = "ddb"
+PACKAGED = (CONCEPTNET, MEDICAL)
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+|\d+")
 
@@ -111,7 +113,13 @@ def read(path: Path) -> Templates:
 
 def conceptnet() -> Templates:
     """ConceptNet's relations merged to 17, as usual in question answering over it (Feng et al., 2020; QA-GNN), in our words."""
-    return _parsed(tomllib.loads((files(__package__) / f"{CONCEPTNET}.toml").read_text(encoding="utf-8")))
+    return packaged(CONCEPTNET)
+
+
+def packaged(name: str) -> Templates:
+    """The templates of that name that come along, one of ``PACKAGED``: sentences in our words. ``ddb``: the Disease Database
+    part of UMLS and DrugBank, with the relations as QA-GNN's graph of both spells them."""
+    return _parsed(tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8")))
 
 
 def _parsed(document: Mapping[str, Any]) -> Templates:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gnothi import datasets
@@ -17,6 +19,13 @@ LAB_TRAINING = named.TRAINING_NAME
 def load_questions(spec: str, format: str | None = None, limit: int | None = None) -> list[Question]:
     """The first ``limit`` questions of a data set or file. Raises UnknownName or InvalidInput."""
     return datasets.load(spec, format, limit)
+
+
+def load_several(specs: Sequence[str], format: str | None = None, limit: int | None = None) -> list[Question]:
+    """The first ``limit`` of each; of several, an id says which one it is from. Raises as ``load_questions``."""
+    if len(specs) == 1:
+        return load_questions(specs[0], format, limit)
+    return [replace(one, id=f"{spec}: {one.id}") for spec in specs for one in load_questions(spec, format, limit)]
 
 
 def refuse_test_questions(dataset: str) -> None:

@@ -19,7 +19,7 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, 
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
-from gnothi.session.data import load_questions
+from gnothi.session.data import load_several
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
 from gnothi.session.untrained import untrained
@@ -192,13 +192,13 @@ def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
 
 def with_questions(
     plan: Plan,
-    data: str | Path | Sequence[Question] | Asked,
+    data: str | Path | Sequence[str] | Sequence[Question] | Asked,
     format: str | None = None,
     limit: int | None = None,
     execution: Execution | None = None,
 ) -> Plan:
-    """The plan with questions: of a data set, of a file, themselves, or another plan's. Warns where a probe, or the threshold
-    of the calibration, was made with them. Raises UnknownName, InvalidInput, or InvalidSetting for an execution that
+    """The plan with questions: of a data set, of a file, of several, themselves, or another plan's. Warns where a probe, or the
+    threshold of the calibration, was made with them. Raises UnknownName, InvalidInput, or InvalidSetting for an execution that
     cannot be."""
     execution = execution or Execution()
     _check_execution(plan, execution)
@@ -209,13 +209,14 @@ def with_questions(
     return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
 
 
-def _asked(data: str | Path | Sequence[Question], format: str | None, limit: int | None) -> Asked:
+def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None) -> Asked:
     from gnothi.runs.runner import fingerprint
 
-    if isinstance(data, str | Path):
-        questions = load_questions(str(data), format, limit)
-        return Asked(str(data), questions, format, limit, fingerprint(questions))
-    questions = list(data)[:limit]
+    given: list[str | Question] = [str(data)] if isinstance(data, str | Path) else [*data]
+    if named := [one for one in given if isinstance(one, str)]:
+        questions = load_several(named, format, limit)
+        return Asked(" + ".join(named), questions, format, limit, fingerprint(questions))
+    questions = [one for one in given if not isinstance(one, str)][:limit]
     check_questions(questions)
     return Asked("questions", questions, None, None, fingerprint(questions))
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from gnothi.methods.planned import name_of
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Run, claimed
-from gnothi.session.plan import Execution, with_questions
+from gnothi.session.plan import Asked, Execution, with_questions
 from gnothi.studies.ablation import Table, document
 from gnothi.studies.variants import PlannedStudy
 
 
 @contextlib.contextmanager
 def claimed_runs(
-    planned: PlannedStudy, dataset: str, format: str | None, limit: int | None, execution: Execution, out: Path
+    planned: PlannedStudy, dataset: str | Asked, format: str | None, limit: int | None, execution: Execution, out: Path
 ) -> Iterator[list[Run]]:
     """The runs of all variants, their folders open for writing: what does not fit is refused before the first question."""
     study = planned.study
     places = {variant.label: place for place, variant in enumerate(study.variants, start=1)}
-    asked = None
+    asked: Asked | None = None
     with contextlib.ExitStack() as stack:
         runs = []
         for label, plan in planned.plans.items():

@@ -42,6 +42,8 @@ T = TypeVar("T")
 PACKAGED = Path(__file__).parent / "packaged"
 _RESOURCES = ("model", "index", "graph")
 _STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES)
+MEASURED = (*METRICS, "retrievals", "model_calls", "tokens", "seconds")
+"""What a paper's figure may be of."""
 _VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
 
 
@@ -183,8 +185,8 @@ def _figures(table: Mapping[str, Any], where: str) -> Iterable[Figure]:
     for dataset in table:
         metrics = _take(table, dataset, dict, f"{where}, paper")
         for metric in metrics:
-            if metric not in METRICS:
-                raise UnknownName(f"metric of the paper's figure for {dataset} (in {where})", metric, METRICS)
+            if metric not in MEASURED:
+                raise UnknownName(f"metric of the paper's figure for {dataset} (in {where})", metric, MEASURED)
             yield Figure(dataset, metric, _take(metrics, metric, float, f"{where}, paper.{dataset}"))
 
 

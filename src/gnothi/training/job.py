@@ -28,8 +28,8 @@ from gnothi.version import __version__
 
 S = TypeVar("S")
 R = TypeVar("R", LanguageModel, Retriever, KnowledgeGraph)
-Data = str | Sequence[Question]
-"""A data set, a file, or questions."""
+Data = str | Sequence[str] | Sequence[Question]
+"""A data set, a file, several of these, or questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,9 @@ class Job:
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, str):
-            refuse_test_questions(self.data)
+        for one in [self.data] if isinstance(self.data, str) else self.data:
+            if isinstance(one, str):
+                refuse_test_questions(one)
 
     @property
     def given(self) -> Settings:

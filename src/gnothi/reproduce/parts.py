@@ -1,0 +1,222 @@
+"""A recipe on each of its data sets, with everything in its place: in earnest, or rehearsed in the laboratory."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gnothi.config import Settings
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.lab import named
+from gnothi.reproduce import resources
+from gnothi.reproduce.recipe import On, Recipe, Training
+from gnothi.reproduce.resources import Resource
+from gnothi.runs.runner import fingerprint
+from gnothi.session.data import load_questions
+from gnothi.session.plan import Asked, Execution, Request
+from gnothi.studies.study import Study, Variant
+from gnothi.types import Question
+
+LAB = named.NAME
+REHEARSED = 4
+"""Questions of each data set in a rehearsal."""
+_PLACE = re.compile(r"\{([\w-]+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is asked for. ``trained`` holds what is learnt on the way, for several recipes to share (None: in ``out``);
+    ``limit`` is how many questions of each data set are drawn; ``only`` names data sets and rows of the recipe (none of a sort:
+    all of it)."""
+
+    recipe: Recipe
+    out: Path
+    data: Path | None = None
+    model: str | None = None
+    rehearse: bool = False
+    limit: int | None = None
+    only: tuple[str, ...] = ()
+    trained: Path | None = None
+    settings: Settings = field(default_factory=Settings)
+    execution: Execution = field(default_factory=Execution)
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def learnt(self) -> Path:
+        return self.trained or self.out / "trained"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A recipe on one data set. ``questions`` and ``training`` are specs, ``sample`` how many are drawn of the first (None:
+    all); ``study`` has no places left to fill."""
+
+    job: Job
+    source: Resource
+    questions: str
+    training: str
+    sample: int | None
+    model: str
+    index: str | None
+    graph: str | None
+    study: Study
+    trainings: tuple[Training, ...]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def folder(self) -> Path:
+        return self.job.out / self.name
+
+    @property
+    def only(self) -> list[str]:
+        """The rows that were asked for; empty for all."""
+        return [row.label for row in self.study.variants if row.label in self.job.only]
+
+    @property
+    def request(self) -> Request:
+        job = self.job
+        return Request(
+            model=self.model,
+            index=self.index,
+            graph=self.graph,
+            settings=job.settings,
+            max_cost=job.max_cost,
+            max_tokens=job.max_tokens,
+        )
+
+    def learnt(self, training: Training) -> Path:
+        """The folder of what is learnt: of the same questions by the same model it is the same for all recipes."""
+        return self.job.learnt / _slug(self.learnt_from(training)) / _slug(self.model) / training.name
+
+    def learnt_from(self, training: Training) -> str:
+        """The training questions: of the data set that the recipe names for it, else the part's own."""
+        of = training.given.get("data")
+        return self.training if of is None else _training_of(resources.find("data", of), self.job)
+
+    def asked(self) -> Asked:
+        """The questions: all, or so many drawn at random by the seed, in the order of the file."""
+        found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
+        return Asked(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
+
+    def to_learn_from(self, spec: str, limit: int | None) -> list[Question]:
+        """Questions with answers, none of which is asked."""
+        asked = {one.id for one in self.asked().questions} if spec == self.questions else frozenset()
+        return drawn(
+            [one for one in load_questions(spec) if one.answers and one.id not in asked], limit, self.job.execution.seed
+        )
+
+
+def drawn(questions: list[Question], number: int | None, seed: int) -> list[Question]:
+    if number is None or number >= len(questions):
+        return questions
+    chosen = random.Random(seed).sample(range(len(questions)), number)
+    return [questions[place] for place in sorted(chosen)]
+
+
+def parts(job: Job) -> list[Part]:
+    """Raises UnknownName for a data set that the recipe has not, InvalidSetting without a folder of data."""
+    recipe = job.recipe
+    if job.data is None and not job.rehearse:
+        raise InvalidSetting(
+            "<--data> is missing: expected the folder with the data sets. `gnothi reproduce "
+            f"{recipe.name} --data FOLDER` says what it has to hold; <--rehearse> needs none."
+        )
+    names = [source.name for source in recipe.data]
+    for one in job.only:
+        if one not in (*names, *recipe.rows):
+            raise UnknownName(f"data set or row of {recipe.name}", one, [*names, *recipe.rows])
+    chosen = [name for name in names if name in job.only] or names
+    return [_part(job, source) for source in recipe.data if source.name in chosen]
+
+
+def _part(job: Job, source: Resource) -> Part:
+    recipe, on = job.recipe, job.recipe.on.get(source.name, On())
+    study = recipe.study
+    if job.rehearse:
+        questions, model = on.rehearse or source.rehearse, job.model or LAB
+        sample: int | None = job.limit or REHEARSED
+        index: str | None = LAB
+        graph: str | None = LAB
+    else:
+        questions, model = place(source.questions, job), job.model or on.model or study.model or LAB
+        graph = _built("graph", on.graph or study.graph, job)
+        index, sample = _built("corpus", on.corpus or recipe.corpus, job) or graph, job.limit or recipe.questions
+    trainings = tuple(_rehearsed(one) if job.rehearse else one for one in recipe.trainings)
+    part = Part(job, source, questions, _training_of(source, job), sample, model, index, graph, study, trainings)
+    learnt = {one.name: str(part.learnt(one)) for one in trainings}
+    common = {**study.settings, **on.settings, **(recipe.rehearse if job.rehearse else {})}
+    trainings = tuple(replace(one, settings=filled(one.settings, learnt)) for one in trainings)
+    rows = tuple(
+        _row(job, one, source.name, learnt) for one in study.variants if source.name not in recipe.rows[one.label].without
+    )
+    own = replace(study, variants=rows, settings=filled(common, learnt), dataset=questions, model=None, index=None, graph=None)
+    return replace(part, study=own, trainings=trainings)
+
+
+def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
+    more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
+    own = {key: one for key, one in variant.settings.items() if not (job.rehearse and key.startswith("model."))}
+    return replace(
+        variant,
+        settings=filled({**own, **more}, learnt),
+        model=None if job.rehearse else variant.model,
+        paper=tuple(one for one in variant.paper if one.dataset == data),
+    )
+
+
+def _rehearsed(training: Training) -> Training:
+    """With what its rehearsal changes: flags, the number of questions, settings."""
+    change = dict(training.rehearse)
+    limit = change.pop("limit", training.limit)
+    given = {key: change.pop(key, one) for key, one in training.given.items()}
+    return replace(training, limit=limit, given=given, settings={**training.settings, **change})
+
+
+def filled(settings: Mapping[str, Any], learnt: Mapping[str, str]) -> dict[str, Any]:
+    """With the folders of what is learnt in their places. Raises UnknownName for one that nothing makes."""
+
+    def folder(match: re.Match[str]) -> str:
+        if match[1] not in learnt:
+            raise UnknownName("training of the recipe", match[1], learnt)
+        return learnt[match[1]]
+
+    return {key: _PLACE.sub(folder, one) if isinstance(one, str) else one for key, one in settings.items()}
+
+
+def place(spec: str, job: Job) -> str:
+    """A file in the folder of data, packed or not as it lies there; what stands before it names a data set that reads it."""
+    scheme, colon, file = spec.rpartition(":")
+    path = (job.data or Path()) / file
+    others = (path.with_name(f"{path.name}.gz"), path.with_name(path.name.removesuffix(".gz")))
+    return f"{scheme}{colon}{next((one for one in (path, *others) if one.is_file()), path)}"
+
+
+def _training_of(source: Resource, job: Job) -> str:
+    if job.rehearse:
+        return source.rehearse_training or source.rehearse
+    return place(source.training or source.questions, job)
+
+
+def _built(kind: str, name: str | None, job: Job) -> str | None:
+    """The folder of an index or a graph."""
+    if not name:
+        return None
+    found = resources.find(kind, name)
+    return f"{'dense:' if found.encoder else ''}{(job.data or Path()) / found.index}"
+
+
+def _usable(spec: str, source: Resource) -> list[Question]:
+    found = load_questions(spec)
+    return [one for one in found if one.answers] if source.answerable else found
+
+
+def _slug(text: str) -> str:
+    return "-".join(re.findall(r"[A-Za-z0-9.]+", text)[-3:]).lower()

@@ -1,0 +1,194 @@
+"""Recipes and what they came to: as Markdown, as JSON and on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from gnothi.report.numbers import MISSING, between, chance, counted, number, share, signed
+from gnothi.report.terminal.console import definitions
+from gnothi.report.terminal.layout import Row, paragraph, show_table
+from gnothi.reproduce import resources
+from gnothi.reproduce.outcome import SHARES, Cell, OnData, Outcome
+from gnothi.reproduce.recipe import Recipe, papers
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gnothi.reproduce.needs import Need
+    from gnothi.reproduce.work import Outlook
+
+NAMES = {
+    "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "calls", "tokens": "tokens",
+    "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
+}  # fmt: skip
+REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
+
+
+# --- what there is -----------------------------------------------------------------------------------------------------
+
+
+def listing(recipe: Recipe) -> dict[str, Any]:
+    """For ``--json``: the recipe with what it needs and the paper's figures as printed."""
+    rows = [
+        {
+            "label": row.label,
+            "group": row.group,
+            "method": row.method,
+            "model": row.model,
+            "settings": dict(row.settings),
+            "without": recipe.rows[row.label].without,
+            "paper": [asdict(figure) for figure in row.paper],
+        }
+        for row in recipe.study.variants
+    ]
+    return {
+        "recipe": recipe.name,
+        "covers": recipe.covers,
+        "title": recipe.study.title,
+        "source": recipe.study.source,
+        "note": " ".join(recipe.study.note.split()),
+        "data": [asdict(one) for one in recipe.data],
+        "questions": recipe.questions,
+        "corpus": recipe.corpus or None,
+        "graph": recipe.study.graph,
+        "model": recipe.study.model,
+        "settings": dict(recipe.study.settings),
+        "train": [asdict(one) for one in recipe.trainings],
+        "rows": rows,
+        "percent": recipe.percent,
+    }
+
+
+def listed(recipes: list[Recipe]) -> Iterator[str]:
+    """A line for each element, those without a recipe with the reason."""
+    for name, paper in papers().items():
+        yield str(paper["title"])
+        mine = [(one.name, f"{one.study.title} ({' and '.join(one.covers)})") for one in recipes if one.paper == name]
+        yield from definitions(mine)
+        reasons = [(element, f"no recipe: {reason}") for element, reason in paper["left_out"].items()]
+        yield from definitions([one for one in reasons if one[1] not in ("no recipe: a drawing", "no recipe: a prompt")])
+        yield ""
+
+
+def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
+    """One recipe: what it holds, what it needs, what is lacking, what it takes."""
+    study = recipe.study
+    how = f"{recipe.questions} of each at random" if recipe.questions else "all"
+    about = [
+        ("covers", ", ".join(recipe.covers)),
+        ("source", study.source),
+        ("rows", ", ".join(row.label for row in study.variants)),
+        ("data sets", "; ".join(one.title for one in recipe.data)),
+        ("questions", how),
+        ("model", study.model or "lab"),
+        ("learnt first", ", ".join(f"{one.name} (gnothi train {one.kind})" for one in recipe.trainings)),
+        ("note", " ".join(study.note.split())),
+    ]
+    yield f"{recipe.name}: {study.title}"
+    yield from definitions([one for one in about if one[1]])
+    if outlook is None:
+        sources = [*recipe.data, *_others(recipe)]
+        yield "\nIt needs"
+        yield from definitions([(one.title, f"{one.home}: {one.get}. Licence: {one.licence}.") for one in sources])
+        return
+    if outlook.lacking:
+        yield "\nLacking"
+        yield from definitions([(need.title, _lacking(need)) for need in outlook.lacking])
+    for need in outlook.needs:
+        if need.warning:
+            yield f"warning: {need.warning}"
+    if outlook.estimate:
+        yield f"\nNothing is lacking. {outlook.estimate.words}"
+
+
+def _others(recipe: Recipe) -> list[resources.Resource]:
+    named = [("corpus", recipe.corpus), ("graph", recipe.study.graph or "")]
+    named += [
+        ("model", one) for one in dict.fromkeys([recipe.study.model, *(row.model for row in recipe.study.variants)]) if one
+    ]
+    return [resources.find(kind, name) for kind, name in named if name]
+
+
+def _lacking(need: Need) -> str:
+    where = f" from {need.home}" if need.home else ""
+    licence = f" Licence: {need.licence}." if need.licence else ""
+    return f"{', '.join(need.lacking)}. Get it{where}: {need.get.rstrip('.')}.{licence}"
+
+
+# --- what came out -------------------------------------------------------------------------------------------------------
+
+
+def document(found: Outcome) -> dict[str, Any]:
+    """For ``--json``."""
+    whole = asdict(found)
+    for one, own in zip(whole["data"], found.data, strict=True):
+        for row, mine in zip(one["rows"], own.rows, strict=True):
+            row["cells"] = [{**cell, "inside": of.inside} for cell, of in zip(row["cells"], mine.cells, strict=True)]
+    return whole
+
+
+def conclusion(found: Outcome) -> str:
+    if found.rehearsal:
+        return REHEARSAL
+    inside, known = found.inside
+    return f"{inside} of {counted(known, 'figure')} of the paper lie in the 95 % intervals of ours." if known else ""
+
+
+def markdown(found: Outcome) -> list[str]:
+    lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", ""]
+    for one in found.data:
+        lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *_table(one), ""]
+    return [*lines, *(text for text in (conclusion(found), found.note) if text)]
+
+
+def _table(one: OnData) -> list[str]:
+    header = ["", *(head for name in one.metrics for head in (f"{NAMES[name]}: paper", f"{NAMES[name]}: ours (95 %)"))]
+    header += [f"{NAMES[one.metric]} less {one.full} (95 %)", "p"]
+    lines = [_cells(header), _cells(["---"] * len(header))]
+    for row in one.rows:
+        cells = [text for cell in row.cells for text in (_figure(cell, cell.paper), _ours(cell))]
+        test = row.difference
+        spread = f" ({signed(test.interval[0])} to {signed(test.interval[1])})" if test and test.interval else ""
+        lines.append(_cells([row.label, *cells, *([signed(test.difference) + spread, chance(test.p)] if test else ["", ""])]))
+    return lines
+
+
+def _cells(cells: list[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _figure(cell: Cell, value: float | None) -> str:
+    shown = share(value) if cell.metric in SHARES else number(value)
+    return "" if shown == MISSING else shown
+
+
+def _ours(cell: Cell) -> str:
+    if cell.ours is None:
+        return MISSING
+    spread = f" ({_figure(cell, cell.interval[0])}–{_figure(cell, cell.interval[1])})" if cell.interval else ""
+    return _figure(cell, cell.ours) + spread
+
+
+def show(console: Console, found: Outcome) -> None:
+    paragraph(console, f"{found.title} ({found.source})", style="bold")
+    paragraph(console, f"{', '.join(found.models)}; in brackets the paper's figure, below it our 95 % interval")
+    for one in found.data:
+        paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")
+        headings = ("", *(head for name in one.metrics for head in (NAMES[name], f"({NAMES[name]})")))
+        show_table(console, headings, [line for row in one.rows for line in _lines(row.label, row.cells)])
+        for warning in one.warnings:
+            paragraph(console, f"warning: {warning}", style="yellow")
+    for text in (conclusion(found), f"note: {found.note}" if found.note else ""):
+        if text:
+            paragraph(console, text)
+
+
+def _lines(label: str, cells: tuple[Cell, ...]) -> Iterator[Row]:
+    pairs = [
+        (_figure(cell, cell.ours) or MISSING, f"({paper})" if (paper := _figure(cell, cell.paper)) else "") for cell in cells
+    ]
+    yield [label, *(text for pair in pairs for text in pair)], ""
+    spreads = [between(cell.interval) if cell.metric in SHARES else "" for cell in cells]
+    yield ["", *(text for spread in spreads for text in (spread, ""))], "dim"

@@ -1,0 +1,247 @@
+"""Recipes carried out with a scripted model: what is lacking, what is drawn, going on, the paper's figures beside ours."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import lab
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.graph.registry import open_graph
+from gnothi.reproduce import recipe, resources
+from gnothi.reproduce.learning import Watching, build
+from gnothi.reproduce.outcome import Cell
+from gnothi.reproduce.parts import Job, drawn, filled, parts
+from gnothi.reproduce.shown import document, markdown
+from gnothi.reproduce.work import carry_out, outlook
+from gnothi.session import sources
+from gnothi.stats.intervals import Interval
+from gnothi.testing.model import Reply, Scripted
+from gnothi.types import Prompt
+from tests.command_line import stand_in
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def job(name: str, tmp_path: Path, **given: Any) -> Job:
+    return Job(**{"recipe": recipe.read(name), "out": tmp_path / "out", "limit": 3, **given})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder as a person would fill it, with the laboratory's questions and passages in the official forms."""
+    folder = tmp_path / "data" / "dpr"
+    folder.mkdir(parents=True)
+    questions = {"nq-test.qa.csv": lab.questions(lab.world(), "one_hop", 12)[:12]}
+    training = lab.training_questions(lab.world(), "one_hop", 30)[:30]
+    for name, asked in questions.items():
+        lines = [f"{one.text}\t{list(one.answers)!r}\n" for one in asked]
+        (folder / name).write_text("".join(lines), encoding="utf-8")
+    lines = [f"{one.text}\t{list(one.answers)!r}\n" for one in training]
+    (folder / "nq-train.qa.csv.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    passages = [f"{number}\t{one.text}\t{one.title}\n" for number, one in enumerate(lab.passages(), start=1)]
+    (folder / "psgs_w100.tsv").write_text("id\ttext\ttitle\n" + "".join(passages), encoding="utf-8")
+    return folder.parent
+
+
+# --- before anything starts --------------------------------------------------------------------------------------------
+
+
+def test_what_is_lacking_is_told_with_the_way_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = outlook(job("keqa/table1", tmp_path, data=tmp_path))
+    told = {need.title: need for need in found.lacking}
+    assert f"{tmp_path}/hotpotqa/hotpot_train_v1.1.json" in told["HotpotQA"].lacking
+    assert told["gpt-3.5-turbo"].lacking == ("the environment variable OPENAI_API_KEY",)
+    assert found.estimate is None
+    with pytest.raises(
+        InvalidInput, match=r"there is no .*psgs_w100.tsv.gz.*Get it from https://github.com/facebookresearch/DPR"
+    ):
+        carry_out(job("seakr/table2", tmp_path, data=tmp_path))
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InvalidSetting, match="data is missing"):
+        outlook(job("seakr/table2", tmp_path))
+    with pytest.raises(UnknownName, match=r"got 'trivia'\. Did you mean 'triviaqa'"):
+        outlook(job("seakr/table2", tmp_path, data=tmp_path, only=("trivia",)))
+
+
+def test_another_version_of_a_file_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "selfaware").mkdir()
+    (tmp_path / "selfaware" / "SelfAware.json").write_text("{}", encoding="utf-8")
+    found = outlook(job("skill-rag/table1", tmp_path, data=tmp_path, only=("selfaware",)))
+    (warning,) = [need.warning for need in found.needs if need.warning]
+    assert "SelfAware.json is not the file that was looked at here" in warning
+
+
+def test_the_outlook_counts_and_guesses(data: Path, tmp_path: Path) -> None:
+    found = outlook(job("seakr/table6", tmp_path, data=data, only=("nq",), limit=5))
+    assert not found.lacking
+    assert found.questions == {"nq": 5}
+    assert found.estimate is not None
+    assert found.estimate.answers == 15
+    assert "hours of one data-centre GPU" in found.estimate.words
+    assert "GB" in found.estimate.words
+
+
+# --- drawing -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_is_random_stable_and_in_order(data: Path, tmp_path: Path) -> None:
+    (part,) = parts(job("seakr/table6", tmp_path, data=data, only=("nq",), limit=5))
+    chosen = [one.id for one in part.asked().questions]
+    assert chosen == sorted(chosen, key=int) != ["1", "2", "3", "4", "5"]
+    assert chosen == [one.id for one in part.asked().questions]
+    every = lab.questions(lab.world(), "one_hop", 12)[:12]
+    assert drawn(every, 40, 0) == every == drawn(every, None, 0)
+    assert drawn(every, 5, 0) != drawn(every, 5, 1)
+
+
+def test_nothing_is_learnt_from_what_is_asked(data: Path, tmp_path: Path) -> None:
+    (part,) = parts(job("seakr/table6", tmp_path, data=data, only=("nq",), limit=5))
+    asked = {one.id for one in part.asked().questions}
+    rest = {one.id for one in part.to_learn_from(part.questions, None)}
+    assert len(rest) == 7
+    assert not rest & asked
+
+
+def test_places_are_filled_or_told() -> None:
+    assert filled({"judge": "{j}", "k": 3}, {"j": "/x"}) == {"judge": "/x", "k": 3}
+    with pytest.raises(UnknownName, match="unknown training of the recipe: got 'other'"):
+        filled({"judge": "{other}"}, {"j": "/x"})
+
+
+def test_a_graph_is_built_once_with_its_sentences(tmp_path: Path) -> None:
+    (tmp_path / "medical").mkdir()
+    triples = tmp_path / "medical" / "triples.tsv"
+    triples.write_text("head\trelation\ttail\naspirin\tisaningradientof\tAlka-Seltzer\n", encoding="utf-8")
+    found = parts(job("iekr/table5", tmp_path, data=tmp_path))
+    steps: list[str] = []
+    for _ in range(2):
+        build(found, Watching(steps.append))
+    assert len(steps) == 1
+    graph = open_graph(str(tmp_path / "gnothi" / "medical"))
+    facts = asyncio.run(graph.neighbourhood(["aspirin"], 1, 10)).facts
+    assert [fact.text for fact in facts] == ["Aspirin is an ingredient of Alka-Seltzer."]
+    assert found[0].index == found[0].graph == str(tmp_path / "gnothi" / "medical")
+
+
+# --- carrying out ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def knowing(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """Answers rightly from passages, and every other question from memory, where it is sure."""
+    every = [*lab.questions(lab.world(), "one_hop", 12)[:12], *lab.training_questions(lab.world(), "one_hop", 30)[:30]]
+    answers = {one.text: (number % 2 == 0, one.answers[0]) for number, one in enumerate(every)}
+
+    def reply(prompt: Prompt) -> Reply:
+        known, answer = answers[prompt.question]
+        if prompt.passages or known:
+            return Reply(f"So the answer is {answer}.", doubt=0.0)
+        return Reply("So the answer is nobody.", doubt=5.0)
+
+    model = Scripted(reply, name="some/model")
+    monkeypatch.setattr(sources, "open_model", stand_in(model))
+    return model
+
+
+def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: Path) -> None:
+    """An index is built, a threshold is chosen, rows are run; the same call does nothing again."""
+    steps: list[str] = []
+    one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
+    found = carry_out(one, Watching(steps.append))
+    assert [step.split(":")[0].split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
+    assert (data / "gnothi" / "wikipedia-2018").is_dir()
+    (on,) = found.data
+    assert [row.label for row in on.rows] == ["SeaKR", "FLARE", "DRAGIN"]
+    assert on.metrics == ["em", "f1"]
+    assert on.rows[0].cells[0].paper == pytest.approx(0.31)
+    calls, kept = len(knowing.prompts), document(found)
+    steps.clear()
+    assert document(carry_out(one, Watching(steps.append))) == kept
+    assert len(knowing.prompts) == calls
+    assert not any(step.startswith("index") for step in steps)
+
+
+def test_only_a_data_set_and_a_row(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001
+    found = carry_out(job("keqa/figure4", tmp_path, rehearse=True, only=("strategyqa", "α = 0.4"), limit=2))
+    assert [(one.name, [row.label for row in one.rows]) for one in found.data] == [("strategyqa", ["α = 0.4", "α = 0.8"])]
+    assert found.data[0].metrics == ["em", "f1", "retrievals"]
+
+
+def test_a_rehearsal_by_the_command(scripted: Scripted, gnothi: Run, tmp_path: Path) -> None:  # noqa: ARG001
+    table = tmp_path / "table.md"
+    arguments = ("reproduce", "seakr/table2", "--rehearse", "--limit", "2", "--only", "nq", "--out", str(tmp_path / "out"))
+    code, said, err = gnothi(*arguments, "--markdown", str(table))
+    assert code == 0, err
+    assert "A rehearsal: another model" in said
+    text = table.read_text(encoding="utf-8")
+    assert "**NaturalQuestions, open**: 2 questions" in text
+    assert "| Self-RAG | .323 |" in text
+    code, said, _ = gnothi(*arguments, "--json")
+    found = json.loads(said)
+    assert (code, found["rehearsal"], found["recipe"]) == (0, True, "seakr/table2")
+    (on,) = found["data"]
+    (cell, *_) = on["rows"][0]["cells"]
+    assert (cell["metric"], cell["paper"]) == ("em", 0.256)
+    assert cell["inside"] in (True, False)
+
+
+def test_what_there_is_by_the_command(gnothi: Run, tmp_path: Path) -> None:
+    code, said, _ = gnothi("reproduce", "list")
+    assert code == 0
+    assert all(f"  {name} " in said for name in recipe.names())
+    code, said, _ = gnothi("reproduce", "list", "--json")
+    assert [one["recipe"] for one in json.loads(said)] == list(recipe.names())
+    flat = " ".join(gnothi("reproduce", "iekr/table7")[1].split())
+    assert "It needs" in flat
+    assert "Licence: CC BY-SA 4.0" in flat
+    flat = " ".join(gnothi("reproduce", "iekr/table7", "--data", str(tmp_path))[1].split())
+    assert "Lacking" in flat
+    assert "inhouse_split_qids.txt" in flat
+
+
+# --- figures -----------------------------------------------------------------------------------------------------------
+
+
+def cell(paper: float | None, bounds: tuple[float, float] | None) -> Cell:
+    return Cell("em", paper, 0.3, None if bounds is None else Interval(*bounds))
+
+
+@pytest.mark.parametrize(
+    ("one", "inside"),
+    [
+        (cell(0.25, (0.2, 0.4)), True),
+        (cell(0.2, (0.2, 0.4)), True),
+        (cell(0.41, (0.2, 0.4)), False),
+        (cell(None, (0.2, 0.4)), None),
+        (cell(0.3, None), None),
+    ],
+)
+def test_whether_a_figure_lies_in_an_interval(one: Cell, inside: bool | None) -> None:
+    assert one.inside is inside
+
+
+def test_costs_stand_beside_the_papers(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001
+    found = carry_out(job("keqa/table5", tmp_path, rehearse=True, only=("nq-dev",), limit=2))
+    (on,) = found.data
+    assert on.metrics == ["retrievals", "model_calls", "tokens", "seconds"]
+    lines = markdown(found)
+    head = next(line for line in lines if line.startswith("|  |"))
+    assert "searches: paper | searches: ours (95 %)" in head
+    assert "| 0.14 |" in next(line for line in lines if line.startswith("| KEQA |"))
+
+
+def test_resources_are_described_completely() -> None:
+    every: Mapping[tuple[str, str], resources.Resource] = resources._read()
+    for (kind, _), one in every.items():
+        assert one.home.startswith("https://")
+        assert all((one.title, one.get, one.licence))
+        assert kind != "data" or (one.questions and one.rehearse.startswith("lab"))
+        assert kind not in ("corpus", "graph") or (one.files and one.index)
