@@ -1,5 +1,5 @@
-"""The picture of the live page: ``python docs/pictures/page.py CALIBRATION`` asks the laboratory's model and writes ``page.png``
-beside this file.
+"""The picture of the live page: ``python docs/pictures/page.py CALIBRATION`` asks the laboratory's model and writes
+``page.png`` beside this file.
 
 The one that is there is with ``gnothi calibrate lab-train --method seakr --limit 60 --target-error 0.2``. It needs Chromium.
 """
