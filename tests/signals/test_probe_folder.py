@@ -29,6 +29,21 @@ def test_written_and_read(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in (HEADER, WEIGHTS, WORDS)] == first
 
 
+def test_what_is_found_again_keeps_its_day(tmp_path: Path) -> None:
+    def made(day: str, **about: object) -> None:
+        write_probe(tmp_path, replace(probe_saying(0.7, 0.2, ANSWER), about={**ABOUT, "made": {"date": day}, **about}))
+
+    made("Monday")
+    first = (tmp_path / HEADER).read_bytes()
+    made("Tuesday")
+    assert (tmp_path / HEADER).read_bytes() == first
+    made("Tuesday", questions=2)
+    assert read_header(tmp_path)["made"] == {"date": "Tuesday"}
+    (tmp_path / HEADER).write_text("{")
+    made("Wednesday")
+    assert read_header(tmp_path)["made"] == {"date": "Wednesday"}
+
+
 def test_of_a_model_without_states(tmp_path: Path) -> None:
     write_probe(tmp_path, probe_saying(0.7))
     write_probe(tmp_path, replace(probe_saying(0.7, 0.2), states=(), regression=None))

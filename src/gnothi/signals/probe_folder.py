@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,10 @@ class FittedProbe:
 
 
 def write_probe(path: Path, probe: FittedProbe) -> None:
-    """Makes the folder, or replaces the probe in it; the header is written last, which makes a probe of the folder."""
+    """Makes the folder, or replaces the probe in it; the header is written last, which makes a probe of the folder. What is
+    found again as it was keeps the day when it was ``made``: runs that read the probe go on."""
     path.mkdir(parents=True, exist_ok=True)
+    before = _text(path / HEADER)
     (path / HEADER).unlink(missing_ok=True)
     (path / WORDS).write_text(json.dumps(probe.words.as_dict(), ensure_ascii=False, indent=0) + "\n", "utf-8")
     (path / WEIGHTS).unlink(missing_ok=True)
@@ -75,7 +78,17 @@ def write_probe(path: Path, probe: FittedProbe) -> None:
         np.savez(path / WEIGHTS, intercept=np.array(probe.regression.intercept), **arrays)
     task = None if probe.task is None else asdict(probe.task)
     document = {"format": FORMAT, **probe.about, "states": [asdict(spec) for spec in probe.states], "task": task}
+    with suppress(ValueError, TypeError, KeyError):
+        same = {**document, "made": json.loads(before)["made"]}
+        document = same if json.loads(before) == json.loads(json.dumps(same)) else document
     (path / HEADER).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def open_probe(spec: str | Path) -> FittedProbe:
