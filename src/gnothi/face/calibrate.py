@@ -18,7 +18,7 @@ from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
-from gnothi.face.rag import Rag, _spec
+from gnothi.face.rag import Rag, _data
 from gnothi.face.rag import open as open_rag
 from gnothi.session.calibrate import METRIC, RUNS, collect, made
 from gnothi.session.plan import Execution, with_questions
@@ -68,7 +68,7 @@ def calibrate(
         raise InvalidSetting(
             f"calibrate(): got {'neither' if data is None else 'both'} data and feedback, expected one of them."
         )
-    source_of = None if data is None else _spec(data)
+    source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
     name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
     if feedback is not None:
