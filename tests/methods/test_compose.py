@@ -28,7 +28,7 @@ from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 from tests.session.opening import open_resources
 from tests.signals.probes import probe_saying
 
-SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}
+SIMPLE = {"gate": "gram", "signal": "gram", "query": "question", "k": 10, "filter": "uncertainty"}
 SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("rag", {"k": 5}, {}),
     ("rag", {"reason": False}, {"k": 3, "reason": False}),

@@ -337,10 +337,19 @@ async def test_simple_retrieves_once_and_takes_the_surest_answer() -> None:
     answer, recorded = await run(speaker(SIMPLE), retriever, form="simple")
     assert (answer.text, answer.evidence) == ("Kestrel", (B,))
     assert answer.rationale == "Mira was born in Kestrel. So the answer is Kestrel."
-    assert len(retriever.queries) == 1
+    assert retriever.queries == [QUESTION.text]
     assert [event.kind for event in of(events.Ranked, recorded)] == ["passage", "answer"]
     memory, _ = await run(speaker(SIMPLE), [A], form="simple")
     assert (memory.text, memory.evidence) == ("Orvel", ())
+
+
+async def test_simple_chooses_among_ten_unless_told() -> None:
+    async def offered(**settings: Any) -> list[int]:
+        searcher = Searcher([A])
+        await run(speaker(SIMPLE), searcher, form="simple", **settings)
+        return searcher.limits
+
+    assert (await offered(), await offered(candidates=2)) == ([10], [2])
 
 
 async def test_simple_with_one_strategy_or_nothing_found() -> None:

@@ -28,6 +28,10 @@ from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
 
 
+CANDIDATES, CANDIDATES_SIMPLE = 3, 10
+"""Passages to choose from (section 4.1.3)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A sentence of the rationale with the uncertainty of its context."""
@@ -51,9 +55,14 @@ class SeaKR(SignalSettings):
         "δ: retrieve above it (none: the probe's, the one calibrated on the model, or the signal's usual one, -6 for gram).",
     )
     always_retrieve: bool = setting(False, "Ablation: retrieve at every step, whatever the uncertainty.")
-    query: Literal["draft", "question"] = setting("draft", "Search for the certain words of the draft, or for the question.")
+    query: Literal["auto", "draft", "question"] = setting(
+        "auto",
+        "Search for the certain words of the draft, or for the question; auto: the draft's, in the simple form the question.",
+    )
     certainty: float = setting(0.9, "Probability from which a drafted word belongs in the query.", at_least=0.0, at_most=1.0)
-    candidates: int = setting(3, "N: passages to choose from at each retrieval.", at_least=1)
+    candidates: int | None = setting(
+        None, "N: passages to choose from at each retrieval (none: 3, in the simple form 10).", at_least=1
+    )
     rerank: bool = setting(True, "Choose the passage of lowest uncertainty; false (ablation): the retriever's first.")
     strategy: Literal["both", "rationales", "knowledge"] = setting(
         "both", "Answer from rationales, passages, or the surer one."
@@ -103,7 +112,7 @@ class SeaKR(SignalSettings):
             measured, found = verdict.measured, False
             if verdict.fired:
                 query = self._query(measured.greedy, question, rationale)
-                asked_before = query in queries and self.query == "draft"
+                asked_before = query in queries and not self._asks_question
                 passages = () if asked_before else await self._search(query, knowledge)
                 queries.add(query)
                 if found := bool(passages):
@@ -187,15 +196,20 @@ class SeaKR(SignalSettings):
     def _reranker(self) -> LeastUncertain:
         return LeastUncertain(self._signal)
 
+    @property
+    def _asks_question(self) -> bool:
+        return self.query == "question" or (self.query == "auto" and self.form == "simple")
+
     def _query(self, draft: Generation, question: Question, rationale: list[Step]) -> str:
-        if self.query == "question":
+        if self._asks_question:
             return question.text
         previous = rationale[-1].text if rationale else ""
         return query_from_draft(draft, question.text, previous, self.certainty)
 
     async def _search(self, query: str, knowledge: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """The best passages that are not kept already: N of them to choose from, or just one without re-ranking."""
-        found = await search(self.retriever, query, self.candidates, {passage.id for passage in knowledge})
+        many = self.candidates or (CANDIDATES_SIMPLE if self.form == "simple" else CANDIDATES)
+        found = await search(self.retriever, query, many, {passage.id for passage in knowledge})
         return found if self.rerank else found[:1]
 
 
