@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import ClassVar, Literal
 
+from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
@@ -26,7 +27,6 @@ from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
-
 
 CANDIDATES, CANDIDATES_SIMPLE = 3, 10
 """Passages to choose from (section 4.1.3)."""
@@ -67,8 +67,8 @@ class SeaKR(SignalSettings):
     strategy: Literal["both", "rationales", "knowledge"] = setting(
         "both", "Answer from rationales, passages, or the surer one."
     )
-    rationale_score: Literal["answer", "steps"] = setting(
-        "answer", "Uncertainty of the rationale strategy: that of its answer, or the mean over its steps (table 12)."
+    rationale_score: Literal["chain", "steps"] = setting(
+        "chain", "Uncertainty of the rationale strategy: that of its chain, or the mean over its steps (table 12)."
     )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
@@ -108,8 +108,13 @@ class SeaKR(SignalSettings):
         queries: set[str] = set()
         for _ in range(self.max_steps):
             context = ask(REASON, question, so_far=_joined(rationale))
-            verdict = await self._gate(self.model, context, self.decoding(SENTENCE_STOPS))
-            measured, found = verdict.measured, False
+            measured = await self._signal.measure(self.model, context, self.decoding(SENTENCE_STOPS))
+            draft, found = sentence(measured.greedy.text), False
+            if rationale and concludes(draft):  # it adds nothing to be known
+                events.emit(events.Drafted(draft, measured.score))
+                rationale.append(Step(draft, measured.uncertainty))
+                break
+            verdict = self._gate.judge(measured)
             if verdict.fired:
                 query = self._query(measured.greedy, question, rationale)
                 asked_before = query in queries and not self._asks_question
@@ -128,28 +133,27 @@ class SeaKR(SignalSettings):
         return rationale, knowledge
 
     async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
-        """The final answer right after the rationale, its conclusion left out (section 3.4, appendix D.3).
-
-        A conclusion without premises stands as it is: left out, nothing of the rationale would remain.
-        """
-        premises = [step for step in rationale if not concludes(step.text)]
-        if rationale and (self.rationale_score == "steps" or not premises):
+        """A new chain of thought over the sentences of the rationale but its conclusion, read as passages (section 3.4)."""
+        premises = [step.text for step in rationale if not concludes(step.text)]
+        steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
+        if rationale and not premises:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            conclusion = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS))
-            uncertainty = fmean(step.uncertainty for step in rationale)
+            concluded, uncertainty = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS)), steps
         else:
-            prompt = ask(REASON, question, so_far=concluding(_joined(premises)))
-            measured = await self._signal.measure(self.model, prompt, self.decoding(SHORT_STOPS))
-            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-            uncertainty = measured.uncertainty
-        return Candidate("rationales", conclusion.answer, uncertainty, conclusion.rationale, knowledge)
+            read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
+            concluded, uncertainty = await self._chain(ask(REASON, question, read))
+        if self.rationale_score == "steps" and rationale:
+            uncertainty = steps
+        return Candidate("rationales", concluded.answer, uncertainty, concluded.rationale, knowledge)
 
     async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
         """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
-        prompt = ask(REASON, question, knowledge)
+        concluded, uncertainty = await self._chain(ask(REASON, question, knowledge))
+        return Candidate("knowledge", concluded.answer, uncertainty, concluded.rationale, knowledge)
+
+    async def _chain(self, prompt: Prompt) -> tuple[Conclusion, float]:
         measured = await self._signal.measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        return Candidate("knowledge", conclusion.answer, measured.uncertainty, conclusion.rationale, knowledge)
+        return await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS)), measured.uncertainty
 
     # --- one step ------------------------------------------------------------------------------------------------------
 
