@@ -79,7 +79,7 @@ async def test_whether_it_knows_and_what_the_index_holds() -> None:
         found = await rag.asearch(covered_fact()[2], 2)
         assert [one.passage.title for one in found[:1]] == [covered_fact()[0]]
         assert len(found) == 2
-        with pytest.raises(gnothi.errors.UsageError, match="await rag.aknow"):
+        with pytest.raises(gnothi.errors.UsageError, match=r"await rag\.aknow"):
             rag.know(KNOWN)
 
 
