@@ -1,9 +1,9 @@
 """README and docs: their examples run, their links lead somewhere, their commands exist, the guide stays short.
 
 The Python blocks of a page are run in order as one program, its ``console`` blocks as one shell script, in an empty folder.
-Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only; one after ``<!-- needs:
-MODULE -->`` is run where that is installed; one after
-``<!-- output of: gnothi ... -->`` is held against what that command prints, numbers aside. Pages that the program writes itself
+Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only, one after
+``<!-- needs: MODULE -->`` is run where that is installed; one after ``<!-- output of: gnothi ... -->`` is held against what
+that command prints, numbers aside. Pages that the program writes itself
 (``docs/generate_reference.py``) are written once for all tests.
 """
 
