@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,12 @@ test-llama: ## Run the tests against a llama.cpp server, in an environment of it
 
 test-clients: ## Run the tests of other clients (openai-js, MCP's JS SDK, LangChain), in environments of their own that this makes once
 	.ci/clients .clients
+
+test-adapters: ## Run the tests of LangChain, Haystack and LlamaIndex, in an environment on top of this one that this makes once
+	.ci/adapters .venv-adapters
+
+test-exports: ## Open what we export in Inspect and RAGAS, in environments of their own that this makes once
+	.ci/exports .exports
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs
 	$(PYTHON) -m pytest -n auto --cov --cov-report=term

@@ -33,6 +33,7 @@ PYTHON = {
             "gnothi",
             "gnothi.face.rag",
             "gnothi.session.asking",
+            "gnothi.session.knowing",
             "gnothi.face.evaluate",
             "gnothi.face.calibrate",
             "gnothi.calibration.file",

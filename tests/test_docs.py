@@ -1,8 +1,9 @@
 """README and docs: their examples run, their links lead somewhere, their commands exist, the guide stays short.
 
 The Python blocks of a page are run in order as one program, its ``console`` blocks as one shell script, in an empty folder.
-Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only; one after
-``<!-- output of: gnothi ... -->`` is held against what that command prints, numbers aside. Pages that the program writes itself
+Lines that install or test the project itself are left out. A block after ``<!-- not run: reason -->`` is shown only, one after
+``<!-- needs: MODULE -->`` is run where that is installed; one after ``<!-- output of: gnothi ... -->`` is held against what
+that command prints, numbers aside. Pages that the program writes itself
 (``docs/generate_reference.py``) are written once for all tests.
 """
 
@@ -50,10 +51,20 @@ def examples() -> list[Example]:
     for page in PAGES:
         code: dict[str, list[str]] = {"python": [], "console": []}
         for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
-            if block["language"] in code and not (block["note"] or "").strip().startswith("not run:"):
+            if block["language"] in code and _runs((block["note"] or "").strip()):
                 code[block["language"]] += [line for line in block["code"].splitlines() if not _NOT_OURS.match(line)]
         found += [Example(page, language, "\n".join(lines)) for language, lines in code.items() if any(lines)]
     return found
+
+
+def _runs(note: str) -> bool:
+    """Whether a block with that note can be run here."""
+    if note.startswith("needs:"):
+        try:
+            return importlib.util.find_spec(note.removeprefix("needs:").strip()) is not None
+        except ModuleNotFoundError:
+            return False
+    return not note.startswith("not run:")
 
 
 def outputs() -> list[Example]:

@@ -133,7 +133,7 @@ def layers() -> None:
     d = Drawing(860, 528, "Packages in layers; imports point downwards")
     rows = [
         ("cli",),
-        ("serving",),
+        ("serving", "adapters"),
         ("testing: fakes and conformance suites",),
         ("reproduce: recipes of the papers' tables",),
         ("studies", "training"),

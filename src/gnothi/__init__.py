@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gnothi.face.rag import open as open
     from gnothi.models.remote.budget import Budget as Budget
     from gnothi.session.asking import Result as Result
+    from gnothi.session.knowing import Knowledge as Knowledge
     from gnothi.types import Answer as Answer
     from gnothi.types import Fact as Fact
     from gnothi.types import Passage as Passage
@@ -54,6 +55,7 @@ _PLACES = {
     "aopen": "face.rag",
     "Rag": "face.rag",
     "Result": "session.asking",
+    "Knowledge": "session.knowing",
     "evaluate": "face.evaluate",
     "aevaluate": "face.evaluate",
     "Evaluation": "face.evaluate",

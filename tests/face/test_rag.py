@@ -71,6 +71,26 @@ async def test_events_for_async_for() -> None:
     assert sum(isinstance(one, Decided) for one in found) == 1
 
 
+async def test_whether_it_knows_and_what_the_index_holds() -> None:
+    async with await gnothi.aopen("seakr", model=model()) as rag:
+        known, unknown = await asyncio.gather(rag.aknow(KNOWN), rag.aknow(covered_fact()[2]))
+        assert (known.knows, known.draft, known.threshold) == (True, "Ada Bram", unknown.threshold)
+        assert not unknown.knows
+        found = await rag.asearch(covered_fact()[2], 2)
+        assert [one.passage.title for one in found[:1]] == [covered_fact()[0]]
+        assert len(found) == 2
+        with pytest.raises(gnothi.errors.UsageError, match=r"await rag\.aknow"):
+            rag.know(KNOWN)
+
+
+def test_without_an_index_there_is_nothing_to_search() -> None:
+    with (
+        gnothi.open("direct", model=Scripted(script, name="another")) as rag,
+        pytest.raises(InvalidSetting, match="no index"),
+    ):
+        rag.search("x", 1)
+
+
 def test_many_threads_may_ask() -> None:
     with gnothi.open("seakr", model=model()) as rag, ThreadPoolExecutor(8) as pool:
         assert {one.text for one in pool.map(rag.ask, [KNOWN] * 40)} == {"Ada Bram"}

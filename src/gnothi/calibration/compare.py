@@ -11,9 +11,10 @@ import numpy as np
 
 from gnothi.calibration.from_file import NO, ONE, read_recorded
 from gnothi.calibration.from_run import read_run
+from gnothi.calibration.from_table import ALWAYS, NEVER, RECORDED, is_table, read_scored
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.correlation import spearman
@@ -159,9 +160,15 @@ class Compared:
 def read(
     path: Path, metric: str | None = None, never: str | None = None, always: str | None = None, surer: Sequence[str] = ()
 ) -> Replay:
-    """A run folder, or a file of recorded outcomes. Raises InvalidInput or UnknownName."""
+    """A run folder, a table of scores and outcomes, or a file of recorded answers. Raises InvalidInput or UnknownName."""
     if path.is_dir():
         return read_run(path, metric or "em", never, always)
+    if is_table(path):
+        if metric not in (None, RECORDED):
+            raise InvalidSetting(
+                f"<--metric>: got {metric!r} for {path}, which holds no answers but how good each was. Leave <--metric> out."
+            )
+        return read_scored(path, never or NEVER, always or ALWAYS, surer)
     return read_recorded(path, metric or "contained", never or NO, always or ONE, surer)
 
 

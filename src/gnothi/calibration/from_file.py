@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.ends import require_two
+from gnothi.calibration.from_table import ALWAYS, NEVER, columns_of, is_table
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.datasets.records import Record, read_records
 from gnothi.errors import InvalidInput, UnknownName, shown
@@ -59,8 +60,11 @@ def read_recorded(
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether the file's first record holds an answer under the usual name; not so for a file of any other shape, or none."""
+    """Whether the file's first record holds an answer under the usual name, or the first row of a table both outcomes; not so
+    for a file of any other shape, or none."""
     try:
+        if is_table(path):
+            return {NEVER, ALWAYS} <= set(columns_of(path))
         first = next(iter(read_records(path)), None)
     except InvalidInput:
         return False

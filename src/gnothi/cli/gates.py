@@ -27,9 +27,11 @@ from gnothi.errors import UnknownName
     show_default=True,
     help="What a retrieval costs, as a share of right answers, where one is chosen.",
 )
-@click.option("--metric", metavar="NAME", help="When an answer is right. [default: contained for files, em for runs]")
-@click.option("--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; panel, cot or direct]")
-@click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: one_retrieval; rag]")
+@click.option("--metric", metavar="NAME", help="When an answer is right. [default: contained for answers, em for runs]")
+@click.option(
+    "--never", metavar="NAME", help="What stands for never retrieving. [default: no_retrieval; never; panel, cot or direct]"
+)
+@click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: one_retrieval; always; rag]")
 @click.option(
     "--surer",
     multiple=True,
@@ -61,12 +63,14 @@ def gates(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Replay gates on what was recorded: runs of `gnothi eval`, or files of outcomes with and without retrieval.
+    """Replay gates on what was recorded: runs of `gnothi eval`, files of answers with and without retrieval, or tables (CSV,
+    TSV, Parquet) of how right both were and what signals said.
 
     \b
     gnothi gates runs/lab
     gnothi gates recorded/trivia.test.jsonl --threshold perplexity=1.3
     gnothi gates recorded/*.test.jsonl --always multi_retrieval --json
+    gnothi gates scores.csv --never closed_right --always open_right
     gnothi gates runs/lab recorded/*.test.jsonl --html gates.html
 
     For each signal: how well it tells wrong answers (AUROC), and what the best threshold is worth on questions that it was not

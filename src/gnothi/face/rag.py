@@ -12,16 +12,17 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from gnothi.errors import UsageError
+from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
 from gnothi.face import given
 from gnothi.face.loop import Loop, refuse_running_loop
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.session.asking import Result, ask_method
+from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
 from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve
 from gnothi.session.sources import LAB
-from gnothi.types import Question
+from gnothi.types import Question, ScoredPassage
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
@@ -119,6 +120,36 @@ class Rag:
             yield result
         finally:
             work.cancel()
+
+    # --- its parts -------------------------------------------------------------------------------------------------------
+
+    def know(self, question: str | Question) -> Knowledge:
+        """Whether the model knows the answer by itself, by the method's gate; nothing is searched.
+
+        Raises InvalidSetting for a method without a gate that a signal decides."""
+        asked = self._ready(question, ())
+        refuse_running_loop("know()", "rag.aknow(question)")
+        return self._loop.run(know(self.plan, self.opened, asked))
+
+    async def aknow(self, question: str | Question) -> Knowledge:
+        """As ``know``, awaited."""
+        return await self._loop.arun(know(self.plan, self.opened, self._ready(question, ())))
+
+    def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """At most k passages of the index, best first. Raises InvalidSetting where there is no index."""
+        retriever = self._index()
+        refuse_running_loop("search()", "rag.asearch(query, k)")
+        return self._loop.run(retriever.search(query, k))
+
+    async def asearch(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """As ``search``, awaited."""
+        return await self._loop.arun(self._index().search(query, k))
+
+    def _index(self) -> Retriever:
+        self.check_open()
+        if self.opened.retriever is None:
+            raise InvalidSetting(f"this gnothi.Rag ({self.method}) has no index to search in: open one with <--index PATH>.")
+        return self.opened.retriever
 
     # --- the end ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,46 @@
+"""``gnothi export``: a run in the format of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--to",
+    "format",
+    type=click.Choice(["inspect", "jsonl", "parquet", "ragas"]),
+    required=True,
+    help="inspect: a log for `inspect view`. ragas: its data set. jsonl, parquet: everything, by RAGAS' names.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE", help="What to write.")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method's answers (repeat). [default: all]")
+def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
+    """Write a RUN of `gnothi eval`, finished or not, for other tools: answers, gold answers, evidence, decisions, costs.
+
+    \b
+    gnothi export runs/lab --to parquet --out lab.parquet
+    gnothi export runs/lab --to inspect --method seakr --out logs/lab.eval
+    gnothi export runs/lab --to ragas --method seakr --out lab-ragas.jsonl
+    """
+    from gnothi.cli.building import count
+    from gnothi.report.export import files
+    from gnothi.report.export.inspect import write_inspect
+    from gnothi.report.export.records import exported
+
+    found = exported(run, methods)
+    write = {
+        "inspect": write_inspect,
+        "jsonl": files.write_jsonl,
+        "parquet": files.write_parquet,
+        "ragas": files.write_ragas,
+    }[format]
+    written = write(found, out)
+    click.echo(f"{out}: {count(written, 'answer')}")
+    if left := len(found.records) - written:
+        click.echo(f"warning: {count(left, 'question')} failed and are left out: {format} has no place for them", err=True)
+    if found.textless:
+        click.echo(f"warning: of {count(found.textless, 'passage')} only the id was recorded: their text is empty", err=True)

@@ -1,0 +1,137 @@
+"""The answers of a run as records that stand alone: with the texts of their evidence, by RAGAS' names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.metrics import METRICS
+from gnothi.runs.folder import read_config, read_rows
+from gnothi.runs.journal import read_lines
+from gnothi.runs.rows import Key, Row, group, jsonable
+
+COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "cached_calls", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """``user_input``, ``response``, ``reference``, ``retrieved_contexts`` and their ids are RAGAS' names; ``reference`` is the
+    first gold answer, ``references`` all. ``retrieved_contexts`` are the passages that the answer rests on. ``error`` is that
+    of a question that failed, which has no response. ``metrics`` and ``cost`` are by name; what is None was not measured."""
+
+    method: str
+    question_id: str
+    user_input: str
+    response: str | None
+    reference: str | None
+    references: tuple[str, ...]
+    retrieved_contexts: tuple[str, ...]
+    retrieved_context_ids: tuple[str, ...]
+    choices: tuple[str, ...]
+    kind: str
+    rationale: str
+    uncertainty: float | None
+    metrics: Mapping[str, float | None]
+    cost: Mapping[str, float | None]
+    decisions: tuple[Mapping[str, Any], ...]
+    signals: Mapping[str, float | None]
+    metadata: Mapping[str, Any]
+    error: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, metrics and costs as keys of their own."""
+        plain: dict[str, Any] = jsonable(asdict(self))
+        return {**{key: value for key, value in plain.items() if key not in ("metrics", "cost")}, **self.metrics, **self.cost}
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A run to be written elsewhere. ``config`` has the settings that it was made with, by dotted key; ``textless`` counts
+    passages of which only the id was recorded."""
+
+    name: str
+    config: Mapping[str, Any]
+    records: tuple[Record, ...]
+    textless: int
+
+    @property
+    def answered(self) -> tuple[Record, ...]:
+        return tuple(one for one in self.records if one.error is None)
+
+    def only(self, format: str) -> str:
+        """The one method, for a format that holds one. Raises InvalidSetting where there are several."""
+        names = list(dict.fromkeys(one.method for one in self.records))
+        if len(names) > 1:
+            raise InvalidSetting(
+                f"<--to {format}>: got a run of {len(names)} methods, and such a file holds one. Choose it with "
+                f"<--method NAME>: {', '.join(names)}."
+            )
+        return names[0]
+
+
+def exported(path: Path, methods: Collection[str] = ()) -> Exported:
+    """The run in that folder, finished or not; of all its methods, or of some.
+
+    Raises InvalidInput for what is no run, or an empty one, and UnknownName."""
+    config = read_config(path)
+    rows = read_rows(path)
+    if not rows:
+        raise InvalidInput(f"{path} holds no answers yet. Let `gnothi eval` give some first.")
+    held = group(rows)
+    for name in methods:
+        if name not in held:
+            raise UnknownName(f"method of {path}", name, held)
+    rows = [row for row in rows if not methods or row.method in methods]
+    texts = _texts(path, rows)
+    missing = sum(identity not in texts.get(row.key, {}) for row in rows for identity in row.evidence)
+    return Exported(path.name, config, tuple(_record(row, texts.get(row.key, {})) for row in rows), missing)
+
+
+def _record(row: Row, texts: Mapping[str, str]) -> Record:
+    return Record(
+        method=row.method,
+        question_id=row.question_id,
+        user_input=row.question,
+        response=row.answer,
+        reference=row.gold[0] if row.gold else None,
+        references=row.gold,
+        retrieved_contexts=tuple(texts.get(identity, "") for identity in row.evidence),
+        retrieved_context_ids=row.evidence,
+        choices=row.choices,
+        kind=row.kind,
+        rationale=row.rationale,
+        uncertainty=row.uncertainty,
+        metrics={name: row.metrics.get(name) for name in METRICS},
+        cost={name: row.cost.get(name) for name in COSTS},
+        decisions=row.decisions,
+        signals={name: gauge["score"] for name, gauge in row.signals.items()},
+        metadata=row.metadata,
+        error=f"{row.error['type']}: {row.error['message']}" if row.error else None,
+    )
+
+
+def _texts(path: Path, rows: Iterable[Row]) -> dict[Key, dict[str, str]]:
+    """By question and method the texts of its evidence, by id. The file of events is read line by line: it may be large."""
+    wanted = {row.key: set(row.evidence) for row in rows if row.evidence}
+    found: dict[Key, dict[str, str]] = {}
+    for _, line in read_lines(path / "events.jsonl"):
+        key = (line.get("method", ""), line.get("question_id", ""))
+        if key in wanted:
+            seen = _passages(line.get("events", []))
+            found[key] = {identity: text for identity, text in seen if identity in wanted[key]}
+    return found
+
+
+def _passages(value: Any) -> Iterator[tuple[str, str]]:
+    """Id and text of every passage anywhere in recorded events, titles before texts."""
+    if isinstance(value, dict):
+        if isinstance(value.get("id"), str) and isinstance(value.get("text"), str):
+            title = value.get("title")
+            yield value["id"], f"{title}: {value['text']}" if title else value["text"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _passages(item)

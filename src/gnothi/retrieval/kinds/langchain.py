@@ -1,0 +1,43 @@
+"""A retriever of LangChain's."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+from gnothi.protocols import Retriever
+from gnothi.retrieval.foreign import Foreign, Found, imported
+from gnothi.schemes import Scheme
+from gnothi.types import Passage
+
+
+def _open(argument: str) -> Retriever:
+    retriever = imported("langchain", argument, "langchain_core.retrievers", _fits)
+
+    async def find(query: str, k: int) -> Found:
+        taken = inspect.signature(retriever._get_relevant_documents).parameters
+        if "k" in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+            documents = await retriever.ainvoke(query, k=k)
+        else:
+            asked = retriever
+            if hasattr(retriever, "k"):
+                asked = copy.copy(retriever)  # for searches run side by side
+                asked.k = k
+            documents = await asked.ainvoke(query)
+        return [(_passage(one), one.metadata.get("score")) for one in documents]
+
+    return Foreign(f"langchain:{argument}", find)
+
+
+def _fits(thing: Any) -> bool:
+    from langchain_core.retrievers import BaseRetriever
+
+    return isinstance(thing, BaseRetriever)
+
+
+def _passage(document: Any) -> Passage:
+    return Passage(str(document.id or ""), document.page_content, str(document.metadata.get("title") or ""))
+
+
+SCHEME = Scheme(open=_open, summary="a retriever of LangChain's: langchain:MODULE:OBJECT")
