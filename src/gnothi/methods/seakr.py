@@ -64,8 +64,8 @@ class SeaKR(SignalSettings):
         None, "N: passages to choose from at each retrieval (none: 3, in the simple form 10).", at_least=1
     )
     rerank: bool = setting(True, "Choose the passage of lowest uncertainty; false (ablation): the retriever's first.")
-    strategy: Literal["both", "rationales", "knowledge"] = setting(
-        "both", "Answer from rationales, passages, or the surer one."
+    strategy: Literal["auto", "both", "rationales", "knowledge"] = setting(
+        "auto", "Answer from rationales, passages, or the surer one (both); auto: both, in the simple form from what was found."
     )
     rationale_score: Literal["chain", "steps"] = setting(
         "chain", "Uncertainty of the rationale strategy: that of its chain, or the mean over its steps (table 12)."
@@ -95,9 +95,9 @@ class SeaKR(SignalSettings):
     async def _multi_hop(self, question: Question) -> list[Candidate]:
         rationale, knowledge = await self._iterate(question)
         strategies = []
-        if self.strategy != "knowledge" or not knowledge:
+        if self._strategy != "knowledge" or not knowledge:
             strategies.append(self._from_rationales(question, rationale, knowledge))
-        if self.strategy != "rationales" and knowledge:
+        if self._strategy != "rationales" and knowledge:
             strategies.append(self._from_knowledge(question, knowledge))
         return await gather(*strategies)
 
@@ -173,7 +173,7 @@ class SeaKR(SignalSettings):
             self._simple_answer("rationales", context, verdict.measured),
             self._simple_answer("knowledge", replace(context, passages=(chosen.passage,)), chosen.measured),
         )
-        return [one for one in candidates if self.strategy in ("both", one.strategy)]
+        return [one for one in candidates if self._strategy in ("both", one.strategy)]
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
         if asks_for_chain(prompt):
@@ -199,6 +199,11 @@ class SeaKR(SignalSettings):
     @property
     def _reranker(self) -> LeastUncertain:
         return LeastUncertain(self._signal)
+
+    @property
+    def _strategy(self) -> str:
+        simple = "knowledge" if self.form == "simple" else "both"
+        return simple if self.strategy == "auto" else self.strategy
 
     @property
     def _asks_question(self) -> bool:
