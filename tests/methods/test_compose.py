@@ -112,7 +112,7 @@ class Learnt:
 
     async def neighbours(self, question: str, n: int) -> Neighbours:
         unknown = round(n * self._chance(question))
-        return Neighbours(n - unknown, unknown, 0.7)
+        return Neighbours(n - unknown, unknown, (7, 3, 0))
 
     async def complexity(self, question: str) -> Probabilities:
         retrieve = self._chance(question)
