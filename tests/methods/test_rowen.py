@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -139,7 +140,7 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize(("settings", "count"), [({}, 3), ({"more_ways": False}, 2), ({"wording_temperature": 0}, 3)])
-async def test_every_line_is_a_wording_unless_told_otherwise(settings: dict[str, object], count: int) -> None:
+async def test_every_line_is_a_wording_unless_told_otherwise(settings: dict[str, Any], count: int) -> None:
     def replies(prompt: Prompt) -> str:
         return "1. Who is a?\n2. Who is b?\n3. Who is c?" if prompt.task.name == "rephrase" else "Vesk"
 

@@ -135,7 +135,7 @@ async def test_an_uncertain_step_takes_the_passage_that_removes_the_doubt() -> N
 
 
 async def test_kept_passages_may_stand_in_drafts_and_beside_candidates() -> None:
-    script = {
+    script: Table = {
         ("", ""): ("Velkarra was directed by Ann Ox.", UNSURE),
         ("a", ""): S1,
         ("a", S1): ("Mira Tolven was born in Orvel.", UNSURE),

@@ -80,7 +80,11 @@ def test_labels_are_the_authors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (tmp_path / "results" / f"{name}.json").write_text(json.dumps(made))
     monkeypatch.chdir(tmp_path / "source")
     nothing: dict[str, dict[str, Any]] = {"statsmodels": {}, "statsmodels.stats": {}}
-    stubs = {"spacy": {"load": print}, "scipy": {"stats": None}, "statsmodels.stats.contingency_tables": {"mcnemar": None}}
+    stubs: dict[str, dict[str, Any]] = {
+        "spacy": {"load": print},
+        "scipy": {"stats": None},
+        "statsmodels.stats.contingency_tables": {"mcnemar": None},
+    }
     with redirect_stdout(None):
         module("THUNLP-MT/SKR", "source/skr.py", nothing | stubs)
     labelled: list[dict[str, Any]] = json.loads(Path("train_skr.json").read_text())
