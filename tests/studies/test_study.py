@@ -162,6 +162,7 @@ def test_no_two_variants_of_a_packaged_study_are_the_same(name: str) -> None:
             one.method,
             sorted((key, str(value)) for key, value in one.settings.items() if (key, value) != ("judge", "none")),
             list(one.needs),
+            one.shift,
         )
         for one in study.read(name).variants
     ]

@@ -1,8 +1,8 @@
 """What KEQA reads out of replies, against its authors' (l-xin/KEQA: ``decomp.py``, ``infer.py``, ``group.py``, ``utils.py``).
 
 Left out, because there we differ and say so (docs/papers/keqa.md): lines that are no items of a list, lists that cannot be
-used, answers of several sentences, chains without a conclusion, a judge that says both yes and no, and which of equally large groups
-guesses.
+used, answers of several sentences, chains without a conclusion, a judge that says both yes and no, and which of equally large
+groups guesses.
 """
 
 from __future__ import annotations
