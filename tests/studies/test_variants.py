@@ -51,7 +51,7 @@ def test_a_calibration_goes_to_the_variants_it_is_for() -> None:
     values = [plan.methods[0].values["threshold"] for plan in planned.plans.values()]
     assert values == [-2.5, 1.25, -2.5, -4.0, None, None, None]
     assert [plan.calibration for plan in planned.plans.values()][:2] == files
-    alone = plan_study(rows, REQUEST, (), [replace(files[0], settings=files[0].settings | {"samples": 5})])
+    alone = plan_study(rows, REQUEST, (), [replace(files[0], settings={**files[0].settings, "samples": 5})])
     assert [plan.methods[0].values["threshold"] for plan in alone.plans.values()] == [None, None, None, -4.0, None, -2.5, None]
 
 

@@ -43,7 +43,7 @@ T = TypeVar("T")
 PACKAGED = Path(__file__).parent / "packaged"
 _RESOURCES = ("model", "index", "graph")
 _STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES)
-MEASURED = (*METRICS, "retrievals", "model_calls", "tokens", "seconds")
+MEASURED = (*METRICS, "retrievals", "model_calls", "paper_calls", "tokens", "seconds")
 """What a paper's figure may be of."""
 _VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
 
