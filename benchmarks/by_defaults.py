@@ -1,6 +1,6 @@
 """Every method by its defaults on a real model: accuracy beside `direct`, and answers that are none.
 
-    python -m benchmarks by_defaults QUESTIONS --model smollm2 --index PATH --out FOLDER [--limit 100] [--methods rag,seakr]
+    python -m benchmarks by_defaults --questions FILE --model smollm2 --index PATH --out FOLDER [--limit 100]
 
 Each method is `gnothi eval` in a process of its own; the same command goes on where it stopped. Then a table. Odd answers are
 those without a letter or digit, those that a worked example of Gnothi gave, and those that the question itself holds (where a
@@ -131,7 +131,7 @@ def _options() -> argparse.Namespace:
     from gnothi.methods.registry import names
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("questions")
+    parser.add_argument("--questions", required=True)
     parser.add_argument("--model", default="smollm2", help="as for gnothi --model [%(default)s]")
     parser.add_argument("--index", required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder of all runs")
