@@ -103,6 +103,9 @@ def test_keqa() -> None:
     assert list(found) == ["known"]
     assert found["known"]["n"] == 6
     assert set(found["known"]["familiarity"]) <= {"often", "seldom", "never"}
+    curve = found["known"]["probability of the answer by T_c"]
+    assert sum(level["n"] for level in curve.values()) == 6
+    assert all(0 < level["probability"] <= 1 for level in curve.values())
 
 
 @pytest.mark.slow
