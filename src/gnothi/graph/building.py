@@ -36,7 +36,7 @@ from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.lines import Line, lines
-from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.ledger import Entry, FolderLedger, Ledger
 from gnothi.retrieval.sources import SourceReader, SourcesReport
 
 _IMPORT = "import"
@@ -97,7 +97,7 @@ def build_graph(
         f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
         "Wait until the other build has ended, then run this again."
     )
-    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
+    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(FolderLedger(notes)) as ledger:
         work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 

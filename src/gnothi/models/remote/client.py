@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.replies import InvalidReply, bill
-from gnothi.models.remote.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
+from gnothi.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.waiting import waited
 
 T = TypeVar("T")
