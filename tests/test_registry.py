@@ -237,7 +237,7 @@ def test_every_built_in_thing_can_be_had() -> None:
     assert found["signal"] == files("signals/kinds")
     assert found["data set format"] == files("datasets/formats")
     assert found["method"] == [name for name in files("methods") if name not in ("planned", "registry")]
-    assert (found["data set"], found["graph"]) == (["lab", "lab-train"], ["folder", "lab"])
+    assert (found["data set"], found["graph"]) == (["csqa-inhouse", "lab", "lab-train"], ["folder", "lab"])
     assert found["re-ranker"] == ["cross_encoder"]
 
 

@@ -131,7 +131,7 @@ def test_failed_questions_give_exit_code_1_and_are_tried_again(
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("lob",), "Did you mean 'lab'? Expected one of: a file of questions, lab, lab-train"),
+        (("lob",), "Did you mean 'lab'? Expected one of: a file of questions, csqa-inhouse, lab, lab-train"),
         (("absent.jsonl",), "there is no file"),
         (("lab", "--method", "sekr"), "Did you mean 'seakr'"),
         (("lab", "--method", ","), "expected the name of a method"),

@@ -55,3 +55,29 @@ def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
     made = gnothi.calibrate("seakr", run.path, price=0.05)
     assert (made.signal, made.answers_of, made.questions) == ("gram", "cot", 60)
     assert len(scripted.prompts) == asked
+
+
+def test_every_signal_and_the_best_one(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
+    teach(scripted)
+    given = (
+        "--method",
+        "panel",
+        "--set",
+        "samples=2",
+        "--limit",
+        "60",
+        "--price",
+        "0.05",
+        "--out",
+        str(tmp_path / "typed.toml"),
+    )
+    assert gnothi_run("calibrate", "lab:one_hop", *given)[0] == 0
+    asked = len(scripted.prompts)
+    made = gnothi.calibrate("panel", "lab:one_hop", limit=60, price=0.05, samples=2, out=tmp_path / "typed.toml")
+    assert len(scripted.prompts) == asked  # the same call goes on
+    assert made.method == "panel"
+    with gnothi.open("panel", samples=2) as rag:
+        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.05)
+        chosen = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.05, signal="perplexity")
+    assert kept(made) == kept(held) == kept(read(tmp_path / "typed.toml"))
+    assert chosen.signal == "perplexity"

@@ -28,7 +28,7 @@ from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 from tests.session.opening import open_resources
 from tests.signals.probes import probe_saying
 
-SIMPLE = {"gate": "gram", "signal": "gram", "query": "draft", "k": 3, "filter": "uncertainty"}
+SIMPLE = {"gate": "gram", "signal": "gram", "query": "question", "k": 10, "filter": "uncertainty"}
 SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("rag", {"k": 5}, {}),
     ("rag", {"reason": False}, {"k": 3, "reason": False}),
@@ -40,11 +40,11 @@ SAME: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("filco", {}, {"filter": "strinc"}),
     ("filco", {"measure": "lexical", "spans": None}, {"filter": "lexical", "keep": 0}),
     ("filco", {"measure": "cxmi", "spans": 2}, {"filter": "cxmi", "keep": 2}),
-    ("seakr", {"form": "simple"}, {**SIMPLE, "answer": "surer"}),
-    ("seakr", {"form": "simple", "strategy": "knowledge"}, SIMPLE),
+    ("seakr", {"form": "simple", "strategy": "both"}, {**SIMPLE, "answer": "surer"}),
+    ("seakr", {"form": "simple"}, SIMPLE),
     (
         "seakr",
-        {"form": "simple", "signal": "perplexity"},
+        {"form": "simple", "signal": "perplexity", "strategy": "both"},
         {**SIMPLE, "gate": "perplexity", "signal": "perplexity", "answer": "surer"},
     ),
     ("slimplm", {}, {"gate": "least_likely", "query": "claims"}),

@@ -94,7 +94,7 @@ def test_describe() -> None:
     assert "Yao et al. 2024" in description.source
     settings = {setting.key: setting for setting in description.settings}
     assert next(iter(settings)) == "form"
-    assert settings["candidates"].default == 3
+    assert settings["candidates"].default is None
     assert settings["samples"].default == 20
     assert methods.describe("direct").resources == {"model": LanguageModel}
 

@@ -74,7 +74,7 @@ KNOWS: dict[tuple[str, str], Line] = {
     ("", ""): f"{S1} {S2} {S3}",
     ("", S1): f"{S2} {S3}",
     ("", f"{S1} {S2}"): S3,
-    ("", f"{S1} {S2} {FORCE}"): " Kestrel.",
+    ("r1r2", ""): f"{S1} {S2} {S3}",
 }
 
 
@@ -86,17 +86,26 @@ async def test_a_model_that_knows_is_trusted_at_every_step() -> None:
     assert answer.evidence == ()
     assert answer.uncertainty is not None
     assert answer.uncertainty < -6
-    assert verdicts(recorded) == ["trust"] * 3
-    assert [event.subject for event in of(events.Decided, recorded)] == [S1[:-1], S2[:-1], S3]
+    assert verdicts(recorded) == ["trust"] * 2  # the conclusion neither gates nor searches
+    assert [event.subject for event in of(events.Decided, recorded)] == [S1[:-1], S2[:-1]]
+    assert [event.text for event in of(events.Drafted, recorded)] == [S1[:-1], S2[:-1], S3]
     assert retriever.queries == []
     assert [event.candidates[0][:2] for event in of(events.Ranked, recorded)] == [("rationales", "Kestrel")]
 
 
-async def test_the_conclusion_is_left_out_and_forced_anew() -> None:
-    model = speaker(KNOWS | {("", f"{S1} {S2}"): "So the final answer is Orvel."})
-    answer, _ = await run(model)
+async def test_the_conclusion_is_left_out_and_drawn_anew() -> None:
+    model = speaker(KNOWS | {("", f"{S1} {S2}"): ("So the final answer is Orvel.", UNSURE)})
+    answer, recorded = await run(model, [A])
     assert answer.text == "Kestrel"
-    assert ("", f"{S1} {S2} {FORCE}") in {("", prompt.answer_so_far) for prompt in model.prompts}
+    assert verdicts(recorded) == ["trust"] * 2
+    assert next([passage.text for passage in prompt.passages] for prompt in model.prompts if prompt.passages) == [S1, S2]
+
+
+async def test_a_conclusion_that_nothing_precedes_is_judged() -> None:
+    retriever = Searcher([])
+    _, recorded = await run(speaker({("", ""): ("So the answer is Orvel.", UNSURE)}), retriever)
+    assert verdicts(recorded) == ["retrieve"]
+    assert len(retriever.queries) == 1
 
 
 RETRIEVES: Table = {
@@ -106,7 +115,7 @@ RETRIEVES: Table = {
     ("c", ""): ("Velkarra was directed by Bo Lund.", 0.5),
     ("", S1): f"{S2} {S3}",
     ("", f"{S1} {S2}"): S3,
-    ("", f"{S1} {S2} {FORCE}"): " Kestrel.",
+    ("r1r2", ""): f"{S1} {S2} {S3}",
 }
 
 
@@ -115,14 +124,14 @@ async def test_an_uncertain_step_takes_the_passage_that_removes_the_doubt() -> N
     answer, recorded = await run(model, retriever)
     assert answer.text == "Kestrel"
     assert answer.evidence == (B,)
-    assert verdicts(recorded) == ["retrieve", "trust", "trust"]
+    assert verdicts(recorded) == ["retrieve", "trust"]
     passages, answers = of(events.Ranked, recorded)
     assert [label for label, _, _ in passages.candidates] == ["b", "c", "a"]
     assert {label for label, _, _ in answers.candidates} == {"rationales", "knowledge"}
     assert retriever.queries == ["Velkarra"]  # of the words of the draft, only the question's are certain ("directed" is not)
     assert retriever.limits == [3]
     shown = {tuple(passage.id for passage in prompt.passages) for prompt in model.prompts}
-    assert shown == {(), ("a",), ("b",), ("c",)}
+    assert shown == {(), ("a",), ("b",), ("c",), ("r1", "r2")}
 
 
 async def test_certain_words_of_the_draft_make_the_query() -> None:
@@ -159,7 +168,7 @@ async def test_passages_already_kept_are_not_offered_again() -> None:
         ("c", S1): ("She was born.", UNSURE),
         ("", f"{S1} {S2}"): S3,
         ("ab", ""): (S3, UNSURE),
-        ("", f"{S1} {S2} {FORCE}"): "Kestrel",
+        ("r1r2", ""): S3,
     }
     retriever = Searcher({"Velkarra": [A], "Mira Tolven born": [A, B, C, D]})
     answer, recorded = await run(speaker(table, ("What?", 2.0)), retriever)
@@ -174,7 +183,7 @@ async def test_the_same_query_twice_ends_the_loop_with_the_draft() -> None:
         ("", ""): ("Velkarra is one thing.", UNSURE),
         ("a", ""): "Velkarra is a film.",
         ("", "Velkarra is a film."): ("Velkarra is another.", UNSURE),
-        ("", f"Velkarra is a film. Velkarra is another. {FORCE}"): "Orvel",
+        ("r1r2", ""): "So the answer is Orvel.",
     }
     retriever = Searcher([A, B])
     answer, recorded = await run(speaker(table), retriever, strategy="rationales", candidates=1)
@@ -185,7 +194,7 @@ async def test_the_same_query_twice_ends_the_loop_with_the_draft() -> None:
 
 
 async def test_nothing_found_ends_the_loop_with_the_draft() -> None:
-    table: Table = {("", ""): (f"{S1} {S2}", UNSURE), ("", f"{S1} {FORCE}"): ("Orvel", UNSURE)}
+    table: Table = {("", ""): (f"{S1} {S2}", UNSURE), ("r1", ""): ("So the answer is Orvel.", UNSURE)}
     answer, recorded = await run(speaker(table), [])
     assert answer.text == "Orvel"
     assert verdicts(recorded) == ["retrieve"]
@@ -241,10 +250,13 @@ async def test_without_reranking_the_first_passage_is_kept() -> None:
     answer, recorded = await run(model, [A, B, C, D], rerank=False, max_steps=1)
     assert answer.evidence == (A,)
     assert len(of(events.Ranked, recorded)[0].candidates) == 1
-    assert {passage.id for prompt in model.prompts for passage in prompt.passages} == {"a"}
+    assert {passage.id for prompt in model.prompts for passage in prompt.passages} == {"a", "r1"}
 
 
 # --- which answer to trust ---------------------------------------------------------------------------------------------
+
+
+SO = "So the answer is Orvel."
 
 
 async def both_ways(from_rationales: Line, from_knowledge: Line, **settings: Any) -> Answer:
@@ -254,7 +266,7 @@ async def both_ways(from_rationales: Line, from_knowledge: Line, **settings: Any
         ("a", ""): S1,
         ("", S1): ("Mira Tolven drafts.", UNSURE),
         ("b", S1): S2,
-        ("", f"{S1} {S2} {FORCE}"): from_rationales,
+        ("r1r2", ""): from_rationales,
         ("ab", ""): from_knowledge,
         ("ab", f"{S1} {FORCE}"): ("Forced.", SURE),
     }
@@ -263,13 +275,13 @@ async def both_ways(from_rationales: Line, from_knowledge: Line, **settings: Any
 
 
 async def test_the_strategy_of_lower_uncertainty_wins() -> None:
-    assert (await both_ways((" Orvel.", UNSURE), (S3, SURE))).text == "Kestrel"
-    rationales = await both_ways((" Orvel.", SURE), (S3, UNSURE))
+    assert (await both_ways((SO, UNSURE), (S3, SURE))).text == "Kestrel"
+    rationales = await both_ways((SO, SURE), (S3, UNSURE))
     assert rationales.text == "Orvel"
-    assert rationales.rationale == f"{S1} {S2} So the answer is Orvel."
+    assert rationales.rationale == SO
 
 
-@pytest.mark.parametrize("nothing", [" unknown.", "", " Unknown"])
+@pytest.mark.parametrize("nothing", ["So the answer is unknown.", "So the answer is Unknown"])
 async def test_no_answer_loses_to_an_uncertain_one(nothing: str) -> None:
     assert (await both_ways((nothing, SURE), (S3, UNSURE))).text == "Kestrel"
 
@@ -277,7 +289,7 @@ async def test_no_answer_loses_to_an_uncertain_one(nothing: str) -> None:
 @pytest.mark.parametrize(("strategy", "text"), [("rationales", "Orvel"), ("knowledge", "Kestrel")])
 async def test_one_strategy_only(strategy: str, text: str) -> None:
     for doubts in ((SURE, UNSURE), (UNSURE, SURE)):
-        assert (await both_ways((" Orvel.", doubts[0]), (S3, doubts[1]), strategy=strategy)).text == text
+        assert (await both_ways((SO, doubts[0]), (S3, doubts[1]), strategy=strategy)).text == text
 
 
 async def test_knowledge_only_without_knowledge_answers_from_rationales() -> None:
@@ -285,18 +297,18 @@ async def test_knowledge_only_without_knowledge_answers_from_rationales() -> Non
 
 
 async def test_a_chain_over_the_passages_without_conclusion_is_made_to_conclude() -> None:
-    answer = await both_ways((" Orvel.", UNSURE), (S1, SURE))
+    answer = await both_ways((SO, UNSURE), (S1, SURE))
     assert answer.text == "Forced"
     assert answer.rationale == f"{S1} {FORCE} Forced."
 
 
 async def test_the_mean_over_steps_may_stand_for_the_rationales() -> None:
     answer, recorded = await run(speaker(KNOWS), rationale_score="steps")
-    scores = [event.score for event in of(events.Decided, recorded)]
+    scores = [event.uncertainty for event in of(events.Drafted, recorded)]
     assert answer.uncertainty == pytest.approx(sum(scores) / 3)
     assert answer.text == "Kestrel"
     unconcluded, recorded = await run(speaker(KNOWS), rationale_score="steps", max_steps=2)
-    scores = [event.score for event in of(events.Decided, recorded)]
+    scores = [event.uncertainty for event in of(events.Drafted, recorded)]
     assert unconcluded.uncertainty == pytest.approx(sum(scores) / 2)
     assert unconcluded.text == "Kestrel"
 
@@ -332,19 +344,29 @@ async def test_simple_trusts_a_sure_answer() -> None:
     assert verdicts(recorded) == ["trust"]
 
 
-async def test_simple_retrieves_once_and_takes_the_surest_answer() -> None:
+async def test_simple_retrieves_once_and_may_take_the_surest_answer() -> None:
     retriever = Searcher([A, B])
-    answer, recorded = await run(speaker(SIMPLE), retriever, form="simple")
+    answer, recorded = await run(speaker(SIMPLE), retriever, form="simple", strategy="both")
     assert (answer.text, answer.evidence) == ("Kestrel", (B,))
     assert answer.rationale == "Mira was born in Kestrel. So the answer is Kestrel."
-    assert len(retriever.queries) == 1
+    assert retriever.queries == [QUESTION.text]
     assert [event.kind for event in of(events.Ranked, recorded)] == ["passage", "answer"]
-    memory, _ = await run(speaker(SIMPLE), [A], form="simple")
+    memory, _ = await run(speaker(SIMPLE), [A], form="simple", strategy="both")
     assert (memory.text, memory.evidence) == ("Orvel", ())
 
 
+async def test_simple_chooses_among_ten_unless_told() -> None:
+    async def offered(**settings: Any) -> list[int]:
+        searcher = Searcher([A])
+        await run(speaker(SIMPLE), searcher, form="simple", **settings)
+        return searcher.limits
+
+    assert (await offered(), await offered(candidates=2)) == ([10], [2])
+
+
 async def test_simple_with_one_strategy_or_nothing_found() -> None:
-    assert (await run(speaker(SIMPLE), [A], form="simple", strategy="knowledge"))[0].text == "Dunmere"
+    for told in ({}, {"strategy": "knowledge"}):
+        assert (await run(speaker(SIMPLE), [A], form="simple", **told))[0].text == "Dunmere"
     assert (await run(speaker(SIMPLE), [B], form="simple", strategy="rationales"))[0].text == "Orvel"
     assert (await run(speaker(SIMPLE), [], form="simple"))[0].text == "Orvel"
 

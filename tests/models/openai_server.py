@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from tests.models.openai_api import Api, BadRequest
 
-Fault = Literal["429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "empty"]
-FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "empty")
-UNBILLED = frozenset({"timeout", "drop", "cut", "json"})
+Fault = Literal["429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "deep", "long", "empty"]
+FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "deep", "long", "empty")
+UNBILLED = frozenset({"timeout", "drop", "cut", "json", "deep", "long"})
 """Faults after the work was done, and charged, whose bill does not arrive."""
 
 
@@ -101,6 +101,10 @@ class Server:
             return False
         if fault == "json":
             return _write(writer, 200, content[: len(content) // 2])
+        if fault == "deep":
+            return _write(writer, 200, b"[" * 200_000)
+        if fault == "long":
+            return _write(writer, 200, content + b" " * 30_000_000)
         if fault == "empty":
             return _send(writer, 200, {**reply, "choices": []})
         return _write(writer, 200, content)

@@ -259,21 +259,34 @@ def test_settings_that_cannot_be(settings: Any, said: str) -> None:
         RemoteSettings(**settings)
 
 
+async def test_an_address_that_cannot_be(serve: Serve) -> None:
+    server = serve()
+    server.url = "http://☃.invalid/v1"
+    with pytest.raises(InvalidSetting, match=r"the address of model .*☃.invalid.*expected one as in"):
+        opened(server)
+
+
 # --- what goes wrong -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_one_fault_is_survived(serve: Serve, fault: Fault) -> None:
     server = serve(fault=lambda number: fault if number == 2 else None)
-    model = opened(server, timeout=0.5)
+    model = opened(server, timeout=0.5 if fault == "timeout" else 30)
     assert (await model.generate(PROMPTS[0], GREEDY)).text
-    assert server.faults == [fault]
+    assert server.faults[0] == fault
     await model.aclose()
 
 
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [("500", "HTTP 500, The server had an error"), ("drop", "the connection failed"), ("json", "not valid JSON")],
+    [
+        ("500", "HTTP 500, The server had an error"),
+        ("drop", "the connection failed"),
+        ("json", "not valid JSON"),
+        ("deep", "not valid JSON"),
+        ("long", "the reply goes on after [0-9,]+ bytes"),
+    ],
 )
 async def test_a_server_that_goes_on_failing_is_reported(serve: Serve, fault: Fault, said: str) -> None:
     server = serve(fault=lambda number: fault if number > 1 else None)

@@ -12,7 +12,7 @@ import click
 
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.source import Source, from_replay, replay_of
+from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gnothi.session.execute import Watch
     from gnothi.session.plan import Plan
 
-PANEL = "panel"
 _ASKING = "nothing is asked, and no model or index opened"
 _UNUSED = {
     "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import tempfile
 from collections.abc import Sequence
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.choose import choose
+from gnothi.calibration.compare import read
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.source import Source, from_replay, replay_of
+from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
+from gnothi.face.evaluate import evaluate
 from gnothi.face.loop import refuse_running_loop
-from gnothi.face.rag import Rag, _spec
+from gnothi.face.rag import Rag, _data
 from gnothi.face.rag import open as open_rag
 from gnothi.session.calibrate import METRIC, RUNS, collect, made
 from gnothi.session.plan import Execution, with_questions
@@ -50,7 +53,8 @@ def calibrate(
 ) -> Calibration:
     """Choose the threshold of a method's gate, for one model.
 
-    ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``). ``data``:
+    ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``); with ``"panel"``
+    every signal is measured, and the one that is worth most is taken, or the ``signal`` that is named. ``data``:
     questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes,
     which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds).
     ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
@@ -68,14 +72,21 @@ def calibrate(
         raise InvalidSetting(
             f"calibrate(): got {'neither' if data is None else 'both'} data and feedback, expected one of them."
         )
-    source_of = None if data is None else _spec(data)
+    source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
+    at = None if target_error is not None and price is None else price or 0.0
     name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
     if feedback is not None:
         check_choice(target_error, price)
         source = from_feedback(given.as_path(feedback, "feedback"), name, signal)
+    elif name == PANEL and replay is None:
+        with contextlib.ExitStack() as stack:
+            folder, reading = _folder(file, stack), (limit, format, concurrency, max_failures)
+            _measure_all(method, source_of, folder, reading, opening)
+            replay = read(folder, metric or METRIC, None, None)
+        source = from_replay(replay, PANEL, signal, "", at)
     elif replay is not None:
-        source = from_replay(replay, name, signal, "", None if target_error is not None and price is None else price or 0.0)
+        source = from_replay(replay, name, signal, "", at)
     else:
         if signal is not None:
             raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
@@ -101,15 +112,42 @@ def _ask(
     weigh: bool,
     opening: dict[str, Any],
 ) -> Source:
+    with contextlib.ExitStack() as stack:
+        rag = _opened(method, opening, stack)
+        plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
+        folder = _folder(file, stack)
+        return rag.loop.run(collect(plan, metric, folder, weigh, None, dict(rag.opened.others), rag.budget))
+
+
+def _measure_all(
+    method: Any,
+    data: Any,
+    folder: Path,
+    reading: tuple[int | None, str | None, int | None, int | None],
+    opening: dict[str, Any],
+) -> None:
+    """Every signal beside the answers from memory, and the answers of always retrieving, as a run in ``folder``."""
+    said: dict[str, Any] = dict(zip(("limit", "format", "concurrency", "max_failures"), reading, strict=True))
+    if isinstance(method, Rag):
+        rag = _opened(method, opening, contextlib.ExitStack())
+        evaluate(data, [rag, "rag"], folder, seed=rag.plan.execution.seed, **said)
+        return
+    named = inspect.signature(evaluate).parameters
+    settings = {key: value for key, value in opening.items() if key not in named}
+    said |= {key: value for key, value in opening.items() if key in named}
+    evaluate(data, [PANEL, "rag"], folder, settings=settings, **said)
+
+
+def _opened(method: Any, opening: dict[str, Any], stack: contextlib.ExitStack) -> Rag:
     if isinstance(method, Rag) and opening:
         raise InvalidSetting(f"got {next(iter(opening))!r} with a gnothi.Rag, which is open: give it to gnothi.open.")
-    with contextlib.ExitStack() as stack:
-        rag = method if isinstance(method, Rag) else stack.enter_context(open_rag(method or "seakr", **opening))
-        rag.check_open()
-        plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
-        folder = (
-            file.with_name(file.name + RUNS)
-            if file is not None
-            else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))
-        )
-        return rag.loop.run(collect(plan, metric, folder, weigh, None, dict(rag.opened.others), rag.budget))
+    rag = method if isinstance(method, Rag) else stack.enter_context(open_rag(method or "seakr", **opening))
+    rag.check_open()
+    return rag
+
+
+def _folder(file: Path | None, stack: contextlib.ExitStack) -> Path:
+    """Where answers are kept: beside the file, or for as long as the stack is open."""
+    if file is not None:
+        return file.with_name(file.name + RUNS)
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))

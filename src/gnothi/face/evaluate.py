@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
 from gnothi.face.loop import Loop, refuse_running_loop
-from gnothi.face.rag import Rag, _spec
+from gnothi.face.rag import Rag, _data, _spec
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
@@ -147,7 +147,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     order = [one.method if isinstance(one, Rag) else given.method_name(one) for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
     execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"])
-    data = _spec(said["data"])
+    data = _data(said["data"])
     return with_questions(plan, data, said["format"], said["limit"], execution), first
 
 

@@ -20,7 +20,7 @@ from gnothi.models.remote.budget import Budget, spending
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
-from gnothi.session.plan import Execution, Plan, Request, resolve
+from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve
 from gnothi.session.sources import LAB
 from gnothi.types import Question, ScoredPassage
 
@@ -267,3 +267,10 @@ def _plan(said: dict[str, Any]) -> Plan:
 
 def _spec(source: Any) -> Any:
     return os.fspath(source) if isinstance(source, os.PathLike) else source
+
+
+def _data(source: Any) -> Any:
+    """Questions, or the name of a data set or file; a list of texts is neither."""
+    if not isinstance(source, str | os.PathLike):
+        check_questions(source)
+    return _spec(source)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import ClassVar, Literal
 
+from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, short_answer
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
@@ -26,6 +27,9 @@ from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
+
+CANDIDATES, CANDIDATES_SIMPLE = 3, 10
+"""Passages to choose from (section 4.1.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +55,20 @@ class SeaKR(SignalSettings):
         "δ: retrieve above it (none: the probe's, the one calibrated on the model, or the signal's usual one, -6 for gram).",
     )
     always_retrieve: bool = setting(False, "Ablation: retrieve at every step, whatever the uncertainty.")
-    query: Literal["draft", "question"] = setting("draft", "Search for the certain words of the draft, or for the question.")
-    certainty: float = setting(0.9, "Probability from which a drafted word belongs in the query.", at_least=0.0, at_most=1.0)
-    candidates: int = setting(3, "N: passages to choose from at each retrieval.", at_least=1)
-    rerank: bool = setting(True, "Choose the passage of lowest uncertainty; false (ablation): the retriever's first.")
-    strategy: Literal["both", "rationales", "knowledge"] = setting(
-        "both", "Answer from rationales, passages, or the surer one."
+    query: Literal["auto", "draft", "question"] = setting(
+        "auto",
+        "Search for the certain words of the draft, or for the question; auto: the draft's, in the simple form the question.",
     )
-    rationale_score: Literal["answer", "steps"] = setting(
-        "answer", "Uncertainty of the rationale strategy: that of its answer, or the mean over its steps (table 12)."
+    certainty: float = setting(0.9, "Probability from which a drafted word belongs in the query.", at_least=0.0, at_most=1.0)
+    candidates: int | None = setting(
+        None, "N: passages to choose from at each retrieval (none: 3, in the simple form 10).", at_least=1
+    )
+    rerank: bool = setting(True, "Choose the passage of lowest uncertainty; false (ablation): the retriever's first.")
+    strategy: Literal["auto", "both", "rationales", "knowledge"] = setting(
+        "auto", "Answer from rationales, passages, or the surer one (both); auto: both, in the simple form from what was found."
+    )
+    rationale_score: Literal["chain", "steps"] = setting(
+        "chain", "Uncertainty of the rationale strategy: that of its chain, or the mean over its steps (table 12)."
     )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
@@ -86,9 +95,9 @@ class SeaKR(SignalSettings):
     async def _multi_hop(self, question: Question) -> list[Candidate]:
         rationale, knowledge = await self._iterate(question)
         strategies = []
-        if self.strategy != "knowledge" or not knowledge:
+        if self._strategy != "knowledge" or not knowledge:
             strategies.append(self._from_rationales(question, rationale, knowledge))
-        if self.strategy != "rationales" and knowledge:
+        if self._strategy != "rationales" and knowledge:
             strategies.append(self._from_knowledge(question, knowledge))
         return await gather(*strategies)
 
@@ -99,11 +108,16 @@ class SeaKR(SignalSettings):
         queries: set[str] = set()
         for _ in range(self.max_steps):
             context = ask(REASON, question, so_far=_joined(rationale))
-            verdict = await self._gate(self.model, context, self.decoding(SENTENCE_STOPS))
-            measured, found = verdict.measured, False
+            measured = await self._signal.measure(self.model, context, self.decoding(SENTENCE_STOPS))
+            draft, found = sentence(measured.greedy.text), False
+            if rationale and concludes(draft):  # it adds nothing to be known
+                events.emit(events.Drafted(draft, measured.score))
+                rationale.append(Step(draft, measured.uncertainty))
+                break
+            verdict = self._gate.judge(measured)
             if verdict.fired:
                 query = self._query(measured.greedy, question, rationale)
-                asked_before = query in queries and self.query == "draft"
+                asked_before = query in queries and not self._asks_question
                 passages = () if asked_before else await self._search(query, knowledge)
                 queries.add(query)
                 if found := bool(passages):
@@ -119,28 +133,27 @@ class SeaKR(SignalSettings):
         return rationale, knowledge
 
     async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
-        """The final answer right after the rationale, its conclusion left out (section 3.4, appendix D.3).
-
-        A conclusion without premises stands as it is: left out, nothing of the rationale would remain.
-        """
-        premises = [step for step in rationale if not concludes(step.text)]
-        if rationale and (self.rationale_score == "steps" or not premises):
+        """A new chain of thought over the sentences of the rationale but its conclusion, read as passages (section 3.4)."""
+        premises = [step.text for step in rationale if not concludes(step.text)]
+        steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
+        if rationale and not premises:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            conclusion = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS))
-            uncertainty = fmean(step.uncertainty for step in rationale)
+            concluded, uncertainty = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS)), steps
         else:
-            prompt = ask(REASON, question, so_far=concluding(_joined(premises)))
-            measured = await self._signal.measure(self.model, prompt, self.decoding(SHORT_STOPS))
-            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-            uncertainty = measured.uncertainty
-        return Candidate("rationales", conclusion.answer, uncertainty, conclusion.rationale, knowledge)
+            read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
+            concluded, uncertainty = await self._chain(ask(REASON, question, read))
+        if self.rationale_score == "steps" and rationale:
+            uncertainty = steps
+        return Candidate("rationales", concluded.answer, uncertainty, concluded.rationale, knowledge)
 
     async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
         """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
-        prompt = ask(REASON, question, knowledge)
+        concluded, uncertainty = await self._chain(ask(REASON, question, knowledge))
+        return Candidate("knowledge", concluded.answer, uncertainty, concluded.rationale, knowledge)
+
+    async def _chain(self, prompt: Prompt) -> tuple[Conclusion, float]:
         measured = await self._signal.measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        return Candidate("knowledge", conclusion.answer, measured.uncertainty, conclusion.rationale, knowledge)
+        return await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS)), measured.uncertainty
 
     # --- one step ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +173,7 @@ class SeaKR(SignalSettings):
             self._simple_answer("rationales", context, verdict.measured),
             self._simple_answer("knowledge", replace(context, passages=(chosen.passage,)), chosen.measured),
         )
-        return [one for one in candidates if self.strategy in ("both", one.strategy)]
+        return [one for one in candidates if self._strategy in ("both", one.strategy)]
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
         if asks_for_chain(prompt):
@@ -187,15 +200,25 @@ class SeaKR(SignalSettings):
     def _reranker(self) -> LeastUncertain:
         return LeastUncertain(self._signal)
 
+    @property
+    def _strategy(self) -> str:
+        simple = "knowledge" if self.form == "simple" else "both"
+        return simple if self.strategy == "auto" else self.strategy
+
+    @property
+    def _asks_question(self) -> bool:
+        return self.query == "question" or (self.query == "auto" and self.form == "simple")
+
     def _query(self, draft: Generation, question: Question, rationale: list[Step]) -> str:
-        if self.query == "question":
+        if self._asks_question:
             return question.text
         previous = rationale[-1].text if rationale else ""
         return query_from_draft(draft, question.text, previous, self.certainty)
 
     async def _search(self, query: str, knowledge: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """The best passages that are not kept already: N of them to choose from, or just one without re-ranking."""
-        found = await search(self.retriever, query, self.candidates, {passage.id for passage in knowledge})
+        many = self.candidates or (CANDIDATES_SIMPLE if self.form == "simple" else CANDIDATES)
+        found = await search(self.retriever, query, many, {passage.id for passage in knowledge})
         return found if self.rerank else found[:1]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from gnothi.errors import InvalidSetting
+from gnothi.models.templates import Template
 from gnothi.types import Demonstration, Passage, Prompt, Task
 
 RendererName = Literal["auto", "plain", "chat", "tagged", "instruction"]
@@ -166,12 +167,7 @@ def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = Non
             "the chat renderer needs a chat template, which this tokenizer lacks; use <--set model.renderer=plain>."
         )
 
-    def template(messages: Sequence[Mapping[str, str]]) -> str:
-        # Reasoning models open a thinking block by default, which would come before any answer; others ignore the flag.
-        text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=False)
-        return str(text)
-
-    return Chat(template)
+    return Chat(Template(tokenizer))
 
 
 def _body(shown: Prompt | Demonstration) -> str:

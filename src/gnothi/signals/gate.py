@@ -53,6 +53,10 @@ class Gate:
             measured = replace(foreseen, greedy=await model.generate(prompt, decoding))
         else:
             measured = await self.signal.measure(model, prompt, decoding)
+        return self.judge(measured)
+
+    def judge(self, measured: Measured) -> Verdict:
+        """What follows from a draft's score."""
         draft = measured.greedy.text.strip()
         fired = says_nothing(draft) or self._above(measured)
         events.emit(events.Drafted(draft, measured.score))

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from math import ceil
 from typing import Any, TypeVar
 
-from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable, UsageError
+from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelUnavailable, UsageError
+from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.replies import InvalidReply, bill
 from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
@@ -80,12 +81,18 @@ class Client:
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._pause_until = 0.0
         self._ratio: float | None = None
-        self._client = openai.AsyncOpenAI(
-            api_key=key or NO_KEY,
-            base_url=settings.base_url,
-            max_retries=0,
-            timeout=openai.Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout)),
-        )
+        try:
+            self._client = openai.AsyncOpenAI(
+                api_key=key or NO_KEY,
+                base_url=settings.base_url,
+                max_retries=0,
+                timeout=openai.Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout)),
+                http_client=bounded.client(),
+            )
+        except bounded.invalid_url() as error:
+            raise InvalidSetting(
+                f"the address of model {name!r}: got {settings.base_url!r} ({error}), expected one as in http://127.0.0.1:8000/v1."
+            ) from None
 
     async def ask(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T]) -> T:
         """POST ``body`` and read the response with ``parse``, which raises InvalidReply for what is no answer.
@@ -144,8 +151,10 @@ class Client:
 
     async def _paid(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T]) -> T:
         size = _size(body)
+        generated = _most_generated(body)
+        bounded.longest.set(bounded.bound(generated, size))
         read = ceil((size + OVERHEAD) * (self._ratio or FIRST_RATIO))
-        charge = await self.budget.reserve(read, _most_generated(body), self._prices)
+        charge = await self.budget.reserve(read, generated, self._prices)
         try:
             data = await self._send(lambda: self._client.post(path, cast_to=object, body=dict(body)))
             self._settle(charge, data, size)
@@ -166,6 +175,8 @@ class Client:
             async with asyncio.timeout(self._settings.timeout):
                 data = await request()
             return json.loads(data) if isinstance(data, str) else data
+        except bounded.TooLong as error:
+            raise _Failed(str(error), charged=True) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             raise _Failed(f"no response within {self._settings.timeout:g} s", charged=not _while_connecting(error)) from None
         except openai.APIConnectionError as error:
@@ -174,7 +185,7 @@ class Client:
             raise _Failed(f"the connection failed ({what})", charged=not _while_connecting(error)) from None
         except openai.APIStatusError as error:
             raise self._status(error) from None
-        except ValueError:  # JSON or UTF-8 that cannot be decoded
+        except (ValueError, RecursionError):  # JSON or UTF-8 that cannot be decoded
             raise _Failed("the response is not valid JSON", charged=True) from None
         except openai.OpenAIError as error:
             raise _Failed(self._clean(str(error)), charged=True) from None
