@@ -22,7 +22,7 @@ PARTS: Mapping[str, str] = {
 """Data set → its file in the data folder. The passages at hand answer few of the questions of nq and trivia."""
 ENDS = ("direct", "cot", "rag", "ircot")
 """Methods without a threshold, on the calibration questions, too: never, always, and what a classifier learns from."""
-GATED = ("seakr", "flare", "dragin", "keqa")
+GATED = ("seakr", "keqa")
 """Methods whose thresholds are chosen by asking the calibration questions with the gate shut and with it open."""
 PARTS_OF_WHOLES = {
     "seakr_simple": ("seakr", {"form": "simple"}, "gram"),
@@ -30,7 +30,9 @@ PARTS_OF_WHOLES = {
     "best_signal": ("compose", {}, ""),
 }
 """Row → method, settings, signal of the panel its threshold is chosen by (empty: the best one on the calibration questions)."""
-METHODS = (*ENDS, *GATED, *PARTS_OF_WHOLES, "skill_rag", "adaptive_rag")
+BY_THE_TOKEN = ("flare", "dragin")
+"""Methods whose thresholds are for a token, which no outcome of a whole question places: run by defaults."""
+METHODS = (*ENDS, *GATED, *BY_THE_TOKEN, *PARTS_OF_WHOLES, "skill_rag", "adaptive_rag")
 PRICE = 0.05
 METRIC = "accuracy"
 SPLITS = ("training", "calibration", "test")

@@ -30,7 +30,9 @@ def test_packed_as_plain(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["array.json.gz", "lines.jsonl.gz", "table.csv.gz"])
 @pytest.mark.parametrize(
-    "damaged", [b"", b"not packed", gzip.compress(json.dumps([1] * 999).encode())[:40]], ids=["empty", "not packed", "cut short"]
+    "damaged",
+    [b"", b"not packed", gzip.compress(json.dumps([1] * 999).encode())[:40]],
+    ids=["empty", "not packed", "cut short"],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, name: str, damaged: bytes) -> None:
     path = tmp_path / name

