@@ -1,4 +1,4 @@
-"""How an index on a server is described: an address, or a TOML file with what differs from the usual."""
+"""How an index on servers is described: an address, or a TOML file with what differs from the usual."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from gnothi.errors import InvalidInput, InvalidSetting
 
 T = TypeVar("T")
 SERVERS = "servers"
+FILE = ".toml"
 
 
 def described(kind: type[T], argument: str, scheme: str) -> list[T]:
-    """One for each server. ``argument`` is the setting ``server`` itself, or the name of a TOML file: its keys are settings of all servers,
-    those under ``[[servers]]`` of one.
+    """One for each server. ``argument`` is ADDRESS or ADDRESS#TABLE (settings ``server`` and ``table``), or the name of a TOML
+    file: its keys are settings of all servers, those under ``[[servers]]`` of one.
 
     Raises InvalidInput for a file that cannot be read, UnknownName and InvalidSetting for settings."""
-    if not argument.strip():
+    what = f"index {scheme}:{argument}"
+    if not argument.strip("/ "):
         raise InvalidSetting(f"<--index {scheme}:...>: got no address, expected {scheme}:ADDRESS or {scheme}:FILE.toml.")
-    if not argument.endswith(".toml"):
-        return [_built(kind, {"server": argument}, f"{scheme}:{argument}", argument)]
+    if not argument.endswith(FILE):
+        server, _, table = argument.partition("#")
+        return [_built(kind, {"server": server} | ({"table": table} if table else {}), what, argument)]
     path = Path(argument).expanduser()
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -34,10 +37,10 @@ def described(kind: type[T], argument: str, scheme: str) -> list[T]:
     several = read.pop(SERVERS, [{}])
     if not isinstance(several, list) or not several or not all(isinstance(one, dict) for one in several):
         raise InvalidInput(f"{path}: got {SERVERS} = {several!r:.60}, expected tables under [[{SERVERS}]].")
-    return [_built(kind, {**read, **one}, f"{scheme}:{argument}", str(path)) for one in several]
+    return [_built(kind, {**read, **one}, what, str(path)) for one in several]
 
 
 def _built(kind: type[T], values: Mapping[str, Any], what: str, source: str) -> T:
-    if "server" not in values:
-        raise InvalidSetting(f"{what}: got no server, expected its address under server = ...")
-    return config.build(kind, {key: Given(value, f"{key} of {source}", 1) for key, value in values.items()}, what)
+    if not values.get("server"):
+        raise InvalidSetting(f'{what}: got no server, expected its address, as in server = "..." in the file.')
+    return config.build(kind, {key: Given(value, source, 1) for key, value in values.items()}, what)
