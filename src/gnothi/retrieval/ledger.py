@@ -9,14 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Checkpoint
 from gnothi.retrieval.ingest.discover import Found
 
 FILE = "gnothi-sources.sqlite"
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)  # the last: its table has other columns
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sources (
     key TEXT PRIMARY KEY, path TEXT NOT NULL, stamp TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL,
@@ -56,7 +60,7 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with disk_errors(folder):
+        with self._errors():
             self._db = sqlite3.connect(folder / FILE, isolation_level=None)
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN IMMEDIATE")
@@ -69,7 +73,7 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Every source, in order of their names."""
-        with disk_errors(self._folder):
+        with self._errors():
             keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
         return [entry for key in keys if (entry := self.by_key(key))]
 
@@ -78,11 +82,11 @@ class Ledger:
             entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),
             entry.checkpoint.offset, entry.checkpoint.line, entry.invalid, entry.empty, entry.complete,
         )  # fmt: skip
-        with disk_errors(self._folder):
+        with self._errors():
             self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def save(self) -> None:
-        with disk_errors(self._folder):
+        with self._errors():
             self._db.execute("COMMIT")
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -121,11 +125,26 @@ class Ledger:
         return path
 
     def _one(self, sql: str, value: str) -> Entry | None:
-        with disk_errors(self._folder):
+        with self._errors():
             row = self._db.execute(sql, (value,)).fetchone()
         if row is None:
             return None
-        key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
-        return Entry(
-            key, path, stamp, origin, tuple(json.loads(stale)), Checkpoint(offset, line), invalid, empty, bool(complete)
-        )
+        with self._errors():
+            key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
+            before = tuple(json.loads(stale))
+        return Entry(key, path, stamp, origin, before, Checkpoint(offset, line), invalid, empty, bool(complete))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with disk_errors(self._folder):
+                yield
+        except IndexUnavailable as error:
+            if getattr(error.__cause__, "sqlite_errorcode", None) not in _DAMAGED and not isinstance(
+                error.__cause__, ValueError
+            ):
+                raise
+            raise IndexUnavailable(
+                f"{self._folder / FILE}, which notes what files were read, is damaged: {error.__cause__}. Delete it and run "
+                "the same command again: the files are read once more, and what stands in the folder already is recognised."
+            ) from error.__cause__
