@@ -47,7 +47,7 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
         (("report", "run"), ("report", "run", "--html", "made.html"), ("report", "run", "--csv", "made"), ("report", "run", "--json"),
          ("export", "run", "--to", "jsonl", "--out", "made.jsonl"), ("export", "run", "--to", "inspect", "--out", "made.json"),
          ("gates", "run"), ("calibrate", "run", "--signal", "gram", "--out", "made.toml"),
-         ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--model", "lab", "--index", "lab", "--out", "run")),
+         ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--limit", "4", "--model", "lab", "--index", "lab", "--out", "run")),
     ),
     "calibrations": (("cal.toml",), ((*_ASK, "--method", "seakr", "--calibration", "cal.toml"),)),
     "configurations": (
@@ -79,8 +79,8 @@ def seeds(folder: Path, heavy: bool) -> None:
             for command in (
                 ("index", "build", "docs", "--out", "index"),
                 ("index", "build", "triples", "--graph", "--out", "graph"),
-                ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--model", "lab", "--index", "lab", "--out", "run"),
-                ("calibrate", "run", "--signal", "gram", "--out", "cal.toml"),
+                ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--limit", "4", "--model", "lab", "--index", "lab", "--out", "run"),
+                ("calibrate", "sets/plain.jsonl", "--method", "seakr", "--model", "lab", "--index", "lab", "--limit", "24", "--out", "cal.toml"),
             ):  # fmt: skip
                 done = call(command)
                 if done.code or done.problems:
@@ -100,6 +100,8 @@ def seeds(folder: Path, heavy: bool) -> None:
 
 def prepare(folder: Path, only: str) -> None:
     """Once a process."""
+    import matplotlib.pyplot  # noqa: F401, ICN001 - its cache is written once
+
     seeds(folder / "seeds", only == HEAVY)
     confine()
 
@@ -118,9 +120,10 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     files = sorted(file for top in changed for file in ((work / top).rglob("*") if (work / top).is_dir() else [work / top]))
     files = [file for file in files if file.is_file()]
     command = rng.choice(commands)
+    named = [file for file in files if {str(file.relative_to(work)), file.relative_to(work).parts[0]} & set(command)]
     done = []
     for _ in range(rng.choice((1, 1, 1, 2))):
-        file = rng.choice(files)
+        file = rng.choice(named or files)
         if os.path.lexists(file):
             done.append(f"{file.relative_to(work)}: {mutate(file, rng)}")
     os.chdir(work)
@@ -156,7 +159,7 @@ def _texts() -> None:
         '/a/[/r/IsA/,/c/en/cat/,/c/en/animal/]\t/r/IsA\t/c/en/cat\t/c/en/animal\t{"weight": 1.0}\n'
     )
     Path("templates.toml").write_text('"eats" = "{head} eats {tail}."\n"lives in" = "{head} lives in {tail}."\n')
-    asked = [{"id": f"q{n}", "question": f"Who wrote book {'x' * n}?", "answers": ["Ada Bram", "A"]} for n in range(4)]
+    asked = [{"id": f"q{n}", "question": f"Who wrote book {'x' * n}?", "answers": ["Ada Bram", "A"]} for n in range(24)]
     Path("sets/plain.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
     squad = [
         {"id": f"s{n}", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}], "is_impossible": False}

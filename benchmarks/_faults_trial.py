@@ -46,7 +46,7 @@ class Watched:
             path, mode, flags = (*arguments, None, None, None)[:3]
             writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
             self._seen(path, bool(writes or (isinstance(mode, str) and set(mode) & set("wax+"))))
-        elif event in _WRITES:
+        elif event in _WRITES and not (event == "os.mkdir" and os.path.isdir(arguments[0])):
             self._seen(arguments[-1 if event in ("os.rename", "os.link") else 0], True)
         elif event in _RUNS:
             self.told.append(f"runs: {event} {str(arguments)[:80]}")
@@ -77,7 +77,8 @@ class Outcome:
 def script(prompt: Prompt) -> Reply:
     """Sure of every other question, so that a gate has something to decide."""
     sure = bool(prompt.passages) or len(prompt.question) % 2 == 0
-    text = "Ada Bram" if prompt.answer_so_far.endswith("the answer is") else "So the answer is Ada Bram."
+    name = "Ada Bram" if sure else "nobody"
+    text = name if prompt.answer_so_far.endswith("the answer is") else f"So the answer is {name}."
     return Reply(text, doubt=0.0 if sure else 5.0)
 
 

@@ -30,6 +30,7 @@ PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "killed", "worl
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, where Python can."""
 _START = 120.0
+READY = {"ready": True}
 ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault"}
 
 Trial = Callable[[int, int, Path, str], dict[str, Any]]
@@ -135,9 +136,16 @@ def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
             *lines, buffer = buffer.split(b"\n")
             for line in lines:
                 row = json.loads(line)
+                patience = SILENCE
+                if row == READY:
+                    continue
                 number, patience = row["trial"] + 1, SILENCE
                 yield row
         if how:
+            if process.poll() is not None and patience == _START:
+                raise RuntimeError(
+                    f"the trials' process cannot start: {(process.stderr.read() or b'').decode(errors='replace')}"
+                )
             said = (
                 (process.stderr.read() or b"").decode(errors="replace").strip().splitlines()
                 if process.poll() is not None
@@ -177,6 +185,8 @@ def _child(given: argparse.Namespace) -> int:
         from benchmarks._faults_planted import PLANTS
 
         PLANTS[given.plant].put_in()
+    out.write(json.dumps(READY) + "\n")
+    out.flush()
     number = given.child
     while given.trials is None or number < given.trials:
         row = {"trial": number, **part.trial(number, given.seed, folder, given.only)}
