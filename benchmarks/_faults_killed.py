@@ -126,7 +126,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     problems: list[str] = []
     done: list[str] = []
     if rng.random() < 0.15 and name != "export":
-        at = rng.randint(max(1, events * 7 // 10), events)
+        at = rng.randint(max(1, events * 4 // 10), max(1, events * 7 // 10))  # the lock is held by then
         done.append(f"a second one beside it at change {at} of {events}")
         problems += _beside(job, at)
     else:
