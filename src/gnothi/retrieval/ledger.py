@@ -10,16 +10,19 @@ import hashlib
 import json
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Checkpoint
 from gnothi.retrieval.ingest.discover import Found
 
 FILE = "gnothi-sources.sqlite"
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)  # the last: its table has other columns
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sources (
     key TEXT PRIMARY KEY, path TEXT NOT NULL, stamp TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL,
@@ -109,7 +112,7 @@ class FolderLedger(Ledger):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with disk_errors(folder):
+        with self._errors():
             self._db = sqlite3.connect(folder / FILE, isolation_level=None)
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN IMMEDIATE")
@@ -122,16 +125,16 @@ class FolderLedger(Ledger):
 
     def entries(self) -> list[Entry]:
         """Every source, in order of their names."""
-        with disk_errors(self._folder):
+        with self._errors():
             keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
         return [entry for key in keys if (entry := self.by_key(key))]
 
     def put(self, entry: Entry) -> None:
-        with disk_errors(self._folder):
+        with self._errors():
             self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", as_row(entry))
 
     def save(self) -> None:
-        with disk_errors(self._folder):
+        with self._errors():
             self._db.execute("COMMIT")
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -139,9 +142,24 @@ class FolderLedger(Ledger):
         self._db.close()
 
     def _one(self, sql: str, value: str) -> Entry | None:
-        with disk_errors(self._folder):
+        with self._errors():
             row = self._db.execute(sql, (value,)).fetchone()
-        return None if row is None else from_row(row)
+            return None if row is None else from_row(row)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with disk_errors(self._folder):
+                yield
+        except IndexUnavailable as error:
+            if getattr(error.__cause__, "sqlite_errorcode", None) not in _DAMAGED and not isinstance(
+                error.__cause__, ValueError
+            ):
+                raise
+            raise IndexUnavailable(
+                f"{self._folder / FILE}, which notes what files were read, is damaged: {error.__cause__}. Delete it and run "
+                "the same command again: the files are read once more, and what stands in the folder already is recognised."
+            ) from error.__cause__
 
 
 def as_row(entry: Entry) -> tuple[str | int | bool, ...]:

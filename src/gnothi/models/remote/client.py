@@ -72,6 +72,11 @@ class Client:
                 f"model {name!r} is asked at {OPENAI}, which wants a key: set the environment variable {KEY_VARIABLE}; "
                 "or name another server with <--set model.base_url=http://...>"
             )
+        if not (key.isascii() and key.isprintable()):  # said here: who sends it would repeat it
+            raise InvalidSetting(
+                f"the key in the environment variable {KEY_VARIABLE} holds a line break or a letter that no key has. "
+                "Copy it again, on one line."
+            )
         self.name = name
         self.url = settings.base_url
         self.budget = budget
