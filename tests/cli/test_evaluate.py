@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gnothi.runs import runner
 from gnothi.runs.folder import read_config, read_rows
+from gnothi.session import execute
 from gnothi.testing.model import Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -275,3 +278,32 @@ def test_killed_ten_times_and_run_again_to_the_end(gnothi_json: Callable[..., An
     for method in (*resumed, *undisturbed):
         del method["seconds"], method["intervals"]["seconds"]
     assert resumed == undisturbed
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(("limit", "started"), [("1", []), ("2", [2])])
+def test_no_more_processes_than_questions(
+    gnothi: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, started: list[int]
+) -> None:
+    counts: list[int] = []
+
+    @asynccontextmanager
+    async def here(count: int, opening: Any, seed: int) -> AsyncIterator[Any]:
+        counts.append(count)
+        async with opening() as methods:
+            yield Answering(runner.here(methods, seed))
+
+    class Answering:
+        under_way = precision = None
+
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        async def __call__(self, name: str, question: Any) -> Any:
+            return await self.answer(name, question)
+
+    monkeypatch.setattr(execute, "workers", here)
+    code, _, err = gnothi(
+        "eval", "lab", "--method", "direct", "--limit", limit, "--workers", "40", "--out", str(tmp_path / "r")
+    )
+    assert (code, counts) == (0, started), err

@@ -258,3 +258,13 @@ def test_what_documents_say_does_not_steer_the_terminal(tmp_path: Path, capsys: 
     printed = "".join(capsys.readouterr())
     assert "reversed" in printed
     assert not {letter for letter in printed if not letter.isprintable()} - {"\n"}
+
+
+def test_searching_an_unfinished_index_says_so(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gnothi("build", docs, "--out", out)
+    manifest = Path(out) / FILE
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
+    for query in ("heron", "nowhere"):
+        capsys.readouterr()
+        assert gnothi("search", out, query) == 0
+        assert "warning: a build is under way or was interrupted" in capsys.readouterr().err

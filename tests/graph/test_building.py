@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gnothi.errors import IndexUnavailable, InvalidInput
@@ -181,7 +182,7 @@ def test_sources_without_facts_are_an_error(tmp_path: Path) -> None:
         build(tmp_path / "graph", write(tmp_path / "empty.tsv"))
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "json", "version", "field"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "header", "pipe", "kind", "sizes", "outside", "json", "version", "field"])
 def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
@@ -190,6 +191,19 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         (tables / "heads.npy").unlink()
     elif damage == "cut":
         (tables / "heads.npy").write_bytes(b"\x93NUMPY")
+    elif damage == "header":
+        content = (tables / "heads.npy").read_bytes()
+        (tables / "heads.npy").write_bytes(content.replace(b"{", b"((", 1))
+    elif damage == "pipe":
+        (tables / "heads.npy").unlink()
+        os.mkfifo(tables / "heads.npy")
+    elif damage == "kind":
+        np.save(tables / "heads.npy", np.array(["x"]))
+    elif damage == "sizes":
+        np.save(tables / "surface_nodes.npy", np.arange(9, dtype=np.int32))
+    elif damage == "outside":
+        tables.rename(tmp_path / tables.name)
+        (out / FILE).write_text(json.dumps(manifest | {"tables": f"../{tables.name}"}))
     elif damage == "json":
         (out / FILE).write_text("{")
     elif damage == "version":
@@ -200,6 +214,29 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         open_folder(out)
     with pytest.raises(IndexUnavailable):
         open_index(out)
+
+
+def test_numbers_that_lead_nowhere_are_told_when_they_are_met(tmp_path: Path) -> None:
+    build(tmp_path / "graph", write(tmp_path / "a.tsv", "tea | is | hot"))
+    tables = tmp_path / "graph" / read_manifest(tmp_path / "graph").tables
+    np.save(tables / "tails.npy", np.array([77], dtype=np.int32))
+    graph = open_folder(tmp_path / "graph")
+    with pytest.raises(IndexUnavailable, match="is damaged"):
+        graph.neighbourhood_blocking(["tea"], 1, 5)
+    np.save(tables / "surface_nodes.npy", np.full(2, 77, dtype=np.int32))
+    with pytest.raises(IndexUnavailable, match="is damaged"):
+        open_folder(tmp_path / "graph").link_blocking("tea")
+
+
+@pytest.mark.parametrize(
+    "state", ["7", '{"rows": "1"}', '{"rows": 1, "names_bytes": 1, "relations": [null], "sources": []}', "["]
+)
+def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
+    source = write(tmp_path / "a.tsv", "tea | is | hot")
+    build(tmp_path / "graph", source)
+    (tmp_path / "graph" / "import" / "log.json").write_text(state)
+    with pytest.raises(IndexUnavailable, match=r"log\.json is damaged"):
+        build(tmp_path / "graph", source)
 
 
 def test_a_header_is_no_fact_wherever_it_stands(tmp_path: Path) -> None:

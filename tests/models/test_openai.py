@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import sys
 from collections import Counter
@@ -41,7 +42,7 @@ Serve = Callable[..., Server]
 def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("gnothi.models.remote.retrying.FIRST_WAIT", 0.002)
+    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -247,6 +248,8 @@ async def test_more_fields_and_fewer_by_setting(serve: Serve) -> None:
     [
         ({"extra": "[1]"}, "expected a JSON object"),
         ({"extra": "{"}, "expected a JSON object"),
+        ({"extra": '{"api_key": "sk-1"}'}, "the field 'api_key' holds a secret"),
+        ({"extra": '{"headers": [{"Authorization": "Bearer sk-1"}]}'}, "the field 'Authorization' holds a secret"),
         ({"leave_out": ("sed",)}, "Did you mean 'seed'"),
         ({"concurrency": 0}, "at least 1"),
         ({"timeout": 0.0}, "more than 0"),
@@ -257,6 +260,30 @@ async def test_more_fields_and_fewer_by_setting(serve: Serve) -> None:
 def test_settings_that_cannot_be(settings: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         RemoteSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    "extra", ['{"api_key": "sk-very-private"}', '{"api_key": "sk-very-private"', '{"user": "sk-very-private"}']
+)
+def test_a_key_among_the_settings_is_refused_and_not_repeated(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-private")
+    with pytest.raises(UsageError, match=r"a secret|JSON object") as raised:
+        RemoteSettings(extra=extra)
+    assert "private" not in str(raised.value)
+
+
+def test_fields_that_only_sound_like_secrets_are_taken() -> None:
+    extra = '{"prompt_cache_key": "a", "stop_token_ids": [1], "max_completion_tokens": 5, "token": ""}'
+    assert RemoteSettings(extra=extra).more()["prompt_cache_key"] == "a"
+
+
+@pytest.mark.parametrize("key", ["sk-very\nprivate", "sk-very\u00a0private", "sk-v\x00ery"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str, serve: Serve) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})  # the real one takes no NUL
+        with pytest.raises(UsageError, match="Copy it again") as raised:
+            opened(serve())
+    assert "very" not in str(raised.value)
 
 
 async def test_an_address_that_cannot_be(serve: Serve) -> None:

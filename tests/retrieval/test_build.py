@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from gnothi.retrieval.build import Progress, build
 from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.base import Step
 from gnothi.retrieval.ingest.formats import FORMATS
-from gnothi.retrieval.ledger import Ledger
+from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.sources import LISTED
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
@@ -314,7 +315,7 @@ def test_a_stop_between_index_and_ledger_costs_nothing_but_reading_again(
         pass
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "save", Mock(side_effect=Stop))
+        patch.setattr(FolderLedger, "save", Mock(side_effect=Stop))
         with pytest.raises(Stop):
             build([source], tmp_path / "index")
     assert 0 < len(contents(tmp_path / "index")) < 300
@@ -346,5 +347,18 @@ def test_what_is_gone_from_the_index_is_read_again(docs: Path, tmp_path: Path) -
 def test_a_damaged_ledger_is_said(docs: Path, tmp_path: Path) -> None:
     build([docs], tmp_path / "index")
     (tmp_path / "index" / "gnothi-sources.sqlite").write_bytes(b"not a database" * 100)
-    with pytest.raises(IndexUnavailable, match="not a database"):
+    with pytest.raises(IndexUnavailable, match=r"not a database\. Delete it and run the same command again"):
+        build([docs], tmp_path / "index")
+    (tmp_path / "index" / "gnothi-sources.sqlite").unlink()
+    assert build([docs], tmp_path / "index").passages == len(ALL)
+
+
+@pytest.mark.parametrize("harm", ["UPDATE sources SET stale = '[['", "ALTER TABLE sources DROP COLUMN stale"])
+def test_a_ledger_with_odd_content_is_said(docs: Path, tmp_path: Path, harm: str) -> None:
+    build([docs], tmp_path / "index")
+    database = sqlite3.connect(tmp_path / "index" / "gnothi-sources.sqlite")
+    database.execute(harm)
+    database.commit()
+    database.close()
+    with pytest.raises(IndexUnavailable, match="which notes what files were read, is damaged"):
         build([docs], tmp_path / "index")

@@ -15,7 +15,7 @@ import click
 from gnothi.cli import graph_index
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gnothi.retrieval.dense.embed import Progress as Embedded
     from gnothi.types import ScoredPassage
 
+_UNFINISHED = "a build is under way or was interrupted: run its command again to complete it."
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
@@ -36,7 +37,14 @@ def index() -> None:
 
 @index.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--out", required=True, metavar="PATH", help="Folder of the index: made when it is not there, else added to.")
+@click.option(
+    "--out",
+    "--to",
+    "out",
+    required=True,
+    metavar="PATH|KIND:NAME",
+    help="The index: a folder, made when it is not there, else added to; or postgres:..., lancedb:..., elasticsearch:....",
+)
 @click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
 @click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
@@ -174,6 +182,8 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
         return
     if not results:
         click.echo("Nothing found: no passage holds any of these words.", err=True)
+    if _unfinished(path):
+        click.echo(f"warning: {_UNFINISHED}", err=True)
     _print_results(results)
 
 
@@ -229,7 +239,7 @@ def info(path: str, as_json: bool) -> None:
         if dense.content != content_of(folder):
             click.echo(f"Not all passages have their vectors: gnothi index embed {path} makes them.")
     if not manifest.complete:
-        click.echo("A build is under way or was interrupted: run its command again to complete it.")
+        click.echo(_UNFINISHED.capitalize())
 
 
 @index.command()
@@ -262,6 +272,16 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted, {left:,} left")
+
+
+def _unfinished(spec: str) -> bool:
+    """Whether the folder that an index is named by holds a part of it only."""
+    from gnothi.retrieval.folder import read_manifest
+
+    try:
+        return not read_manifest(Path(spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:"))).complete
+    except IndexUnavailable:  # not a folder
+        return False
 
 
 def _bar(reached: Progress, seconds: float) -> tuple[float, float, str]:

@@ -71,7 +71,10 @@ def read_manifest(path: Path) -> Manifest:
     raw = read_fields(path, GRAPH)
     try:
         relations = tuple((str(name), Template.of(sentence).sentence) for name, sentence in raw["relations"])
-        return Manifest(**(raw | {"relations": relations}))
+        manifest = Manifest(**(raw | {"relations": relations}))
+        if manifest.tables not in ("", Path(manifest.tables).name):  # nothing outside the folder is opened
+            raise ValueError
+        return manifest
     except (KeyError, TypeError, ValueError):
         raise damaged(path, GRAPH, f"a field of {FILE} is missing or of the wrong type") from None
 

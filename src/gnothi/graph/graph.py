@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnothi.errors import IndexUnavailable
 from gnothi.graph import lemmas
 from gnothi.graph.arranging import arrange
 from gnothi.graph.expanding import check, expand
@@ -87,7 +89,8 @@ class Graph:
         """``link`` for callers without an event loop. Raises MissingDependency where the graph's lemmatiser is missing."""
         if self._linker is None:
             self._linker = Linker(self._tables, lemmas.lemmatiser(self._lemmatiser, self._language))
-        return self._linker.link(text)
+        with self._reading():
+            return self._linker.link(text)
 
     async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
         """Runs in a worker thread; the event loop stays free. Raises InvalidSetting for a negative ``hops`` or no ``cap``."""
@@ -96,9 +99,21 @@ class Graph:
     def neighbourhood_blocking(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
         """``neighbourhood`` for callers without an event loop."""
         check(hops, cap)
-        known = [node for node in map(self._tables.node, nodes) if node is not None]
-        facts, capped = expand(self._tables, known, hops, cap)
-        return Neighbourhood(self._facts(facts), tuple(self._tables.name(node) for node in capped.tolist()))
+        with self._reading():
+            known = [node for node in map(self._tables.node, nodes) if node is not None]
+            facts, capped = expand(self._tables, known, hops, cap)
+            return Neighbourhood(self._facts(facts), tuple(self._tables.name(node) for node in capped.tolist()))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Numbers that lead nowhere are told as what they are: nobody reads a whole graph to look for them beforehand."""
+        try:
+            yield
+        except (IndexError, ValueError, OverflowError, MemoryError) as error:
+            raise IndexUnavailable(
+                f"the graph {self._name} is damaged: {error}. Build it again into a new folder with `gnothi index build "
+                "SOURCE... --graph --out FOLDER`."
+            ) from error
 
     def _facts(self, numbers: NDArray[np.int64]) -> tuple[Fact, ...]:
         tables = self._tables

@@ -120,10 +120,14 @@ class Log:
     def _state(self) -> dict[str, Any]:
         try:
             state: dict[str, Any] = json.loads((self._folder / _STATE).read_bytes())
+            names = (state["relations"], state["sources"])
+            whole = all(isinstance(state[key], int) and 0 <= state[key] < 1 << 40 for key in ("rows", "names_bytes"))
+            if not whole or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in names):
+                raise ValueError
         except FileNotFoundError:
             return {"rows": 0, "names_bytes": 0, "relations": [], "sources": []}
-        except ValueError:
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise IndexUnavailable(
-                f"{self._folder / _STATE} is damaged: it is not JSON. Build the graph again into a new folder."
+                f"{self._folder / _STATE} is damaged: it is not what a build writes. Build the graph again into a new folder."
             ) from None
         return state

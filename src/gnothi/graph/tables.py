@@ -12,6 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,36 @@ class Tables:
     @classmethod
     def open(cls, folder: Path) -> Tables:
         """Maps the files of ``save``. Raises OSError or ValueError where one is missing or damaged."""
-        return cls(*(_mapped(folder / f"{item.name}.npy") for item in fields(cls)))
+        found = cls(*(_mapped(folder / f"{item.name}.npy") for item in fields(cls)))
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """What shows without reading all: kinds and sizes that belong together. Raises ValueError."""
+        for item in fields(self):
+            array, kind = getattr(self, item.name), _KINDS.get(item.name, np.int32)
+            if array.ndim != 1 or array.dtype != kind:
+                raise ValueError(f"{item.name} holds {array.dtype} in {array.ndim} dimensions")
+        sizes = (
+            len(self.heads) == len(self.relations) == len(self.tails),
+            len(self.name_starts) == len(self.fact_starts) > 0,
+            self.name_starts[-1:] == len(self.names) and self.fact_starts[-1:] == len(self.facts),
+            len(self.surface_hashes) == len(self.surface_nodes) and len(self.lemma_hashes) == len(self.lemma_nodes),
+        )
+        if not all(sizes):
+            raise ValueError("its tables do not belong together")
+
+
+_KINDS = {
+    "names": np.uint8, "name_starts": np.int64, "fact_starts": np.int64, "surface_hashes": np.uint64, "lemma_hashes": np.uint64,
+}  # fmt: skip
 
 
 def _mapped(file: Path) -> NDArray[Any]:
-    # A plain view: numpy's memmap class costs a microsecond at each access.
-    return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False)).view(np.ndarray)
+    if file.exists() and not file.is_file():  # a pipe would be waited for
+        raise ValueError(f"{file.name} is no file")
+    try:
+        # A plain view: numpy's memmap class costs a microsecond at each access.
+        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False)).view(np.ndarray)
+    except (TokenError, SyntaxError, TypeError, OverflowError, RecursionError) as error:  # of a header that is no header
+        raise ValueError(f"{file.name}: {error}") from None

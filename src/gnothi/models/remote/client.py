@@ -17,8 +17,8 @@ from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelU
 from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.replies import InvalidReply, bill
-from gnothi.models.remote.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
+from gnothi.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.waiting import waited
 
 T = TypeVar("T")
@@ -71,6 +71,11 @@ class Client:
             raise ModelUnavailable(
                 f"model {name!r} is asked at {OPENAI}, which wants a key: set the environment variable {KEY_VARIABLE}; "
                 "or name another server with <--set model.base_url=http://...>"
+            )
+        if not (key.isascii() and key.isprintable()):  # said here: who sends it would repeat it
+            raise InvalidSetting(
+                f"the key in the environment variable {KEY_VARIABLE} holds a line break or a letter that no key has. "
+                "Copy it again, on one line."
             )
         self.name = name
         self.url = settings.base_url

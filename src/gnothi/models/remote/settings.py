@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.errors import InvalidSetting, UnknownName, shown
 from gnothi.models.settings import CallCache
 
 Endpoint = Literal["auto", "chat", "completions"]
@@ -24,6 +25,9 @@ OPTIONAL = frozenset(
     {"max_tokens", "temperature", "top_p", "top_k", "stop", "seed", "n", "logprobs", "top_logprobs", "echo", *CONTINUING}
 )
 """Fields that a server may refuse while the rest of the request makes sense."""
+_SECRET = re.compile(
+    r"(api|access|secret|private|auth|bearer)[-_ ]?(key|token)|^(key|token)$|authori[sz]ation|passw|secret", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +101,17 @@ class RemoteSettings(CallCache):
             return {}
         try:
             found = json.loads(self.extra)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
-        if not isinstance(found, dict):
+        if not isinstance(found, dict):  # what was given is not repeated: it may hold a key
             raise InvalidSetting(
-                f"setting 'model.extra': got {self.extra!r}, expected a JSON object, as in "
+                "setting 'model.extra': got something else, expected a JSON object, as in "
                 """--set 'model.extra={"reasoning_effort": "low"}'."""
+            )
+        if (name := _secret(found, os.environ.get(KEY_VARIABLE, "").strip())) is not None:
+            raise InvalidSetting(
+                f"setting 'model.extra': the field {shown(name)} holds a secret, which runs would record. "
+                f"Give the key in the environment variable {KEY_VARIABLE}."
             )
         return found
 
@@ -117,6 +126,17 @@ class RemoteSettings(CallCache):
         """The settings that replies may depend on."""
         values = {item.name: getattr(self, item.name) for item in fields(self) if not item.metadata.get("execution")}
         return {**values, "leave_out": sorted(self.leave_out)}
+
+
+def _secret(value: object, key: str, field: str = "") -> str | None:
+    """The name of the first field inside that holds the ``key``, or by its name a secret."""
+    if isinstance(value, str) and ((key and key in value) or (value and _SECRET.search(field))):
+        return field
+    if isinstance(value, dict):
+        inner: list[tuple[str, object]] = list(value.items())
+    else:
+        inner = [(field, one) for one in value] if isinstance(value, list) else []
+    return next((found for name, one in inner if (found := _secret(one, key, name)) is not None), None)
 
 
 def _check_url(url: str, where: str) -> None:

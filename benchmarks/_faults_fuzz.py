@@ -1,0 +1,220 @@
+"""Fuzzed input: a real file of each kind, changed, and the commands that read it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks._faults_mutate import CANARY, mutate
+from benchmarks._faults_trial import WATCH, call, confine, scripted
+
+QUESTION = "Who wrote the book?"
+_ASK = ("ask", QUESTION, "--model", "lab", "--index", "lab")
+_OUT = ("--out", "made")
+
+# What is changed, and the commands that read it.
+TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
+    "documents": (("docs",), (("index", "build", "docs", *_OUT), ("index", "build", "docs", "--skip-invalid", *_OUT))),
+    "triples": (
+        ("triples",),
+        (("index", "build", "triples", "--graph", *_OUT), ("index", "build", "triples", "--graph", "--skip-invalid", *_OUT)),
+    ),
+    "templates": (
+        ("templates.toml",), (("index", "build", "triples/a.tsv", "--graph", "--templates", "templates.toml", *_OUT),)
+    ),
+    "index": (
+        ("index",),
+        (("index", "search", "index", "heron plum"), ("index", "info", "index"), ("index", "build", "docs", "--out", "index"),
+         ("index", "delete", "index", "docs/a.txt"), ("ask", QUESTION, "--model", "lab", "--method", "rag", "--index", "index")),
+    ),
+    "graph": (
+        ("graph",),
+        (("index", "search", "graph", "heron"), ("index", "info", "graph"), ("index", "build", "triples", "--graph", "--out", "graph")),
+    ),
+    "data sets": (
+        ("sets",),
+        tuple(("eval", f"sets/{name}", "--method", "direct", "--model", "lab", "--limit", "3", *_OUT)
+              for name in ("plain.jsonl", "squad.json", "hotpot.json", "popqa.tsv", "choices.jsonl")),
+    ),
+    "runs": (
+        ("run",),
+        (("report", "run"), ("report", "run", "--html", "made.html"), ("report", "run", "--csv", "made"), ("report", "run", "--json"),
+         ("export", "run", "--to", "jsonl", "--out", "made.jsonl"), ("export", "run", "--to", "inspect", "--out", "made.json"),
+         ("gates", "run"), ("calibrate", "run", "--signal", "gram", "--out", "made.toml"),
+         ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--limit", "4", "--model", "lab", "--index", "lab", "--out", "run")),
+    ),
+    "calibrations": (("cal.toml",), ((*_ASK, "--method", "seakr", "--calibration", "cal.toml"),)),
+    "configurations": (
+        ("config.toml", "prices.toml"),
+        ((*_ASK, "--method", "rag", "--config", "config.toml"),
+         ("eval", "sets/plain.jsonl", "--model", "lab", "--index", "lab", "--config", "config.toml", *_OUT),
+         ("report", "run", "--prices", "prices.toml"), ("ablate", "study.toml")),
+    ),
+    "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "probe=probe"),)),
+    "recorded outcomes": (
+        ("scores.csv", "outcomes.jsonl"),
+        (("gates", "scores.csv"), ("gates", "outcomes.jsonl"), ("calibrate", "scores.csv", "--signal", "doubt", "--out", "made.toml"),
+         ("calibrate", "outcomes.jsonl", "--signal", "doubt", "--out", "made.toml")),
+    ),
+    "models": (("model",), (("ask", QUESTION, "--method", "direct", "--model", "model", "--set", "model.max_new_tokens=2"),)),
+}  # fmt: skip
+HEAVY = "models"
+"""Needs torch and transformers, so it is asked for by name."""
+
+
+def seeds(folder: Path, heavy: bool) -> None:
+    """Real files of every kind, made by the commands that make them."""
+    folder.mkdir(parents=True)
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        _texts()
+        with scripted():
+            for command in (
+                ("index", "build", "docs", "--out", "index"),
+                ("index", "build", "triples", "--graph", "--out", "graph"),
+                ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", "--limit", "4", "--model", "lab", "--index", "lab", "--out", "run"),
+                ("calibrate", "sets/plain.jsonl", "--method", "seakr", "--model", "lab", "--index", "lab", "--limit", "24", "--out", "cal.toml"),
+            ):  # fmt: skip
+                done = call(command)
+                if done.code or done.problems:
+                    raise RuntimeError(f"{command}: {done}")
+        from gnothi.signals.probe_folder import LAB_FOLDER
+
+        shutil.copytree(LAB_FOLDER, "probe")
+        if heavy:
+            from benchmarks._shared import small_model
+
+            model, tokenizer = small_model(layers=1, hidden=64)
+            model.save_pretrained("model")
+            tokenizer.save_pretrained("model")
+    finally:
+        os.chdir(here)
+
+
+def prepare(folder: Path, only: str) -> None:
+    """Once a process."""
+    import matplotlib.pyplot  # noqa: F401, ICN001 - its cache is written once
+
+    seeds(folder / "seeds", only == HEAVY)
+    confine()
+
+
+def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:
+    """One file changed and one command; ``folder`` holds the seeds and is worked in."""
+    rng = Random(f"{seed} fuzz {number}")
+    names = [only] if only else [name for name in TARGETS if name != HEAVY]
+    name = rng.choice(names)
+    changed, commands = TARGETS[name]
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(folder / "seeds", work, symlinks=True)
+    (folder / CANARY).write_text("secret")
+    WATCH.forbidden = CANARY
+    files = sorted(file for top in changed for file in ((work / top).rglob("*") if (work / top).is_dir() else [work / top]))
+    files = [file for file in files if file.is_file()]
+    command = rng.choice(commands)
+    named = [file for file in files if {str(file.relative_to(work)), file.relative_to(work).parts[0]} & set(command)]
+    done = []
+    for _ in range(rng.choice((1, 1, 1, 2))):
+        file = rng.choice(named or files)
+        if os.path.lexists(file):
+            done.append(f"{file.relative_to(work)}: {mutate(file, rng)}")
+    os.chdir(work)
+    with scripted():
+        found = call(command)
+    return {
+        "target": name, "command": " ".join(command), "changed": done, "code": found.code, "problems": found.problems,
+        "said": (found.err.strip().splitlines() or [""])[-1][:200],
+    }  # fmt: skip
+
+
+def _texts() -> None:
+    for name in ("docs", "triples", "sets"):
+        Path(name).mkdir()
+    rows = [{"id": f"p{n}", "title": f"Heron {n}", "text": f"The heron number {n} waits in shallow water."} for n in range(6)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    Path("docs/a.txt").write_text("The heron waits in shallow water.\n\nIt eats fish.\n")
+    Path("docs/b.md").write_text("# Plums\n\nSalted *plums* keep long.\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
+    Path("docs/c.html").write_text(
+        '<!doctype html><html><head><meta charset="utf-8"><title>Reeds</title></head><body><h1>Reeds</h1>'
+        "<p>Reeds &amp; rushes <a href='x'>grow</a>.</p><script>1</script></body></html>"
+    )
+    Path("docs/d.jsonl").write_text(lines)
+    Path("docs/e.tsv").write_text("id\ttext\ttitle\n" + "".join(f"{n}\tA plum of kind {n}.\tPlum {n}\n" for n in range(5)))
+    Path("docs/f.jsonl.gz").write_bytes(gzip.compress(lines.replace('"p', '"z').encode(), mtime=0))
+    Path("docs/g.pdf").write_bytes(_pdf())
+    Path("triples/a.tsv").write_text("head\trelation\ttail\nheron\teats\tfish\nheron\tlives in\treeds\nfish\tlives in\twater\n")
+    Path("triples/b.jsonl").write_text('{"head": "plum", "relation": "is a", "tail": "fruit", "weight": 2.0}\n' * 2)
+    Path("triples/c.nt").write_text(
+        '<http://x.org/a> <http://x.org/b> <http://x.org/c> .\n<http://x.org/a> <http://x.org/n> "A\\u00e9"@en .\n'
+    )
+    Path("triples/d.csv").write_text(
+        '/a/[/r/IsA/,/c/en/cat/,/c/en/animal/]\t/r/IsA\t/c/en/cat\t/c/en/animal\t{"weight": 1.0}\n'
+    )
+    Path("templates.toml").write_text('"eats" = "{head} eats {tail}."\n"lives in" = "{head} lives in {tail}."\n')
+    asked = [{"id": f"q{n}", "question": f"Who wrote book {'x' * n}?", "answers": ["Ada Bram", "A"]} for n in range(24)]
+    Path("sets/plain.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
+    squad = [
+        {"id": f"s{n}", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}], "is_impossible": False}
+        for n in range(2)
+    ]
+    Path("sets/squad.json").write_text(
+        json.dumps({"version": "2", "data": [{"title": "T", "paragraphs": [{"context": "Ada.", "qas": squad}]}]})
+    )
+    hop = {
+        "_id": "h",
+        "question": "Who?",
+        "answer": "Ada",
+        "type": "bridge",
+        "level": "easy",
+        "supporting_facts": [["T", 0]],
+        "context": [["T", ["Ada."]]],
+    }
+    Path("sets/hotpot.json").write_text(json.dumps([hop]))
+    Path("sets/popqa.tsv").write_text('id\tquestion\tpossible_answers\ts_pop\n1\tWho is it?\t["Ada", "A"]\t10\n')
+    choices = {
+        "id": "c",
+        "question": {"stem": "Which?", "choices": [{"label": "A", "text": "x"}, {"label": "B", "text": "y"}]},
+        "answerKey": "A",
+    }
+    Path("sets/choices.jsonl").write_text(json.dumps(choices) + "\n")
+    Path("config.toml").write_text(
+        'method = "rag"\nk = 3\n[model]\nmax_new_tokens = 5\n[index]\nrerank_depth = 5\n'.replace(
+            "[index]\nrerank_depth = 5\n", ""
+        )
+    )
+    Path("prices.toml").write_text("prompt = 0.5\ngenerated = 1.5\n")
+    Path("study.toml").write_text('title = "T"\n')
+    Path("scores.csv").write_text(
+        "id,question,never,always,doubt\n" + "".join(f"{n},Who?,{n % 2},{1 - n % 3 // 2},{n / 3}\n" for n in range(12))
+    )
+    outcomes = [
+        {"question": "Who?", "answers": ["Ada"], "no_retrieval": "Ada" if n % 2 else "Bo", "one_retrieval": "Ada", "direct": {"answer": "Ada", "doubt": n / 7}}
+        for n in range(12)
+    ]  # fmt: skip
+    Path("outcomes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in outcomes))
+
+
+def _pdf() -> bytes:
+    """One page with one line, whole."""
+    stream = "BT /F1 12 Tf 72 720 Td (The bittern booms.) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 "
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+    ]  # fmt: skip
+    body, places = "%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    trailer = f"trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return (body + f"xref\n0 5\n0000000000 65535 f \n{table}" + trailer).encode("latin-1")

@@ -1,0 +1,271 @@
+"""SIGKILL at random moments of a job, and two processes at one; afterwards the same command ends as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks._faults_fuzz import seeds
+from benchmarks._faults_trial import Outcome, call, scripted
+
+_MODEL = ("--model", "lab", "--index", "lab")
+_OUT = ("--out", "made")
+_CHANGES = ("os.rename", "os.remove", "os.truncate", "os.mkdir")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A ``command`` that writes ``made``; ``look`` reads what a killed one left; ``content`` is what has to be the same at the end."""
+
+    command: tuple[str, ...]
+    look: tuple[str, ...]
+    content: Callable[[], Any]
+
+
+def _passages() -> Any:
+    from gnothi.retrieval.bm25 import BM25Index
+
+    return sorted((one.id, one.title, one.text) for one in BM25Index.open("made").passages())
+
+
+def _graph() -> Any:
+    from gnothi.graph.folder import open_folder, read_manifest
+
+    open_folder("made")
+    manifest = read_manifest(Path("made"))
+    return manifest.facts, manifest.nodes, manifest.content
+
+
+def _rows() -> Any:
+    from gnothi.runs.folder import read_events, read_rows
+
+    rows = list(read_rows(Path("made")))
+    lines = Path("made/rows.jsonl").read_bytes().count(b"\n")
+    return lines, [row.comparable() for row in rows], len(read_events(Path("made"), [row.key for row in rows]))
+
+
+def _calibration() -> Any:
+    import tomllib
+
+    found = tomllib.loads(Path("made").read_text("utf-8"))
+    return {key: value for key, value in found.items() if key not in ("made", "day", "created")}
+
+
+JOBS: Mapping[str, Job] = {
+    "index": Job(("index", "build", "docs", *_OUT), ("index", "search", "made", "heron"), _passages),
+    "graph": Job(("index", "build", "triples", "--graph", *_OUT), ("index", "info", "made"), _graph),
+    "eval": Job(
+        ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", *_MODEL, *_OUT), ("report", "made"), _rows
+    ),
+    "calibrate": Job(
+        ("calibrate", "sets/plain.jsonl", "--method", "seakr", *_MODEL, *_OUT),
+        ("ask", "Who?", "--method", "seakr", *_MODEL, "--calibration", "made"),
+        _calibration,
+    ),
+    "export": Job(("export", "run", "--to", "jsonl", "--out", "made"), ("methods",), lambda: Path("made").read_bytes()),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Events:
+    """Changes to files that this process made; at the one numbered ``at`` it gets the ``signal``. ``unsynced``: files that took
+    another's place before they were on the disk."""
+
+    at: int = -1
+    signal: int = signal.SIGKILL
+    count: int = 0
+    on: bool = False
+    synced: set[int] = field(default_factory=set)
+    unsynced: list[str] = field(default_factory=list)
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.on:
+            return
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if not writes and event not in _CHANGES:
+            return
+        if event == "os.rename" and os.path.isfile(arguments[0]):
+            about = os.stat(arguments[0])
+            if about.st_size and about.st_ino not in self.synced:
+                self.unsynced.append(os.path.basename(os.fsdecode(arguments[1])))
+        self.count += 1
+        if self.count == self.at:
+            os.kill(os.getpid(), self.signal)
+
+
+EVENTS = Events()
+_expected: dict[str, tuple[Any, int, float]] = {}
+
+
+def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
+    import matplotlib.pyplot  # noqa: F401, ICN001
+
+    from gnothi.retrieval import build
+
+    build._COMMIT_BYTES = 200  # several commits, between which a kill may fall
+    seeds(folder / "seeds", heavy=False)
+    sys.addaudithook(EVENTS)
+
+
+def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:
+    rng = Random(f"{seed} killed {number}")
+    name = only or rng.choice(list(JOBS))
+    job = JOBS[name]
+    expected, events, seconds = _undisturbed(name, folder)
+    _fresh(folder)
+    problems: list[str] = []
+    done: list[str] = []
+    if rng.random() < 0.15 and name != "export":
+        at = rng.randint(max(1, events * 4 // 10), max(1, events * 7 // 10))  # the lock is held by then
+        done.append(f"a second one beside it at change {at} of {events}")
+        problems += _beside(job, at)
+    else:
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            by_time = rng.random() < 0.4
+            at, after = rng.randint(1, events), rng.uniform(0, seconds)
+            done.append(f"killed after {after:.3f} s" if by_time else f"killed at change {at} of {events}")
+            pid, pipe = _start(job.command, lambda at=at, by_time=by_time: _arm(-1 if by_time else at))
+            if by_time:
+                time.sleep(after)
+                os.kill(pid, signal.SIGKILL)
+            _end(pid, pipe)
+            looked = _run(job.look)
+            problems += looked.problems
+    last = _run(job.command)
+    problems += last.problems
+    if last.code:
+        problems.append(f"does not go on: exit code {last.code}")
+    elif (found := _content(job)) != expected:
+        problems.append("ends in something else than undisturbed")
+    return _row(name, job, done, last, problems)
+
+
+def _row(name: str, job: Job, done: list[str], last: Outcome, problems: list[str]) -> dict[str, Any]:
+    said = (last.err.strip().splitlines() or [""])[-1][:200]
+    return {
+        "target": name, "command": " ".join(job.command), "changed": done, "code": last.code,
+        "problems": list(dict.fromkeys(problems)), "said": said,
+    }  # fmt: skip
+
+
+def _undisturbed(name: str, folder: Path) -> tuple[Any, int, float]:
+    if name not in _expected:
+        _fresh(folder)
+        began = time.monotonic()
+        done = _run(JOBS[name].command)
+        seconds = time.monotonic() - began
+        if done.code:
+            raise RuntimeError(f"{name}: {done}")
+        _expected[name] = _content(JOBS[name]), int(done.out.rpartition("\n")[2]), seconds
+    return _expected[name]
+
+
+def _fresh(folder: Path) -> None:
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(folder / "seeds", work, symlinks=True)
+    os.chdir(work)
+
+
+def _beside(job: Job, at: int) -> list[str]:
+    """The job is stopped in the midst of its work, and another begun: it is refused, or does no harm."""
+    pid, pipe = _start(job.command, lambda: _arm(at, signal.SIGSTOP))
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        os.close(pipe)
+        return []
+    second = _run(job.command)
+    os.kill(pid, signal.SIGCONT)
+    first = _end(pid, pipe)
+    problems = [*second.problems, *(first.problems if first else ())]
+    if second.code == 0:
+        problems.append("two at once: the second was not refused")
+    if first is None or first.code:
+        problems.append("two at once: the first fails")
+    return problems
+
+
+# --- processes -----------------------------------------------------------------------------------------------------------
+
+
+def _arm(at: int, what: int = signal.SIGKILL) -> None:
+    EVENTS.at, EVENTS.signal = at, what
+
+
+def _start(command: tuple[str, ...], first: Callable[[], None] = lambda: None) -> tuple[int, int]:
+    """A forked process that runs the command after ``first``; its outcome comes through the pipe."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(write)
+        return pid, read
+    code = 1
+    try:
+        os.close(read)
+        _note_syncs()
+        first()
+        EVENTS.on = True
+        with scripted():
+            found = call(command)
+        EVENTS.on = False
+        late = tuple(f"takes a place before it is on the disk: {name}" for name in dict.fromkeys(EVENTS.unsynced))
+        late = late if command[0] not in ("export", "report") else ()
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        with os.fdopen(write, "wb") as pipe:
+            pickle.dump(Outcome(found.code, f"{found.out}\n{EVENTS.count}", found.err, found.problems + late), pipe)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _note_syncs() -> None:
+    real = os.fsync
+
+    def fsync(file: Any) -> None:
+        real(file)
+        EVENTS.synced.add(os.fstat(file if isinstance(file, int) else file.fileno()).st_ino)
+
+    os.fsync = fsync
+
+
+def _end(pid: int, pipe: int) -> Outcome | None:
+    """None where the process was killed before it could tell."""
+    with os.fdopen(pipe, "rb") as told:
+        content = told.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(content) if content else None  # noqa: S301 - our own process
+
+
+def _run(command: tuple[str, ...], first: Callable[[], None] = lambda: None) -> Outcome:
+    return _end(*_start(command, first)) or Outcome(-1, "", "", ("dies",))
+
+
+def _content(job: Job) -> Any:
+    """Read in a process of its own, so that this one stays without threads."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            with os.fdopen(write, "wb") as pipe:
+                pickle.dump(repr(job.content()), pipe)
+        except BaseException as error:  # noqa: BLE001 - unequal to what is expected
+            with os.fdopen(os.dup(2), "w") as say:
+                say.write(repr(error))
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as told:
+        content = told.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(content) if content else "not readable"  # noqa: S301

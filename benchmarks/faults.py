@@ -1,0 +1,250 @@
+"""Faults, hostile input, long use: what kills, a faulting world and broken files do to the commands; every finding with a command.
+
+Each part is a list of numbered trials, drawn from the seed alone. They run in processes of their own; what they find is noted in
+DIR/PART.jsonl, one line a trial, and the same command goes on where it stopped. A finding is tried once more in a fresh process
+before it counts. Needs Linux.
+
+    python -m benchmarks faults --part fuzz --minutes 10 --seed 1 --out DIR
+    python -m benchmarks faults --part fuzz --seed 1 --trial 17 --out DIR     shows trial 17 again
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks._shared import ROOT, say, table
+
+PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "killed", "world")}
+SILENCE = 40.0
+"""Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, where Python can."""
+_START = 120.0
+READY = {"ready": True}
+ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault"}
+
+Trial = Callable[[int, int, Path, str], dict[str, Any]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=(*PARTS, "planted"), default="fuzz")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long [%(default)s]")
+    parser.add_argument("--trials", type=int, help="stop after so many, all in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="; ".join(f"{part}: {what}" for part, what in ONLY.items()))
+    parser.add_argument("--trial", type=int, help="show this one again")
+    parser.add_argument("--plant", default="", help="with this mistake put in, see --part planted")
+    parser.add_argument("--out", type=Path, default=Path("faults"), metavar="DIR")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    given.out = given.out.resolve()
+    if given.part == "planted":
+        from benchmarks._faults_planted import campaign
+
+        return campaign(given)
+    if given.child is not None:
+        return _child(given)
+    if given.trial is not None:
+        found = _again(given, given.trial)
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        return 1 if found["problems"] else 0
+    rows = run(given)
+    document = summary(given.part, rows, given)
+    sys.stdout.write((json.dumps(document, indent=1) if given.json else "\n".join(shown(document))) + "\n")
+    return 1 if document["findings"] else 0
+
+
+def run(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Trials until the time is over, those of earlier calls included."""
+    journal = given.out / f"{_name(given)}.jsonl"
+    given.out.mkdir(parents=True, exist_ok=True)
+    rows = _read(journal)
+    deadline = time.monotonic() + 60 * given.minutes
+    with journal.open("a", encoding="utf-8") as notes:
+        while time.monotonic() < deadline and (given.trials is None or len(rows) < given.trials):
+            begun = len(rows)
+            for row in _watched(given, len(rows), deadline):
+                if row["problems"]:
+                    again = _again(given, row["trial"])
+                    row["confirmed"] = bool(again["problems"])
+                    say(f"trial {row['trial']}: {row['problems'][0]} [{row['command']}; {row['changed']}]")
+                rows.append(row)
+                notes.write(json.dumps(row) + "\n")
+                notes.flush()
+            if len(rows) == begun:
+                raise RuntimeError("the trials' process cannot start: run it with --child 0")
+    return rows
+
+
+def _name(given: argparse.Namespace) -> str:
+    return "-".join(part for part in (given.part, given.only.replace(" ", "_"), given.plant, str(given.seed)) if part)
+
+
+def _command(given: argparse.Namespace, first: int) -> list[str]:
+    more = ["--trials", str(given.trials)] if given.trials is not None else []
+    return [sys.executable, "-m", "benchmarks.faults", "--part", given.part, "--seed", str(given.seed), "--only", given.only,
+            "--plant", given.plant, "--out", str(given.out), "--child", str(first), *more]  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    quiet = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONWARNINGS": "ignore"}
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")))
+    return {**os.environ, **quiet, "PYTHONPATH": path}
+
+
+def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
+    """Rows of one process from trial ``first`` on, until the time is over, it hangs or it dies."""
+    import select
+
+    process = subprocess.Popen(
+        _command(given, first),
+        cwd=ROOT,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    os.set_blocking(process.stderr.fileno(), False)
+    number, patience, buffer, how = first, _START, b"", ""
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([process.stdout], [], [], patience)[0]:
+                how = "hangs: nothing stops it"
+                break
+            read = os.read(process.stdout.fileno(), 1 << 16)
+            if not read:
+                code = process.wait()
+                if code == 0:
+                    return
+                how = f"dies: {'signal ' + str(-code) if code < 0 else 'exit code ' + str(code)}"
+                break
+            buffer += read
+            *lines, buffer = buffer.split(b"\n")
+            for line in lines:
+                row = json.loads(line)
+                patience = SILENCE
+                if row == READY:
+                    continue
+                number, patience = row["trial"] + 1, SILENCE
+                yield row
+        if how:
+            if process.poll() is not None and patience == _START:
+                raise RuntimeError(
+                    f"the trials' process cannot start: {(process.stderr.read() or b'').decode(errors='replace')}"
+                )
+            said = (
+                (process.stderr.read() or b"").decode(errors="replace").strip().splitlines()
+                if process.poll() is not None
+                else []
+            )
+            yield {
+                "trial": number,
+                "target": "?",
+                "command": "?",
+                "changed": [],
+                "code": None,
+                "problems": [how],
+                "said": "".join(said[-1:]),
+            }
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _again(given: argparse.Namespace, number: int) -> dict[str, Any]:
+    """The trial once more, in a fresh process and folder."""
+    copy = argparse.Namespace(**{**vars(given), "trials": number + 1, "out": given.out / "again"})
+    rows = list(_watched(copy, number, time.monotonic() + _START + SILENCE))
+    shutil.rmtree(copy.out, ignore_errors=True)
+    return dict(rows[0]) if rows else {"problems": ["hangs: nothing stops it"]}
+
+
+def _child(given: argparse.Namespace) -> int:
+    part = importlib.import_module(PARTS[given.part])
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not a row
+    folder = given.out / f"{_name(given)}-work"
+    shutil.rmtree(folder, ignore_errors=True)
+    part.prepare(folder, given.only)
+    if given.plant:
+        from benchmarks._faults_planted import PLANTS
+
+        PLANTS[given.plant].put_in()
+    out.write(json.dumps(READY) + "\n")
+    out.flush()
+    number = given.child
+    while given.trials is None or number < given.trials:
+        row = {"trial": number, **part.trial(number, given.seed, folder, given.only)}
+        os.chdir(given.out)
+        out.write(json.dumps(row) + "\n")
+        out.flush()
+        number += 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _read(journal: Path) -> list[dict[str, Any]]:
+    lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) -> dict[str, Any]:
+    """Trials by target, and findings: those that are the same are one, with the command that shows the first."""
+    findings: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for problem in row["problems"]:
+            one = findings.setdefault(
+                f"{row['target']}: {problem}",
+                {
+                    "times": 0,
+                    "confirmed": False,
+                    "command": row["command"],
+                    "changed": row["changed"],
+                    "shown_by": _shows(given, row),
+                },
+            )
+            one["times"] += 1
+            one["confirmed"] |= bool(row.get("confirmed"))
+    codes = Counter(str(row["code"]) for row in rows)
+    return {
+        "part": part, "seed": given.seed, "trials": len(rows), "by_target": dict(Counter(row["target"] for row in rows)),
+        "exit_codes": dict(sorted(codes.items())), "findings": findings,
+    }  # fmt: skip
+
+
+def _shows(given: argparse.Namespace, row: Mapping[str, Any]) -> str:
+    only = f" --only {given.only!r}" if given.only else ""
+    return f"python -m benchmarks faults --part {given.part} --seed {given.seed}{only} --trial {row['trial']}"
+
+
+def shown(document: Mapping[str, Any]) -> list[str]:
+    lines = table(("what", "trials"), [(name, f"{count:,}") for name, count in sorted(document["by_target"].items())])
+    lines += ["", f"{document['trials']:,} trials, exit codes {document['exit_codes']}, {len(document['findings'])} findings."]
+    for name, one in document["findings"].items():
+        sure = "" if one["confirmed"] else ", not seen again"
+        lines += [
+            "",
+            f"{name} ({one['times']} times{sure})",
+            f"    {one['command']}; {one['changed']}",
+            f"    {one['shown_by']}",
+        ]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
