@@ -40,6 +40,8 @@ class Outcome:
     right: float
     usage: events.Usage
     decisions: tuple[events.Decided, ...]
+    probability: float
+    """Of the answer: the geometric mean over its tokens; meant where the method's uncertainty is the perplexity."""
 
 
 class Bench:
@@ -59,7 +61,8 @@ class Bench:
             with question_scope(self.seed, question.id), events.record() as recorded:
                 answer = await method(question)
             decisions = tuple(event for event in recorded if isinstance(event, events.Decided))
-            return Outcome(score(answer.text, question.answers)["em"], events.Usage.of(recorded), decisions)
+            right = score(answer.text, question.answers)["em"]
+            return Outcome(right, events.Usage.of(recorded), decisions, 1 / max(answer.uncertainty or 1.0, 1.0))
 
         return await gather(*(one(question) for question in asked))
 
@@ -87,6 +90,8 @@ class Bench:
                     for level in ("often", "seldom", "never")
                 },
             }
+            if schedule == "at_once":  # all tries are made, so that T_c is known: the paper's figure 3
+                result["probability of the answer by T_c"] = curve([1 - one for one in doubt], direct)
         return result
 
     async def speed(self) -> dict[str, Any]:
@@ -160,6 +165,17 @@ class OneAtATime(Wrapper):
 
 def _auroc(scores: Sequence[float], positive: Sequence[bool]) -> dict[str, Any]:
     return {"auroc": auroc(scores, positive), "interval": auroc_interval(scores, positive), "positive": sum(positive)}
+
+
+def curve(agreement: Sequence[float], direct: Sequence[Outcome]) -> dict[str, dict[str, float]]:
+    """By share of agreeing tries: how many questions, the mean probability of the greedy answer, and how often it is right."""
+    found: dict[str, list[Outcome]] = {}
+    for share, outcome in sorted(zip(agreement, direct, strict=True), key=lambda pair: pair[0]):
+        found.setdefault(f"{share:.1f}", []).append(outcome)
+    return {
+        share: {"n": len(own), "probability": fmean(one.probability for one in own), "em": fmean(one.right for one in own)}
+        for share, own in found.items()
+    }
 
 
 def row(rows: Sequence[Outcome]) -> dict[str, Any]:

@@ -24,7 +24,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._lab_runs import every, lab_questions, seakr
-from benchmarks._shared import arguments, as_json, interleave, machine, publish, ratios, say, shown, slope, spread, table
+from benchmarks._shared import (
+    Rounds,
+    arguments,
+    as_json,
+    interleave,
+    machine,
+    publish,
+    ratios,
+    say,
+    shown,
+    slope,
+    spread,
+    table,
+)
 from gnothi.types import Question
 
 THROUGHPUT, FIRST_EVENT, GROWTH_MB = 0.85, 2.0, 2.0
@@ -84,24 +97,23 @@ async def ask_all(url: str, questions: Sequence[Question], clients: int, each: A
         return time.perf_counter() - began
 
 
-async def first_events(url: str, questions: Sequence[Question], clients: int) -> float:
-    """Median seconds of a stream to its first event."""
+async def first_events(url: str, questions: Sequence[Question], clients: int) -> tuple[float, float]:
+    """Median seconds of a stream to its first chunk, and to the first decision."""
     import httpx2
 
-    waiting, found = iter(questions), list[float]()
+    waiting, opened, decided = iter(questions), list[float](), list[float]()
 
     async def client(http: httpx2.AsyncClient) -> None:
         for question in waiting:
-            began, first = time.perf_counter(), True
+            began, told = time.perf_counter(), [opened, decided]
             async with http.stream("POST", PATH, json=body(question, stream=True)) as stream:
                 async for line in stream.aiter_lines():
-                    if first and line.startswith("data: {") and "gnothi" in json.loads(line[6:]):
-                        first = False
-                        found.append(time.perf_counter() - began)
+                    if told and line.startswith("data: {") and (told[0] is opened or "gnothi" in json.loads(line[6:])):
+                        told.pop(0).append(time.perf_counter() - began)
 
     async with httpx2.AsyncClient(base_url=url, timeout=600) as http:
         await asyncio.gather(*(client(http) for _ in range(clients)))
-    return statistics.median(found)
+    return statistics.median(opened), statistics.median(decided)
 
 
 def throughput(given: argparse.Namespace) -> dict[str, Any]:
@@ -132,14 +144,19 @@ def streams(given: argparse.Namespace) -> dict[str, Any]:
     alone, few = "alone", f"{given.few} clients"
     with server(given.threads, given.overrides) as (url, _):
         asyncio.run(ask_all(url, some[:8], 8))
-        rounds = interleave(
-            [alone, few],
-            lambda name, _: asyncio.run(first_events(url, some, 1 if name == alone else given.few)),
-            given.repeats,
-        )
+        opened: Rounds = [{} for _ in range(given.repeats)]
+
+        def timed(name: str, place: int) -> float:
+            opened[place][name], decided = asyncio.run(first_events(url, some, 1 if name == alone else given.few))
+            return decided
+
+        decided = interleave([alone, few], timed, given.repeats)
     return {
-        "seconds": {name: spread(one[name] for one in rounds) for name in rounds[0]},
-        "of_alone": ratios(rounds, few, alone),
+        what: {
+            "seconds": {name: spread(one[name] for one in rounds) for name in rounds[0]},
+            "of_alone": ratios(rounds, few, alone),
+        }
+        for what, rounds in (("chunk", opened), ("decision", decided))
     }
 
 
@@ -168,21 +185,26 @@ def targets(found: dict[str, Any]) -> dict[str, bool]:
     per = found["memory"]["per_1000"]
     return {
         f"at least {THROUGHPUT} of `gnothi eval`'s questions a second": found["throughput"]["of_eval"].median >= THROUGHPUT,
-        f"first event of a stream under {FIRST_EVENT:g} x that of a lone one": found["streams"]["of_alone"].median
-        < FIRST_EVENT,
+        **{
+            f"first {what} of a stream under {FIRST_EVENT:g} x that of a lone one": one["of_alone"].median < FIRST_EVENT
+            for what, one in found["streams"].items()
+        },
         f"memory flat: under {GROWTH_MB:g} MB per 1,000 requests": per is not None and per.median < GROWTH_MB,
     }
 
 
 def lines(found: dict[str, Any], given: argparse.Namespace) -> list[str]:
-    speed, begun, per = found["throughput"], found["streams"], found["memory"]["per_1000"]
+    speed, per = found["throughput"], found["memory"]["per_1000"]
     rows = [[name, str(one)] for name, one in speed["per_second"].items()]
     first, last = found["memory"]["mb"][0], found["memory"]["mb"][-1]
     return [
         f"SeaKR on the lab, {given.questions} questions, {given.threads} threads; medians of {given.repeats} rounds",
         *table(["", "questions a second"], rows),
         f"of eval's: {speed['of_eval']}; of eval's with as many under way: {speed['of_eval_with_as_many']}",
-        f"first event: {', '.join(f'{name} {one} s' for name, one in begun['seconds'].items())}; ratio {begun['of_alone']}",
+        *(
+            f"first {what}: {', '.join(f'{name} {one} s' for name, one in begun['seconds'].items())}; ratio {begun['of_alone']}"
+            for what, begun in found["streams"].items()
+        ),
         f"memory: {shown(first[1])} MB after {first[0]} requests, {shown(last[1])} MB after {last[0]}"
         + (f"; {per.median:+.2f} MB per 1,000 [{per.low:+.2f}, {per.high:+.2f}]" if per else ""),
         "",

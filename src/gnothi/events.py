@@ -116,6 +116,15 @@ class Searched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Partial(Event):
+    """A search that some of an index's ``servers`` had no part in: ``lacking`` are their names, each with the reason."""
+
+    index: str
+    servers: int
+    lacking: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Linked(Event):
     """The nodes of a knowledge graph that a text names."""
 

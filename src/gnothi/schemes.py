@@ -30,11 +30,13 @@ def unknown(argument: str) -> str:  # noqa: ARG001
 class Scheme(Generic[T_co]):
     """How things of one scheme are opened. ``open`` takes the argument, the text behind the colon (and more, for some kinds of
     things). ``fingerprint`` takes it, too, and gives a text that changes with what is there, so that a run is not resumed on
-    other data; empty where that cannot be told. ``summary`` is one line for listings."""
+    other data; empty where that cannot be told. ``target`` opens it to be written to, a context manager; None for what is only
+    read. ``summary`` is one line for listings."""
 
     open: Callable[..., T_co]
     summary: str = ""
     fingerprint: Callable[[str], str] = unknown
+    target: Callable[[str], Any] | None = None
 
 
 def as_scheme(thing: Scheme[T_co] | Callable[..., T_co]) -> Scheme[T_co]:

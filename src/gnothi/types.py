@@ -152,14 +152,15 @@ class Decoding:
 class StateSpec:
     """Which hidden state of a sampled continuation is wanted (SeaKR, section 3.1).
 
-    ``layer`` counts decoder layers from 0; None is the middle one, ``num_layers // 2 - 1`` (15 of 32, as in SeaKR's code).
+    ``layer`` counts decoder layers from 0; None is the middle one, ``num_layers // 2 - 1`` (15 of 32, as in SeaKR's code); a
+    number between 0 and 1 is the layer that ends this share of them (0.25: 7 of 32).
     ``site``: ``ffn`` is the output of the feed-forward block before the residual is added, ``residual`` the layer's output.
     ``position``: ``fed_eos`` replaces the token that ended the continuation (end of sequence, the one that completed a stop
     string, or the last one at the length limit) by the end-of-sequence token, feeds it and takes its state, as SeaKR's code
     does; ``last`` takes the state at that ending token itself; ``predicting`` that of the position which predicted it.
     """
 
-    layer: int | None = None
+    layer: int | float | None = None
     site: Site = "ffn"
     position: Position = "fed_eos"
 

@@ -103,6 +103,9 @@ def test_keqa() -> None:
     assert list(found) == ["known"]
     assert found["known"]["n"] == 6
     assert set(found["known"]["familiarity"]) <= {"often", "seldom", "never"}
+    curve = found["known"]["probability of the answer by T_c"]
+    assert sum(level["n"] for level in curve.values()) == 6
+    assert all(0 < level["probability"] <= 1 for level in curve.values())
 
 
 @pytest.mark.slow
@@ -168,3 +171,11 @@ def test_graph() -> None:
     assert found["resumed_same_bytes"] is True
     assert found["mentions_a_sentence"] > 1
     assert found["ours_mb"] > 0
+
+
+@pytest.mark.slow
+def test_serving() -> None:
+    found = document("benchmarks.serving", "--questions", "8", "--clients", "2", "--few", "2", "--requests", "12")
+    assert found["throughput"]["of_eval"]["median"] > 0
+    assert found["streams"]["chunk"]["seconds"]["alone"]["median"] <= found["streams"]["decision"]["seconds"]["alone"]["median"]
+    assert found["memory"]["mb"][-1][0] == 12

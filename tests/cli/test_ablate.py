@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from gnothi.calibration.file import Calibration
+from gnothi.models.identity import Identity
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import sources
 from gnothi.studies import study as studies
@@ -100,6 +102,19 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
         "retrieve-once",
         "nearest-neighbours",
     ]
+
+
+def test_a_calibration_that_cannot_be_read_or_is_for_nothing_is_refused(gnothi: Run, mine: str, tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    code, _, err = gnothi("ablate", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
+    assert code == 2
+    assert "cannot read the calibration" in err
+    made = Calibration("seakr", "energy", 1.0, Identity("lab"), "train", 9, "em", "2026-11-23")
+    made.save(file)
+    code, _, err = gnothi("ablate", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
+    assert code == 2
+    assert "--calibration" in err
+    assert "no variant of" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("name", ["iekr", "iekr_m", "iekr_rag"])

@@ -40,7 +40,7 @@ def serve(network: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("gnothi.models.remote.retrying.FIRST_WAIT", 0.002)
+    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
     with ExitStack() as stack:
 
         def start(offer: Offer | None = None, **how: Any) -> Server:
@@ -248,7 +248,7 @@ def test_what_a_method_needs_is_checked_before_the_first_question(serve: Any, gn
 
 
 def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("gnothi.models.remote.retrying.FIRST_WAIT", 0.002)
+    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     code, out, err = gnothi("ask", "Who?", *MODEL, "--method", "direct")

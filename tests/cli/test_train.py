@@ -142,15 +142,15 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}]
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
-    code, said, _ = gnothi("train", "knowledge-reference", run, "--out", known)
+    code, said, _ = gnothi("train", "knowledge-reference", run, "--out", known, "--labels", "right")
     assert code == 0
     assert "1 known, 1 unknown, 0 left out" in said
-    counts = gnothi_json("train", "knowledge-reference", run, "--out", known)
+    counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--labels", "right")
     assert counts == {"known": 1, "unknown": 1, "undecided": 0}
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
     code, said, _ = gnothi("ask", asked, *settings)
     assert code == 0
-    assert "neighbours 0.50 > 0.00: unsure, retrieve" in said
+    assert "neighbours 1.00 > 0.00: unsure, retrieve" in said
     assert true in said
     assert "holds no knowledge reference" in gnothi("ask", asked, "--method", "skr", "--set", f"reference={tmp_path}")[2]
 

@@ -29,15 +29,15 @@ STORED = [
 async def test_neighbours_are_the_most_alike() -> None:
     reference = KnowledgeReference(STORED)
     assert isinstance(reference, KnowledgeSource)
-    assert await reference.neighbours("Who wrote the novel Vesk?", 2) == Neighbours(2, 0, 0.6)
-    assert await reference.neighbours("Where was the tailor Bo Lund born?", 3) == Neighbours(1, 2, 0.6)
-    assert await reference.neighbours("Anything?", 99) == Neighbours(3, 2, 0.6)
+    assert await reference.neighbours("Who wrote the novel Vesk?", 2) == Neighbours(2, 0, (3, 2, 0))
+    assert await reference.neighbours("Where was the tailor Bo Lund born?", 3) == Neighbours(1, 2, (3, 2, 0))
+    assert await reference.neighbours("Anything?", 99) == Neighbours(3, 2, (3, 2, 0))
 
 
 async def test_a_folder_is_read_back(tmp_path: Path) -> None:
     write_knowledge(tmp_path / "known", STORED)
     reference = open_knowledge(tmp_path / "known")
-    assert await reference.neighbours("Who wrote the novel Vesk?", 2) == Neighbours(2, 0, 0.6)
+    assert await reference.neighbours("Who wrote the novel Vesk?", 2) == Neighbours(2, 0, (3, 2, 0))
     assert reference.name == str(tmp_path / "known")
     await reference.aclose()
 
@@ -46,7 +46,7 @@ async def test_an_encoder_may_search_it(tmp_path: Path) -> None:
     stored = [Experience("who planned the ferry", False), Experience("when was the tram at Dunmere", True)]
     write_knowledge(tmp_path / "known", stored, tiny_encoder(tmp_path / "encoder"))
     reference = open_knowledge(tmp_path / "known")
-    assert await reference.neighbours("who planned the tram", 1) == Neighbours(0, 1, 0.5)
+    assert await reference.neighbours("who planned the tram", 1) == Neighbours(0, 1, (1, 1, 0))
     await reference.aclose()
 
 
@@ -56,7 +56,7 @@ async def test_an_encoder_may_search_it(tmp_path: Path) -> None:
         (HEADER, None, "cannot read knowledge.json. Make one with `gnothi train knowledge-reference`"),
         (QUESTIONS, None, "cannot read questions.jsonl"),
         (HEADER, "{", "JSONDecodeError"),
-        (HEADER, '{"format": 9, "encoder": "lexical"}', "format 9, this version reads 1"),
+        (HEADER, '{"format": 9, "encoder": "lexical"}', "format 9, this version reads 2"),
         (QUESTIONS, '{"text": "Who?"}', "KeyError"),
         (QUESTIONS, "", "got no questions"),
     ],

@@ -16,7 +16,7 @@ PASSAGES = tuple(Passage(name, f"text {name}") for name in ("a", "b", "c"))
 
 def doubting(doubts: dict[str, float], blank: str = "") -> Scripted:
     def reply(prompt: Prompt) -> Reply:
-        (passage,) = prompt.passages
+        *_, passage = prompt.passages
         return Reply("" if passage.id == blank else f"From {passage.id}", doubt=doubts[passage.id])
 
     return Scripted(reply)
@@ -47,11 +47,11 @@ async def test_the_first_wins_a_tie_and_silence_loses() -> None:
 
 async def test_a_passage_that_leaves_the_model_sure_of_not_knowing_loses() -> None:
     replies = {"a": Reply("So the answer is unknown."), "b": Reply("She was born in Orvel.", doubt=2.0), "c": Reply("unknown")}
-    model = Scripted(lambda prompt: replies[prompt.passages[0].id])
+    model = Scripted(lambda prompt: replies[prompt.passages[-1].id])
     assert (await LeastUncertain(registry.create("gram"))(model, PROMPT, PASSAGES, Decoding())).passage.id == "b"
 
 
-async def test_each_candidate_is_read_alone_and_all_at_a_time() -> None:
+async def test_each_candidate_is_read_behind_the_prompts_passages_and_all_at_a_time() -> None:
     entered = 0
     everyone = asyncio.Event()
 
@@ -69,7 +69,7 @@ async def test_each_candidate_is_read_alone_and_all_at_a_time() -> None:
     model = Meeting(lambda _: "text")
     async with asyncio.timeout(5):
         await LeastUncertain(registry.create("gram"))(model, PROMPT, PASSAGES, Decoding())
-    assert {prompt.passages for prompt in model.prompts} == {(passage,) for passage in PASSAGES}
+    assert {prompt.passages for prompt in model.prompts} == {(*PROMPT.passages, passage) for passage in PASSAGES}
     assert {prompt.answer_so_far for prompt in model.prompts} == {"She is known."}
 
 

@@ -56,7 +56,7 @@ async def test_nothing_to_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("references", "shown"), [("nearest", NEAR), ("random", DRAWN), ("none", USEFUL.demonstrations)], ids=lambda v: str(v)[:7]
+    ("references", "shown"), [("nearest", NEAR), ("random", DRAWN), ("none", ())], ids=lambda v: str(v)[:7]
 )
 async def test_demonstrations_come_from_the_reference(references: References, shown: tuple[Demonstration, ...]) -> None:
     model, source = Scripted(judge), Source()

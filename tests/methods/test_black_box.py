@@ -124,4 +124,4 @@ class NothingKnown:
     """A knowledge reference all of whose questions needed passages."""
 
     async def neighbours(self, _: str, n: int) -> Neighbours:
-        return Neighbours(0, n, 0.5)
+        return Neighbours(0, n, (5, 5, 0))

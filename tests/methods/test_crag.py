@@ -31,7 +31,11 @@ def make(grade: float, elsewhere: bool = True, **settings: object) -> tuple[Scri
     first = ScriptedRetriever({QUESTION.text: [FOUND], KEYWORDS: [FOUND, ELSEWHERE]})
     second = ScriptedRetriever({KEYWORDS: [ELSEWHERE]})
     resources = {"model": model, "retriever": first, **({"elsewhere": second} if elsewhere else {})}
-    return model, {"first": first, "second": second}, methods.create("crag", resources, {"focus": False} | settings)
+    return (
+        model,
+        {"first": first, "second": second},
+        methods.create("crag", resources, {"focus": False, "strip_threshold": 0.1} | settings),
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,10 +57,11 @@ async def test_verdicts(grade: float, verdict: str, texts: list[str], elsewhere:
     assert (retrievers["first"].queries, retrievers["second"].queries) == expected
 
 
-async def test_so_many_strips() -> None:
-    _, _, method = make(0.3, strip_threshold=0.0, strips=1)
+@pytest.mark.parametrize(("strips", "texts"), [(1, ["Of use.", "Good."]), (5, ["Of use. Of none.", "Good. Bad."])])
+async def test_so_many_strips_whatever_their_grade(strips: int, texts: list[str]) -> None:
+    _, _, method = make(0.3, strip_threshold=0.0, strips=strips)
     answer = await method(QUESTION)  # type: ignore[operator]
-    assert [one.text for one in answer.evidence] == ["Of use.", "Good."]
+    assert [one.text for one in answer.evidence] == texts
 
 
 async def test_where_no_strip_passes_the_best_ones_are_read() -> None:
@@ -89,7 +94,7 @@ async def test_a_cross_encoder_grades_in_a_models_place(grade: float, verdict: s
         "elsewhere": ScriptedRetriever({KEYWORDS: [ELSEWHERE]}),
         "reranker": reranker,
     }
-    method = methods.create("crag", resources, {"focus": False})
+    method = methods.create("crag", resources, {"focus": False, "strip_threshold": 0.1})
     with events.record() as recorded:
         answer = await method(QUESTION)
     decided = next(event for event in recorded if isinstance(event, events.Decided))

@@ -11,7 +11,7 @@ import pytest
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting
 from gnothi.methods.keqa import KEQA
-from gnothi.methods.steps.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO, USEFUL
+from gnothi.methods.steps.prompts import ANSWER_YES_NO, SUMMARISE, SUMMARISE_YES_NO
 from gnothi.models.wrappers import Calibrated, Wrapper
 from gnothi.testing.model import EVERYTHING, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -397,7 +397,26 @@ async def test_references(references: str, shown: str | None) -> None:
     await run(model, reference=Source(), references=references)
     judged = [prompt.task.demonstrations for prompt in model.prompts if prompt.task.name == "useful"]
     assert judged
-    assert all((demos[0].answer == shown) if shown else demos == USEFUL.demonstrations for demos in judged)
+    assert all((demos[0].answer == shown) if shown else not demos for demos in judged)
+
+
+async def test_quizzes_and_judges_may_be_told_without_examples() -> None:
+    model = Speaker(IGNORANT)
+    _, recorded = await run(model, demonstrations=False)
+    assert sources(recorded)[WHO] == "passages"
+    told = {(prompt.task.name, bool(prompt.task.demonstrations)) for prompt in model.prompts}
+    assert told == {("decompose", True), ("answer", False), ("equivalent", False), ("useful", False), ("reason", True)}
+
+
+@pytest.mark.parametrize(
+    ("useful", "read"),
+    [("film#1", "Velkarra was directed by Mira Tolven."), ("none", "Velkarra is old. Velkarra was directed by Mira Tolven.")],
+)
+async def test_key_sentences(useful: str, read: str) -> None:
+    film = Passage("film", "Velkarra is old. Velkarra was directed by Mira Tolven.", "Velkarra")
+    model = Speaker(IGNORANT | {(f"useful from {useful}", WHO): "Yes"})
+    answer, _ = await run(model, [film, DISH], key_sentences=True)
+    assert [one.text for one in answer.evidence] == [read]
 
 
 def test_random_references_need_a_reference() -> None:

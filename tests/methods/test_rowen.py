@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from gnothi.methods.rowen import listed
 from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Answer, Passage, Prompt, Question
+from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Samples, StateSpec
 
 QUESTION = Question("q", "Where was Mira born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -136,6 +137,24 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
         await run(lab, perturb="rephrase")
     with pytest.raises(MissingCapability, match=r"the task 'translate'.*Leave the language away"):
         await run(lab, language="German")
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, 3), ({"more_ways": False}, 2), ({"wording_temperature": 0}, 3)])
+async def test_every_line_is_a_wording_unless_told_otherwise(settings: dict[str, Any], count: int) -> None:
+    def replies(prompt: Prompt) -> str:
+        return "1. Who is a?\n2. Who is b?\n3. Who is c?" if prompt.task.name == "rephrase" else "Vesk"
+
+    class Noting(Scripted):
+        drawn = 0
+
+        async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+            self.drawn += decoding.temperature == 1.0
+            return await super().sample(prompt, n, decoding, hidden)
+
+    model = Noting(replies)
+    await run(model, ways=2, reason=False, **settings)
+    assert len({prompt.question for prompt in model.prompts if prompt.task.name == "answer"} - {QUESTION.text}) == count
+    assert model.drawn == ("wording_temperature" not in settings)
 
 
 async def test_what_is_drawn_is_read_like_the_first_answer() -> None:

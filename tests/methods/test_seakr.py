@@ -134,6 +134,21 @@ async def test_an_uncertain_step_takes_the_passage_that_removes_the_doubt() -> N
     assert shown == {(), ("a",), ("b",), ("c",), ("r1", "r2")}
 
 
+async def test_kept_passages_may_stand_in_drafts_and_beside_candidates() -> None:
+    script: Table = {
+        ("", ""): ("Velkarra was directed by Ann Ox.", UNSURE),
+        ("a", ""): S1,
+        ("a", S1): ("Mira Tolven was born in Orvel.", UNSURE),
+        ("ab", S1): S2,
+        ("ab", f"{S1} {S2}"): S3,
+    }
+    model, retriever = speaker(script), Searcher({"Velkarra": [A], "Mira Tolven born": [B]})
+    answer, _ = await run(model, retriever, kept_in_context=True)
+    assert answer.evidence == (A, B)
+    shown = [("".join(one.id for one in prompt.passages), prompt.answer_so_far) for prompt in model.prompts]
+    assert [pair for pair in dict.fromkeys(shown) if pair in script] == list(script)
+
+
 async def test_certain_words_of_the_draft_make_the_query() -> None:
     draft = Reply("Velkarra was directed by Ann Ox.", (-0.01, -0.01, -0.01, -0.01, -2.0, -0.3), UNSURE)
     for settings, query in (

@@ -25,28 +25,57 @@ class Fixed:
         return self.found
 
 
-@pytest.mark.parametrize(
-    ("known", "unknown", "share", "retrieves"),
-    [
-        (5, 5, 0.5, False),
-        (4, 6, 0.5, True),
-        (4, 6, 0.3, False),  # most are unknown, but fewer than usual
-        (3, 7, 0.3, False),  # as usual
-        (9, 1, 0.95, True),  # most are known, but fewer than usual
-    ],
-)
-async def test_neighbours_decide(known: int, unknown: int, share: float, retrieves: bool) -> None:
-    reference, retriever = Fixed(Neighbours(known, unknown, share)), ScriptedRetriever([PASSAGE])
+async def decision(found: Neighbours, **settings: object) -> tuple[bool, float]:
+    """Whether it searches, and the score that says so."""
+    reference, retriever = Fixed(found), ScriptedRetriever([PASSAGE])
     model = Scripted(lambda prompt: f"So the answer is {'Kestrel' if prompt.passages else 'Vesk'}.")
     resources = {"model": model, "retriever": retriever, "reference": reference}
     with events.record() as recorded:
-        answer = await methods.create("skr", resources, {"neighbours": 10})(QUESTION)
-    assert answer.text == ("Kestrel" if retrieves else "Vesk")
+        answer = await methods.create("skr", resources, {"neighbours": 10, **settings})(QUESTION)
+    retrieves = answer.text == "Kestrel"
     assert retriever.queries == ([QUESTION.text] if retrieves else [])
     assert reference.asked == [(QUESTION.text, 10)]
     (decided,) = (event for event in recorded if isinstance(event, events.Decided))
     assert (decided.kind, decided.verdict) == ("retrieve", "retrieve" if retrieves else "trust")
-    assert (decided.score, decided.threshold) == pytest.approx((unknown / 10 - (1 - share), 0.0))
+    assert decided.threshold == 0.0
+    assert decided.score is not None
+    return retrieves, decided.score
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown", "stored", "retrieves"),
+    [
+        (5, 5, (5, 5), False),
+        (4, 6, (5, 5), True),
+        (4, 6, (3, 7), False),  # most are unknown, but fewer than usual
+        (3, 7, (3, 7), False),  # as usual
+        (9, 1, (19, 1), True),  # most are known, but fewer than usual
+    ],
+)
+async def test_the_papers_vote_is_by_shares(known: int, unknown: int, stored: tuple[int, int], retrieves: bool) -> None:
+    found = Neighbours(known, unknown, (*stored, 9))
+    share = stored[1] / sum(stored)
+    fired, score = await decision(found, votes="share")
+    assert fired == retrieves
+    assert score == pytest.approx(unknown / 10 - share)
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown", "stored", "score"),
+    [
+        (6, 4, (62, 47, 740), -0.1),  # known questions are commoner: they win by one vote
+        (5, 5, (62, 47, 740), 0.1),
+        (6, 4, (80, 20, 0), 0.4),  # ... here only by the six votes of their usual lead
+        (8, 2, (80, 20, 0), 0.0),
+        (4, 6, (47, 62, 740), 0.2),  # unknown ones are
+        (5, 5, (47, 62, 740), 0.0),
+        (4, 6, (5, 5, 0), 0.2),
+    ],
+)
+async def test_the_authors_vote_is_by_a_lead(known: int, unknown: int, stored: tuple[int, int, int], score: float) -> None:
+    fired, found = await decision(Neighbours(known, unknown, stored))
+    assert fired == (score > 0)
+    assert found == pytest.approx(score)
 
 
 def test_without_a_reference_it_is_not_made_yet_described() -> None:

@@ -42,7 +42,7 @@ Serve = Callable[..., Server]
 def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("gnothi.models.remote.retrying.FIRST_WAIT", 0.002)
+    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
 
 
 @pytest.fixture

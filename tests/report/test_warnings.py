@@ -27,6 +27,12 @@ def test_a_filter_that_keeps_nothing_in_most_questions(emptied: int, said: bool)
     assert [f"kept nothing of what was found in {emptied} of 20 questions" in one for one in found] == [True] * said
 
 
+def test_answers_that_lacked_a_server() -> None:
+    rows = [row("m", number, tally={"partial": 1} if number < 3 else {}) for number in range(20)]
+    (found,) = warnings_of("m", rows)
+    assert found.startswith("3 of 20 answers came about while a server of the index did not answer")
+
+
 @pytest.mark.parametrize(("cut", "said"), [(2, False), (3, True)])
 def test_replies_that_come_to_no_end(cut: int, said: bool) -> None:
     found = warnings_of("m", _rows(20, tally={"replies": 4, "cut": cut}))

@@ -23,6 +23,7 @@ from gnothi.events import (
     Grouped,
     Linked,
     ModelCall,
+    Partial,
     Picked,
     QuizAnswered,
     Ranked,
@@ -57,6 +58,7 @@ SAMPLES: tuple[Event, ...] = (
     Reflected((("subject", "text"),), ("subject",)),
     Revised("before", "after"),
     Rephrased("before", "after"),
+    Partial("index", 2, (("a", "a did not answer"),)),
 )
 EMPTY: tuple[Event, ...] = (
     ModelCall("m", "score", "reason", 5, 0, 0.1),
@@ -77,6 +79,7 @@ EMPTY: tuple[Event, ...] = (
     Reflected((), ()),
     Revised("same", "same"),
     Rephrased("", ""),
+    Partial("index", 1, ()),
 )
 
 

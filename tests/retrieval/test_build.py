@@ -18,7 +18,7 @@ from gnothi.retrieval.build import Progress, build
 from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.base import Step
 from gnothi.retrieval.ingest.formats import FORMATS
-from gnothi.retrieval.ledger import Ledger
+from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.sources import LISTED
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
@@ -315,7 +315,7 @@ def test_a_stop_between_index_and_ledger_costs_nothing_but_reading_again(
         pass
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "save", Mock(side_effect=Stop))
+        patch.setattr(FolderLedger, "save", Mock(side_effect=Stop))
         with pytest.raises(Stop):
             build([source], tmp_path / "index")
     assert 0 < len(contents(tmp_path / "index")) < 300

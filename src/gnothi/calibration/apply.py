@@ -44,6 +44,17 @@ def calibrated(
     return tuple(changed), told
 
 
+def fits(found: Calibration, gate: CalibratedGate) -> bool:
+    """Whether it is for the gate's signal, and scores that depend on the same settings."""
+    if gate.signal != found.signal or found.fires != "above":
+        return False
+    try:
+        _check_settings(found, "", gate.settings)
+    except InvalidSetting:
+        return False
+    return True
+
+
 def identity_of(model: Any) -> Identity:
     """Of a name, or of a model itself, of which nothing but its name is known."""
     return identify(model) if isinstance(model, str) else Identity(name_of(model))

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     options.index,
     options.graph,
 )
+@options.file(
+    "--calibration",
+    "A threshold, written by `gnothi calibrate`: of the variants with its signal and settings (repeat, one a signal).",
+    "calibrations",
+    multiple=True,
+)
 @options.asking
 @options.file("--csv", "Write the table as CSV, with all numbers.", "csv_file")
 @options.file("--markdown", "Write the table as Markdown.", "markdown_file")
@@ -50,6 +56,7 @@ def ablate(
     listed: bool,
     only: tuple[str, ...],
     sources: options.Sources,
+    calibrations: tuple[Path, ...],
     asking: options.Asking,
     csv_file: Path | None,
     markdown_file: Path | None,
@@ -67,6 +74,7 @@ def ablate(
     --out, which `gnothi report` and `gnothi gates` read. The same command again goes on with what is unfinished. Exit code 1:
     some questions failed.
     """
+    from gnothi.calibration.file import read as read_calibration
     from gnothi.report.terminal import console as terminal
     from gnothi.session.execute import budget_of, done, execute
     from gnothi.studies import study as studies
@@ -84,7 +92,9 @@ def ablate(
     if out is None:
         raise InvalidSetting("--out is missing: expected a folder for the runs, as in --out runs/ablation.")
     found = studies.read(study)
-    planned = plan_study(found, sources.request([]), only)
+    planned = plan_study(found, sources.request([]), only, [read_calibration(file) for file in calibrations])
+    for line in dict.fromkeys(told for plan in planned.plans.values() for told in plan.told):
+        click.echo(line, err=True)
     remote = any(plan.remote for plan in planned.plans.values())
     budget = budget_of(next(iter(planned.plans.values())))
     with (

@@ -37,7 +37,14 @@ def index() -> None:
 
 @index.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--out", required=True, metavar="PATH", help="Folder of the index: made when it is not there, else added to.")
+@click.option(
+    "--out",
+    "--to",
+    "out",
+    required=True,
+    metavar="PATH|KIND:NAME",
+    help="The index: a folder, made when it is not there, else added to; or postgres:..., lancedb:..., elasticsearch:....",
+)
 @click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
 @click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")

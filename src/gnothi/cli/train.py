@@ -315,9 +315,16 @@ def utility_reference() -> Kind:
 @out("reference")
 @click.option("--memory", default="direct", show_default=True, help="The run's method that answers from memory.")
 @click.option("--retrieval", default="rag", show_default=True, help="The run's method that retrieves.")
+@click.option(
+    "--labels",
+    type=click.Choice(["better", "right"]),
+    default="better",
+    show_default=True,
+    help="Known is what memory alone got right, as in the authors' code; right: or both did, as in the paper.",
+)
 @encoder
 @json_of("how many questions of each kind")
-def knowledge_reference(run: Path, out: Path, as_json: bool, **methods: str) -> int:
+def knowledge_reference(run: Path, out: Path, as_json: bool, **given: Any) -> int:
     """Tell known from unknown training questions, for the method skr (SKR, section 3), by a RUN over them.
 
     \b
@@ -325,13 +332,13 @@ def knowledge_reference(run: Path, out: Path, as_json: bool, **methods: str) -> 
     gnothi train knowledge-reference runs/train --out known
     gnothi eval lab --method skr --set reference=known --out runs/skr
 
-    A question is known where the model answered it rightly from memory, unknown where only retrieval led to the right answer;
-    one that neither did says nothing and is left out.
+    A question is known where the model answered it rightly from memory alone, unknown where only retrieval led to the right
+    answer. One that both or neither got right says nothing and is left out; --labels right calls the former known.
     """
     from gnothi.training.knowledge_reference.build import train
 
-    counts = train(run, out, **methods)
-    _show(as_json, asdict(counts), [*counts.report(), ("encoder", methods["encoder"]), ("reference", str(out))])
+    counts = train(run, out, **given)
+    _show(as_json, asdict(counts), [*counts.report(), ("encoder", given["encoder"]), ("reference", str(out))])
     return 0
 
 

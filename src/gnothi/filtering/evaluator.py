@@ -38,8 +38,8 @@ Grade = Callable[[Question, Sequence[Passage]], Awaitable[Sequence[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """Keeps at most ``most`` sentences (None: all) graded above ``threshold``, in their order; where none is, the best ones
-    whatever their grade (the authors' code has no threshold). Emits Filtered with ``kind``."""
+    """Keeps at most ``most`` sentences (None: all) graded at least ``threshold``, in their order; where none is, the best ones
+    whatever their grade. Emits Filtered with ``kind``."""
 
     grade: Grade
     kind: str
@@ -50,7 +50,7 @@ class Strips:
     async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         sentences = sentences_of(passages, self.language)
         grades = await self.grade(question, [sentence.passage for sentence in sentences])
-        best = choose(sentences, grades, lambda grade: grade > self.threshold)
+        best = choose(sentences, grades, lambda grade: grade >= self.threshold)
         if sentences and not best:
             best = fall_back(choose(sentences, grades, lambda _: True), self.kind, question, grades, self.threshold)
         kept = sorted(best[: self.most])

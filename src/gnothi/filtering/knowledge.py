@@ -2,7 +2,8 @@
 (SKR: Wang et al. 2023, arXiv 2310.05002, section 3).
 
 A folder made by ``gnothi train knowledge-reference``: ``questions.jsonl`` holds one line per training question, with
-``question`` and ``known``; ``knowledge.json`` names the encoder it is searched with.
+``question`` and ``known``; ``knowledge.json`` names the encoder it is searched with, and how many more questions it was made
+of, which told nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,16 +22,17 @@ from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
 from gnothi.types import Capabilities, Passage, Prompt
 
-FORMAT = 1
+FORMAT = 2
 HEADER, QUESTIONS = "knowledge.json", "questions.jsonl"
 COMMAND = "gnothi train knowledge-reference"
+Votes = Literal["lead", "share"]
 _DIGITS = 5
 """Similarities are compared to so many digits, so that rounding does not decide; equal ones keep the stored order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """A training question; ``known``: the model answered it rightly from memory."""
+    """A training question; ``known``: the model did better from memory."""
 
     question: str
     known: bool
@@ -38,11 +40,27 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Of the nearest questions, how many were known and unknown; ``known_share``: the known ones' share of all stored."""
+    """Of the nearest questions, how many were known and unknown; ``stored``: of all stored ones, and how many said nothing."""
 
     known: int
     unknown: int
-    known_share: float
+    stored: tuple[int, int, int]
+
+    @property
+    def above_share(self) -> float:
+        """By how much unknown questions are commoner here than among all, in [-1, 1]: above 0 retrieve (section 3)."""
+        known, unknown, _ = self.stored
+        return round(self.unknown / (self.known + self.unknown) - unknown / (known + unknown), 9)  # 0.7 + 0.3 - 1 is 0
+
+    def short_of(self, n: int) -> float:
+        """By how many votes of ``n`` the kind that is commoner among all stored falls short of winning, as a share: the
+        authors' code. Where known ones are commoner, retrieve above 0; else trust, whose sign is turned. It wins by as many
+        votes as it would lead with among ``n`` of all questions, those that told nothing included, and by one at least."""
+        known, unknown, silent = self.stored
+        lead = max(1, int(abs(known - unknown) * n / (known + unknown + silent)))
+        if known > unknown:
+            return (lead - (self.known - self.unknown)) / n
+        return (self.unknown - self.known - lead + 1) / n
 
 
 @runtime_checkable
@@ -56,12 +74,13 @@ class KnowledgeSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LessKnown(Foreseen):
-    """By how much unknown questions are commoner among the ``n`` nearest ones than among all stored, in [-1, 1].
+    """How the ``n`` nearest questions vote, as ``votes`` counts: ``lead`` as the authors' code, ``share`` as the paper.
 
     Of the question alone: the same whatever passages or beginnings of an answer stand in the prompt."""
 
     source: KnowledgeSource
     n: int = 10
+    votes: Votes = "lead"
 
     name: ClassVar[str] = "neighbours"
     needs: ClassVar[Capabilities] = Capabilities()
@@ -69,21 +88,26 @@ class LessKnown(Foreseen):
 
     async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
         near = await self.source.neighbours(prompt.question, self.n)
-        return round(near.unknown / (near.known + near.unknown) + near.known_share - 1.0, 9)  # 0.7 + 0.3 - 1 is 0
+        return near.short_of(self.n) if self.votes == "lead" else near.above_share
 
 
 class KnowledgeReference:
-    """A ``KnowledgeSource`` of at least one question. Without ``similarity``, questions are compared by their words."""
+    """A ``KnowledgeSource`` of at least one question, and of ``silent`` ones that told nothing. Without ``similarity``,
+    questions are compared by their words."""
 
-    def __init__(self, experiences: Sequence[Experience], similarity: Similarity | None = None, name: str = "") -> None:
+    def __init__(
+        self, experiences: Sequence[Experience], similarity: Similarity | None = None, name: str = "", silent: int = 0
+    ) -> None:
         self.name = name
+        self._silent = silent
         self._known = [one.known for one in experiences]
         self._similarity = similarity or Lexical([(one.question, _NO_PASSAGE) for one in experiences])
 
     async def neighbours(self, question: str, n: int) -> Neighbours:
         similarities = np.round(await self._similarity.to_stored(question, _NO_PASSAGE), _DIGITS)
         nearest = [self._known[place] for place in np.argsort(-similarities, kind="stable")[:n].tolist()]
-        return Neighbours(sum(nearest), len(nearest) - sum(nearest), sum(self._known) / len(self._known))
+        known = sum(self._known)
+        return Neighbours(sum(nearest), len(nearest) - sum(nearest), (known, len(self._known) - known, self._silent))
 
     async def aclose(self) -> None:
         await self._similarity.aclose()
@@ -92,12 +116,12 @@ class KnowledgeReference:
 _NO_PASSAGE = Passage("", "")
 
 
-def write_knowledge(path: Path, experiences: Sequence[Experience], encoder: str = LEXICAL) -> None:
-    """Makes the folder, or makes it anew."""
+def write_knowledge(path: Path, experiences: Sequence[Experience], encoder: str = LEXICAL, silent: int = 0) -> None:
+    """Makes the folder, or makes it anew. ``silent`` questions told nothing."""
     path.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"question": one.question, "known": one.known}, ensure_ascii=False) for one in experiences]
     (path / QUESTIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    (path / HEADER).write_text(json.dumps({"format": FORMAT, "encoder": encoder}) + "\n", "utf-8")
+    (path / HEADER).write_text(json.dumps({"format": FORMAT, "encoder": encoder, "silent": silent}) + "\n", "utf-8")
 
 
 def open_knowledge(path: str | Path) -> KnowledgeReference:
@@ -106,21 +130,22 @@ def open_knowledge(path: str | Path) -> KnowledgeReference:
     Raises InvalidInput where there are none, ModelUnavailable or MissingDependency where the encoder cannot be opened.
     """
     path = Path(path)
-    encoder, experiences = _read(path)
+    encoder, silent, experiences = _read(path)
     if encoder == LEXICAL:
-        return KnowledgeReference(experiences, name=str(path))
+        return KnowledgeReference(experiences, name=str(path), silent=silent)
     model = SentenceEncoder(encoder)
     vectors = model.encode([(one.question, _NO_PASSAGE) for one in experiences])
-    return KnowledgeReference(experiences, Dense(model, vectors), str(path))
+    return KnowledgeReference(experiences, Dense(model, vectors), str(path), silent)
 
 
-def _read(path: Path) -> tuple[str, list[Experience]]:
+def _read(path: Path) -> tuple[str, int, list[Experience]]:
     try:
         header: Any = json.loads((path / HEADER).read_text("utf-8"))
         lines = [json.loads(line) for line in (path / QUESTIONS).read_text("utf-8").splitlines() if line.strip()]
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']}, this version reads {FORMAT}")
-        encoder, experiences = str(header["encoder"]), [Experience(str(one["question"]), bool(one["known"])) for one in lines]
+        encoder, silent = str(header["encoder"]), int(header["silent"])
+        experiences = [Experience(str(one["question"]), bool(one["known"])) for one in lines]
     except OSError as error:
         raise InvalidInput(
             f"{path} holds no knowledge reference: cannot read {Path(str(error.filename)).name}. Make one with `{COMMAND}`."
@@ -129,4 +154,4 @@ def _read(path: Path) -> tuple[str, list[Experience]]:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
     if not experiences:
         raise InvalidInput(f"{path}: got no questions, expected at least one. Make it again with `{COMMAND}`.")
-    return encoder, experiences
+    return encoder, silent, experiences

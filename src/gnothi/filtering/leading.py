@@ -42,8 +42,8 @@ Measure = Literal["strinc", "lexical", "cxmi"]
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """Keeps the ``spans`` best sentences (None: all) that measure more than ``threshold``, in their order; the first passage as
-    it is where none does (the authors' code).
+    """Keeps the ``spans`` best sentences (None: all) that measure at least ``threshold``, and that hold the answer where the
+    measure is strinc, in their order; the first passage as it is where none does (the authors' code).
 
     ``model`` scores answers for the measure cxmi, after ``prompt``, which asks the question without passages. Emits Filtered
     with the measure as kind."""
@@ -60,12 +60,15 @@ class Leading:
         """``targets`` holds at least one answer to look for."""
         sentences = sentences_of(passages, self.language)
         scores = await self._scores(question, prompt, sentences, targets)
-        best = choose(sentences, scores, lambda score: score > self.threshold)
+        best = choose(sentences, scores, self._passes)
         kept = sorted(best[: self.spans])
         events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
         if not kept:
             return fall_back(tuple(passages[:1]), self.measure, question, scores, self.threshold)
         return rejoined(sentences[place] for place in kept)
+
+    def _passes(self, score: float) -> bool:
+        return score >= self.threshold and (score > 0 or self.measure != "strinc")
 
     async def _scores(
         self, question: Question, prompt: Prompt, sentences: Sequence[Sentence], targets: Sequence[str]

@@ -23,7 +23,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class LeastUncertain:
-    """Reads the prompt once with each candidate as its only passage, all at a time, and takes the lowest uncertainty.
+    """Reads the prompt once with each candidate behind its own passages, all at a time, and takes the lowest uncertainty.
 
     A context under which the model says nothing, or that it does not know, comes last; ties go to the candidate that came
     first. Emits Ranked with kind ``passage`` and one (passage id, passage text, score) per candidate, then Drafted with the
@@ -35,7 +35,10 @@ class LeastUncertain:
     async def __call__(self, model: LanguageModel, prompt: Prompt, candidates: Sequence[Passage], decoding: Decoding) -> Chosen:
         """``candidates`` holds at least one passage, best first."""
         measured = await gather(
-            *(self.signal.measure(model, replace(prompt, passages=(passage,)), decoding) for passage in candidates)
+            *(
+                self.signal.measure(model, replace(prompt, passages=(*prompt.passages, passage)), decoding)
+                for passage in candidates
+            )
         )
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
         ranked = sorted(pairs, key=lambda pair: (says_nothing(pair.measured.greedy.text), pair.measured.uncertainty))

@@ -22,8 +22,8 @@ class Useful:
     """Judges every passage by itself, all at a time; those kept stay in the order in which they came.
 
     ``task`` is what the judge is asked to do; its demonstrations give way to ``shots`` ones from ``source``, nearest to
-    question and passage or random, of each label at least ``at_least``. Without a source, where it has none, and with
-    ``references="none"`` the task's own stay. Emits Picked with kind ``useful``.
+    question and passage or random, of each label at least ``at_least``. Without a source, and where it has none, the task's
+    own stay; with ``references="none"`` there are none. Emits Picked with kind ``useful``.
     """
 
     judge: LanguageModel
@@ -44,7 +44,9 @@ class Useful:
         return await says_yes(self.judge, Prompt(await self._task(question, passage), question, (passage,)))
 
     async def _task(self, question: str, passage: Passage) -> Task:
-        if self.source is None or self.references == "none":
+        if self.references == "none":
+            return replace(self.task, demonstrations=())
+        if self.source is None:
             return self.task
         if self.references == "nearest":
             found = await self.source.nearest(question, passage, self.shots, self.at_least)

@@ -36,7 +36,7 @@ from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.lines import Line, lines
-from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.ledger import Entry, FolderLedger
 from gnothi.retrieval.sources import SourceReader, SourcesReport
 
 _IMPORT = "import"
@@ -97,7 +97,7 @@ def build_graph(
         f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
         "Wait until the other build has ended, then run this again."
     )
-    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(Ledger(notes)) as ledger:
+    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(FolderLedger(notes)) as ledger:
         work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 
@@ -108,7 +108,7 @@ class _Build(SourceReader[GraphReport]):
         folder: Path,
         manifest: Manifest,
         log: Log,
-        ledger: Ledger,
+        ledger: FolderLedger,
         columns: Sequence[str] | None,
         language: str | None,
         skip_invalid: bool,
@@ -119,7 +119,7 @@ class _Build(SourceReader[GraphReport]):
         super().__init__(GraphReport(), ledger, f"{','.join(columns or ())}:{self.language}", skip_invalid, total)
         self.folder = folder
         self.manifest = manifest
-        self.log = log
+        self.log, self._noted = log, ledger
         self.columns = columns
         self.on_progress = on_progress
         self.dump = False  # one of the sources is ConceptNet's own
@@ -221,7 +221,7 @@ class _Build(SourceReader[GraphReport]):
     def _live(self) -> set[int]:
         """The versions of files that count: of each the newest, and those before it until it was read to its end."""
         origins = (
-            origin for entry in self.ledger.entries() for origin in (entry.origin, *(() if entry.complete else entry.stale))
+            origin for entry in self._noted.entries() for origin in (entry.origin, *(() if entry.complete else entry.stale))
         )
         return {self.log.source(origin) for origin in origins}
 

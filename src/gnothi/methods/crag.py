@@ -38,9 +38,11 @@ class CorrectiveRAG(ReaderSettings):
     )
     elsewhere: Retriever | None = resource("Index searched in place of the web.")
     k: int = setting(5, "Passages to retrieve, and again to retrieve elsewhere.", at_least=1)
-    upper: float = setting(0.5, "Correct: a passage is graded above this.", at_least=0.0, at_most=1.0)
-    lower: float = setting(0.1, "Incorrect: no passage is graded above this.", at_least=0.0, at_most=1.0)
-    strip_threshold: float = setting(0.1, "Refining keeps sentences graded above this.", at_least=0.0, at_most=1.0)
+    upper: float = setting(0.5, "Correct: a passage is graded at least this.", at_least=0.0, at_most=1.0)
+    lower: float = setting(0.1, "Incorrect: no passage is graded at least this.", at_least=0.0, at_most=1.0)
+    strip_threshold: float = setting(
+        0.0, "Refining keeps sentences graded at least this (0: all, as published).", at_least=0.0, at_most=1.0
+    )
     strips: int = setting(5, "Refining keeps at most so many sentences.", at_least=1)
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
@@ -75,8 +77,8 @@ class CorrectiveRAG(ReaderSettings):
     async def _evaluate(self, question: Question, found: Sequence[Passage]) -> str:
         """Correct, ambiguous or incorrect: by the best grade."""
         grades = await self._grades(question, found)
-        best = max(grades, default=0.0)
-        verdict = "correct" if best > self.upper else "ambiguous" if best > self.lower else "incorrect"
+        best = max(grades, default=-1.0)
+        verdict = "correct" if best >= self.upper else "ambiguous" if best >= self.lower else "incorrect"
         threshold = self.upper if verdict == "correct" else self.lower
         events.emit(events.Decided("evaluate", self._grader, best if grades else None, threshold, verdict))
         return verdict

@@ -28,7 +28,7 @@ class Filco(ReaderSettings):
     measure: Measure = setting(
         "strinc", "A sentence counts by whether it holds the answer; by words shared with question and answer; by CXMI."
     )
-    threshold: float = setting(0.0, "A sentence stays only when it measures more than this.")
+    threshold: float = setting(0.0, "A sentence stays only when it measures at least this.")
     spans: int | None = setting(1, "Sentences to keep (none: all above the threshold).", at_least=1)
     oracle: bool = setting(False, "Measure against the gold answers: a bound, not a method. Needs questions that have some.")
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import gather
 from gnothi.filtering.answers import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
-from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.choosing import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
@@ -39,6 +39,10 @@ class GeneratedKnowledge(AnsweringSettings):
     knowledge_temperature: float = setting(1.0, "Temperature of the statements.", at_least=0.01)
     knowledge_top_p: float = setting(
         0.5, "Statements draw from the likeliest tokens of this probability.", at_least=0.0, at_most=1.0
+    )
+    _: KW_ONLY
+    choice_score: ChoiceScore = setting(
+        "sum", "Likelihood of a choice: log-probability summed, per token or per character; or that of its label (A, B, ...)."
     )
 
     name: ClassVar[str] = "gkp"

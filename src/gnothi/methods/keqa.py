@@ -6,13 +6,14 @@ found only passages judged useful are read (3.4), and the quizzes' answers are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.fallback import fall_back
+from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
@@ -28,7 +29,7 @@ from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.assessment import Assessment, Schedule
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Decoding, Passage, Prompt, Question
+from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,17 @@ class KEQA(GenerationSettings):
         "neither learnt to judge nor has demonstrations of a utility reference).",
     )
     references: References = setting(
-        "nearest", "The utility judge's demonstrations, where there is a utility reference; none: its fixed ones."
+        "nearest",
+        "The utility judge's demonstrations, where there is a utility reference (else fixed ones); none: no demonstrations.",
     )
     shots: int = setting(8, "Demonstrations from the utility reference.", at_least=1)
     shots_per_label: int = setting(2, "Of these at least as many useful ones, and useless ones.", at_least=0)
+    key_sentences: bool = setting(False, "Of useful passages, read only the sentences that the judge calls useful (variant).")
+    demonstrations: bool = setting(
+        True,
+        "Quizzes, readers and judges are shown fixed worked examples; false: instructions alone, as published (lists of "
+        "quizzes and the summary keep theirs).",
+    )
     sentences: bool = setting(
         True, "For the summary, let the model state each quiz's answer as a sentence; false: quiz and answer side by side."
     )
@@ -124,7 +132,7 @@ class KEQA(GenerationSettings):
 
     async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
         """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
-        task = ANSWER_YES_NO if yes_no else ANSWER
+        task = self._told(ANSWER_YES_NO if yes_no else ANSWER)
         read = _yes_or_no if yes_no else partial(short_answer, question=quiz.text)
         guess, disagreement = "", None
         if self.assess:
@@ -148,15 +156,22 @@ class KEQA(GenerationSettings):
         if not self.pick:
             return passages
         judge = self.utility_judge or self.model
-        useful = Useful(judge, USEFUL, self.reference, self.references, self.shots, self.shots_per_label)
+        useful = Useful(judge, self._told(USEFUL), self.reference, self.references, self.shots, self.shots_per_label)
         kept = await useful(quiz.text, passages)
+        if kept and self.key_sentences:
+            sentences = sentences_of(kept)
+            chosen = {one.id for one in await useful(quiz.text, [sentence.passage for sentence in sentences])}
+            return rejoined(one for one in sentences if one.passage.id in chosen) or kept
         untrained = self.reference is None and follows_instructions(judge)
         if kept or not passages or not (untrained if self.fall_back is None else self.fall_back):
             return kept
         return fall_back(passages[:1], "useful", quiz)
 
     async def _same(self, quiz: str, one: str, other: str) -> bool:
-        return await says_yes(self.judge or self.model, Prompt(EQUIVALENT, quiz, choices=(one, other)))
+        return await says_yes(self.judge or self.model, Prompt(self._told(EQUIVALENT), quiz, choices=(one, other)))
+
+    def _told(self, task: Task) -> Task:
+        return task if self.demonstrations else replace(task, demonstrations=())
 
 
 def _yes_or_no(reply: str) -> str:

@@ -78,6 +78,8 @@ class Rowen(ReaderSettings):
         "auto", "Ask in other words; or the same again at random, for models with a format of their own (auto: by the model)."
     )
     ways: int = setting(6, "k: other ways to ask.", at_least=1)
+    wording_temperature: float = setting(1.0, "Temperature at which wordings are drawn (0: the likeliest).", at_least=0.0)
+    more_ways: bool = setting(True, "Every line of the reply counts as a wording, as published; false: no more than k.")
     language: str | None = setting(
         None, "Ask in this language as well, such as Chinese (Rowen-CL; none: only in the question's own)."
     )
@@ -131,9 +133,13 @@ class Rowen(ReaderSettings):
         """The question in other words; empty where it is to be asked again as it is."""
         if self.perturb == "resample" or not speaks(self.model, rephrase(1)):
             return []
-        decoding = Decoding(self.ways * self.max_tokens, stop=LIST_STOPS)
-        reply = await self.model.generate(Prompt(rephrase(self.ways), question.text), decoding)
-        wordings = listed(reply.text)[: self.ways]
+        decoding = Decoding(self.ways * self.max_tokens, self.wording_temperature, stop=LIST_STOPS)
+        prompt = Prompt(rephrase(self.ways), question.text)
+        if self.wording_temperature:
+            (reply,) = (await self.model.sample(prompt, 1, decoding)).generations
+        else:
+            reply = await self.model.generate(prompt, decoding)
+        wordings = listed(reply.text)[: None if self.more_ways else self.ways]
         if not wordings:
             events.emit(events.Decided("rephrase", "", None, None, "resample", "the question as it is: no wording was given"))
         return wordings

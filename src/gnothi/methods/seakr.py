@@ -70,6 +70,9 @@ class SeaKR(SignalSettings):
     rationale_score: Literal["chain", "steps"] = setting(
         "chain", "Uncertainty of the rationale strategy: that of its chain, or the mean over its steps (table 12)."
     )
+    kept_in_context: bool = setting(
+        False, "Drafts and re-ranking read the passages kept so far, too (the authors' code); false: each passage alone."
+    )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
@@ -94,11 +97,11 @@ class SeaKR(SignalSettings):
 
     async def _multi_hop(self, question: Question) -> list[Candidate]:
         rationale, knowledge = await self._iterate(question)
-        strategies = []
-        if self._strategy != "knowledge" or not knowledge:
-            strategies.append(self._from_rationales(question, rationale, knowledge))
+        strategies = []  # the first wins a tie: knowledge, as in the authors' code
         if self._strategy != "rationales" and knowledge:
             strategies.append(self._from_knowledge(question, knowledge))
+        if self._strategy != "knowledge" or not knowledge:
+            strategies.append(self._from_rationales(question, rationale, knowledge))
         return await gather(*strategies)
 
     async def _iterate(self, question: Question) -> tuple[list[Step], tuple[Passage, ...]]:
@@ -107,7 +110,7 @@ class SeaKR(SignalSettings):
         knowledge: tuple[Passage, ...] = ()
         queries: set[str] = set()
         for _ in range(self.max_steps):
-            context = ask(REASON, question, so_far=_joined(rationale))
+            context = ask(REASON, question, knowledge if self.kept_in_context else (), _joined(rationale))
             measured = await self._signal.measure(self.model, context, self.decoding(SENTENCE_STOPS))
             draft, found = sentence(measured.greedy.text), False
             if rationale and concludes(draft):  # it adds nothing to be known

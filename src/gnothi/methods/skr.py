@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
+from gnothi.filtering.knowledge import KnowledgeSource, LessKnown, Votes
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import search
@@ -27,6 +27,11 @@ class SelfKnowledgeGuided(ReaderSettings):
     reference: KnowledgeSource | None = resource("Training questions that the model knew or not.", required=True)
     k: int = setting(3, "Passages to retrieve.", at_least=1)
     neighbours: int = setting(10, "Training questions to compare with.", at_least=1)
+    votes: Votes = setting(
+        "lead",
+        "The commoner kind of training questions wins among the neighbours by a lead (the authors' code); share: retrieve "
+        "where unknown ones are commoner among them than among all (the paper).",
+    )
 
     name: ClassVar[str] = "skr"
 
@@ -34,11 +39,10 @@ class SelfKnowledgeGuided(ReaderSettings):
         return await self.reply(self.model, await self.prompt(question))
 
     async def prompt(self, question: Question) -> Prompt:
-        """What the reader is asked: the question, behind what was found, or alone where known questions are at least as common
-        among its neighbours as among all training questions."""
+        """What the reader is asked: the question behind what was found, or alone where its neighbours vote so."""
         require_text(question)
         assert self.reference is not None
-        signal, alone = LessKnown(self.reference, self.neighbours), self.reading(question)
+        signal, alone = LessKnown(self.reference, self.neighbours, self.votes), self.reading(question)
         fired = (excess := await signal.foresee(self.model, alone)) > 0.0
         events.emit(events.Decided("retrieve", signal.name, excess, 0.0, "retrieve" if fired else "trust"))
         if not fired:

@@ -19,6 +19,7 @@ def warnings_of(method: str, rows: Sequence[Row]) -> tuple[str, ...]:
     found = (
         degenerate(gate_summary(rows, None), method),
         _failed(rows),
+        _partial(answered),
         _beside_the_choices(answered),
         _emptied(method, answered),
         _cut(answered),
@@ -38,6 +39,17 @@ def _failed(rows: Sequence[Row]) -> str | None:
     most = f"{count} with " if count < len(errors) else ""
     of = counted(len(rows), "question")
     return f"{len(errors)} of {of} failed, {most}{reason}: {example} (The same command tries them again.)"
+
+
+def _partial(answered: Sequence[Row]) -> str | None:
+    """How many were answered while servers of the index were away."""
+    partial = sum(row.tally.get("partial", 0) > 0 for row in answered)
+    if not partial:
+        return None
+    return (
+        f"{partial} of {counted(len(answered), 'answer')} came about while a server of the index did not answer: passages were "
+        "lacking. events.jsonl says which (partial); without `optional = true` such questions fail and are asked again"
+    )
 
 
 def _beside_the_choices(answered: Sequence[Row]) -> str | None:

@@ -22,6 +22,7 @@ from gnothi.events import (
     Grouped,
     Linked,
     ModelCall,
+    Partial,
     Picked,
     QuizAnswered,
     Ranked,
@@ -112,6 +113,10 @@ class Narrator:
         yield Line("search", f"{event.query} ({what}, {took(event.seconds)})", tone="look", whole=True)
         for place, (label, found) in enumerate(_labelled("found", event.passages)):
             yield Line(label, entry(found.passage), f"  {found.score:6.2f}  ", detail=place >= FOUND)
+
+    def _partial(self, event: Partial) -> Iterator[Line]:
+        without = "; ".join(reason for _, reason in event.lacking)
+        yield Line("partial", f"without {len(event.lacking)} of {event.servers} servers: {without}", tone="doubt", whole=True)
 
     def _linked(self, event: Linked) -> Iterator[Line]:
         names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
@@ -212,6 +217,7 @@ _TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
     Grouped: Narrator._grouped,
     Linked: Narrator._linked,
     ModelCall: Narrator._called,
+    Partial: Narrator._partial,
     Picked: Narrator._picked,
     QuizAnswered: Narrator._quiz_answered,
     Ranked: Narrator._ranked,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
+from gnothi.reproduce.counting import Counted, calls_of
 from gnothi.reproduce.parts import Job, Part
+from gnothi.reproduce.recipe import Recipe
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 from gnothi.studies.ablation import Line, Table
@@ -109,22 +112,23 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
         questions=table.questions,
         metric=table.metric,
         full=table.full,
-        rows=tuple(
-            _line(line, own, wanted, table.metric, recipe.percent) for line, own in zip(table.variants, rows, strict=True)
-        ),
+        rows=tuple(_line(line, own, wanted, table.metric, recipe) for line, own in zip(table.variants, rows, strict=True)),
         warnings=table.warnings,
     )
 
 
-def _line(line: Line, rows: list[Row], metrics: list[str], of: str, percent: bool) -> Compared:
-    paper = {figure.metric: figure.value / (100 if percent and figure.metric in SHARES else 1) for figure in line.paper}
-    cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one)) for one in metrics)
+def _line(line: Line, rows: list[Row], metrics: list[str], of: str, recipe: Recipe) -> Compared:
+    paper = {figure.metric: figure.value / (100 if recipe.percent and figure.metric in SHARES else 1) for figure in line.paper}
+    cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls)) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
 
 
-def _ours(line: Line, rows: list[Row], metric: str) -> tuple[float | None, Interval | None]:
-    """Seconds are no measure of a study, for they differ each time."""
-    if metric != "seconds":
+def _ours(line: Line, rows: list[Row], metric: str, counted: Counted) -> tuple[float | None, Interval | None]:
+    """Seconds are no measure of a study, for they differ each time, nor are calls as the paper counts them."""
+    if metric == "paper_calls":
+        spent: list[float] = [*calls_of(Path(line.run), rows, counted)]
+    elif metric == "seconds":
+        spent = [row.cost[metric] for row in rows if not row.failed]
+    else:
         return line.means[metric], line.intervals[metric]
-    spent = [row.cost[metric] for row in rows if not row.failed]
     return mean(spent), mean_interval(spent)

@@ -7,6 +7,7 @@
     model = "meta-llama/Llama-2-7b-chat-hf"
     percent = true                           # the paper's shares are printed in percent
     show = ["retrievals"]                    # measures beside those that the paper prints
+    calls = "contexts"                       # how the paper counts calls (counting.py), for its figures of paper_calls
     extras = ["training"]                    # of the package
 
     [rehearse]                               # settings in a rehearsal, over the others
@@ -41,12 +42,13 @@ from typing import Any
 from gnothi.config import flatten
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.reproduce import resources
+from gnothi.reproduce.counting import Counted
 from gnothi.reproduce.resources import Resource
 from gnothi.studies.study import Study, parse
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = FOLDER / "papers.toml"
-_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "show", "rehearse", "on", "train")
+_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "show", "calls", "rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
 
 
@@ -98,6 +100,7 @@ class Recipe:
     corpus: str = ""
     calibration: str = ""
     percent: bool = False
+    calls: Counted = "contexts"
     extras: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     rehearse: Mapping[str, Any] = field(default_factory=dict)
@@ -167,7 +170,7 @@ def _read(name: str) -> Recipe:
         rehearse=flatten(own.get("rehearse", {})),
         extras=tuple(own.get("extras", ())),
         show=tuple(own.get("show", ())),
-        **{key: own[key] for key in ("questions", "corpus", "calibration", "percent") if key in own},
+        **{key: own[key] for key in ("questions", "corpus", "calibration", "percent", "calls") if key in own},
     )
 
 

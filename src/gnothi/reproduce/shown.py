@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gnothi.reproduce.work import Outlook
 
 NAMES = {
-    "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "calls", "tokens": "tokens",
-    "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
+    "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
+    "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
 }  # fmt: skip
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,12 +17,15 @@ from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
-from gnothi.retrieval.ledger import FILE as LEDGER
-from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.ledger import Entry
 from gnothi.retrieval.sources import Listing, SourceReader, SourcesReport
-from gnothi.retrieval.writer import DEFAULT_MEMORY_MB, IndexWriter
+from gnothi.retrieval.targets import Target, target
+from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
+from gnothi.types import Passage
 
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
+BATCH = 200
+"""Passages that are handed to an index together."""
 _COMMIT_BYTES = 64_000_000
 _COMMIT_SECONDS = 20.0
 
@@ -60,35 +62,36 @@ def build(
     memory_mb: int = DEFAULT_MEMORY_MB,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
-    """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to. What cannot be read
-    in a folder is left out and told in the report.
+    """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
+    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report.
 
     ``words`` is the length of a passage, 0 for never cutting. Raises InvalidInput for a named file or a record in it that
-    cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when the folder cannot be written. An interrupt
+    cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
     keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
-    folder = Path(out)
-    total = sum(found.size for found in discover(sources, folder, FORMATS) if isinstance(found, Found))
-    if not (folder / "meta.json").exists():
-        (folder / LEDGER).unlink(missing_ok=True)  # it tells of passages that are gone
-    with IndexWriter(folder, memory_mb) as writer, closing(Ledger(folder)) as ledger:
-        return _Build(writer, ledger, words, skip_invalid, total, on_progress).run(discover(sources, folder, FORMATS))
+    opened = target(out, memory_mb)
+    here = Path(out)
+    total = sum(found.size for found in discover(sources, here, FORMATS) if isinstance(found, Found))
+    with opened as found:
+        return _Build(found, words, skip_invalid, total, on_progress).run(discover(sources, here, FORMATS))
 
 
 class _Build(SourceReader[BuildReport]):
     def __init__(
         self,
-        writer: IndexWriter,
-        ledger: Ledger,
+        target: Target,
         words: int,
         skip_invalid: bool,
         total: int,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
-        super().__init__(BuildReport(), ledger, f"{words}:{SPLIT_VERSION}", skip_invalid, total)
-        self.writer = writer
+        super().__init__(BuildReport(), target.ledger, f"{words}:{SPLIT_VERSION}", skip_invalid, total)
+        self.writer = target.writer
+        self.waiting: list[
+            tuple[Passage, str, bool]
+        ] = []  # with its origin, and whether it takes the place of an older version
         self.words = words
         self.on_progress = on_progress
         self.handled = 0
@@ -104,7 +107,15 @@ class _Build(SourceReader[BuildReport]):
         self.report.seconds = time.monotonic() - self.started
         return self.report
 
+    def _put(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        outcomes = self.writer.put_all([(passage, origin) for passage, origin, _ in waiting])
+        for outcome, (_, _, stale) in zip(outcomes, waiting, strict=True):
+            self.report.added += outcome != "standing"
+            self.report.replaced += outcome == "replaced" and not stale
+
     def _drop(self, origin: str) -> None:
+        self._put()
         self.writer.delete_origin(origin)
 
     def _read(self, found: Found, entry: Entry) -> None:
@@ -114,10 +125,10 @@ class _Build(SourceReader[BuildReport]):
             if step.notice:
                 self.report.notices.add(f"{found.path} {step.notice}")
             for passage in step.passages:
-                outcome = self.writer.put(passage, entry.origin)
-                self.report.added += outcome != "standing"
-                self.report.replaced += outcome == "replaced" and not entry.stale
+                self.waiting.append((passage, entry.origin, bool(entry.stale)))
                 self.handled += 1
+            if len(self.waiting) >= BATCH:
+                self._put()
             if step.checkpoint or step.invalid or step.empty:
                 entry = replace(
                     entry,
@@ -142,6 +153,7 @@ class _Build(SourceReader[BuildReport]):
 
     def _commit(self, complete: bool) -> None:
         """The index first, then the ledger: a kill between the two costs reading again, nothing else."""
+        self._put()
         self.writer.commit(complete)
         self._save()
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.folder import disk_errors
@@ -55,44 +57,24 @@ def plain(path: Path | str) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-class Ledger:
+class Ledger(ABC):
     """Use only while holding the index's writer lock. Changes are kept by ``save`` or lost together."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        with self._errors():
-            self._db = sqlite3.connect(folder / FILE, isolation_level=None)
-            self._db.executescript(_SCHEMA)
-            self._db.execute("BEGIN IMMEDIATE")
+    @abstractmethod
+    def by_path(self, path: str) -> Entry | None: ...
 
-    def by_path(self, path: str) -> Entry | None:
-        return self._one("SELECT * FROM sources WHERE path = ?", path)
+    @abstractmethod
+    def by_key(self, key: str) -> Entry | None: ...
 
-    def by_key(self, key: str) -> Entry | None:
-        return self._one("SELECT * FROM sources WHERE key = ?", key)
+    @abstractmethod
+    def put(self, entry: Entry) -> None: ...
 
-    def entries(self) -> list[Entry]:
-        """Every source, in order of their names."""
-        with self._errors():
-            keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
-        return [entry for key in keys if (entry := self.by_key(key))]
+    @abstractmethod
+    def save(self) -> None: ...
 
-    def put(self, entry: Entry) -> None:
-        row = (
-            entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),
-            entry.checkpoint.offset, entry.checkpoint.line, entry.invalid, entry.empty, entry.complete,
-        )  # fmt: skip
-        with self._errors():
-            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-    def save(self) -> None:
-        with self._errors():
-            self._db.execute("COMMIT")
-            self._db.execute("BEGIN IMMEDIATE")
-
+    @abstractmethod
     def close(self) -> None:
         """Changes since the last ``save`` are dropped."""
-        self._db.close()
 
     def entry(self, found: Found, settings: str) -> Entry:
         """How far the reading of a file has come in this version of it, under these ``settings``."""
@@ -124,15 +106,45 @@ class Ledger:
                 return key
         return path
 
+
+class FolderLedger(Ledger):
+    """A SQLite file in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with self._errors():
+            self._db = sqlite3.connect(folder / FILE, isolation_level=None)
+            self._db.executescript(_SCHEMA)
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def by_path(self, path: str) -> Entry | None:
+        return self._one("SELECT * FROM sources WHERE path = ?", path)
+
+    def by_key(self, key: str) -> Entry | None:
+        return self._one("SELECT * FROM sources WHERE key = ?", key)
+
+    def entries(self) -> list[Entry]:
+        """Every source, in order of their names."""
+        with self._errors():
+            keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
+        return [entry for key in keys if (entry := self.by_key(key))]
+
+    def put(self, entry: Entry) -> None:
+        with self._errors():
+            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", as_row(entry))
+
+    def save(self) -> None:
+        with self._errors():
+            self._db.execute("COMMIT")
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def close(self) -> None:
+        self._db.close()
+
     def _one(self, sql: str, value: str) -> Entry | None:
         with self._errors():
             row = self._db.execute(sql, (value,)).fetchone()
-        if row is None:
-            return None
-        with self._errors():
-            key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
-            before = tuple(json.loads(stale))
-        return Entry(key, path, stamp, origin, before, Checkpoint(offset, line), invalid, empty, bool(complete))
+            return None if row is None else from_row(row)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -148,3 +160,16 @@ class Ledger:
                 f"{self._folder / FILE}, which notes what files were read, is damaged: {error.__cause__}. Delete it and run "
                 "the same command again: the files are read once more, and what stands in the folder already is recognised."
             ) from error.__cause__
+
+
+def as_row(entry: Entry) -> tuple[str | int | bool, ...]:
+    """In the order of the columns of a table of sources."""
+    return (
+        entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),
+        entry.checkpoint.offset, entry.checkpoint.line, entry.invalid, entry.empty, entry.complete,
+    )  # fmt: skip
+
+
+def from_row(row: Sequence[Any]) -> Entry:
+    key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
+    return Entry(key, path, stamp, origin, tuple(json.loads(stale)), Checkpoint(offset, line), invalid, empty, bool(complete))

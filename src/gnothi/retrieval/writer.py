@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -72,6 +73,10 @@ class IndexWriter:
             self._note("put", passage.id, passage.title, passage.text)
         self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
         return "replaced" if known else "added"
+
+    def put_all(self, passages: Sequence[tuple[Passage, str]]) -> list[Put]:
+        """``put`` for each, with its origin."""
+        return [self.put(*one) for one in passages]
 
     def delete(self, passage_id: str) -> bool:
         """False when there is no passage of this id."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Picked, Usage
+from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage
 from gnothi.metrics import score
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
@@ -29,7 +29,8 @@ class Row:
     ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
     answered), and seconds of work: from the question's start to its end, without those in which its calls stood in queues
     (``gnothi.waiting``). ``tally``: replies and how many of them were cut by the length limit; filters (of passages or
-    sentences) that were asked and how many of them kept nothing. ``decisions``: kind, signal, score, threshold, verdict,
+    sentences) that were asked and how many of them kept nothing; searches that some servers had no part in, where there are
+    any (partial). ``decisions``: kind, signal, score, threshold, verdict,
     subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain. ``signals``:
     what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the answer
     (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so
@@ -136,7 +137,7 @@ def _tally(events: Sequence[Event]) -> dict[str, int]:
         "cut": sum(call.cut for call in calls),
         "filters": len(kept),
         "emptied": max(kept.count(0), fallen),
-    }
+    } | ({"partial": partial} if (partial := sum(isinstance(event, Partial) for event in events)) else {})
 
 
 def _gauge(gauge: Gauge) -> dict[str, Any]:

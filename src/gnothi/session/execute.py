@@ -118,7 +118,7 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 several = min(together[0].plan.execution.workers, sum(one.missing for one in together))
                 watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, have, several) as (answer, models):
+                async with _answering(together, several, have) as (answer, models):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
@@ -153,17 +153,18 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 
 @contextlib.asynccontextmanager
-async def _answering(runs: Sequence[Run], have: Mapping[Key, Any] | None, several: int) -> AsyncIterator[tuple[Answer, Models]]:
-    """In ``several`` processes, if more than one."""
+async def _answering(
+    runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None
+) -> AsyncIterator[tuple[Answer, Models]]:
     plans = [one.plan.in_precision(one.folder.precision) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
-    execution = plans[0].execution
-    if several == 1:
+    seed = plans[0].execution.seed
+    if processes == 1:
         async with opened(plans, have) as found:
             methods, before = found.methods(plans), found.counted(READ)
             models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
-            yield here(methods, execution.seed), models
+            yield here(methods, seed), models
     else:
         opening: Callable[[], Any] = partial(opened_methods, plans)
-        async with workers(several, opening, execution.seed) as started:
-            yield started, Models(started.under_way, started.precision, lambda: 0)
+        async with workers(processes, opening, seed) as several:
+            yield several, Models(several.under_way, several.precision, lambda: 0)

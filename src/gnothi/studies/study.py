@@ -21,7 +21,8 @@
     paper.2Wiki = { em = 29.0, f1 = 35.2 }    # what the paper has, as it writes it
 
 Further keys of a variant: ``group`` (a heading above it), ``model``, ``index``, ``graph`` (where it has others), ``needs``
-(settings that the user has to give for it, and how to come by them), ``at`` and ``series`` (its place in a picture over the
+(settings that the user has to give for it, and how to come by them), ``shift`` (a number by which its threshold is above
+the one in force, whatever model and calibration make that), ``at`` and ``series`` (its place in a picture over the
 study's ``axis``), ``note``. Those of a study: ``note``, ``axis``, ``full``.
 """
 
@@ -42,7 +43,7 @@ T = TypeVar("T")
 PACKAGED = Path(__file__).parent / "packaged"
 _RESOURCES = ("model", "index", "graph")
 _STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES)
-MEASURED = (*METRICS, "retrievals", "model_calls", "tokens", "seconds")
+MEASURED = (*METRICS, "retrievals", "model_calls", "paper_calls", "tokens", "seconds")
 """What a paper's figure may be of."""
 _VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
 
@@ -71,6 +72,7 @@ class Variant:
     needs: Mapping[str, str] = field(default_factory=dict)
     series: str = ""
     at: float | None = None
+    shift: float = 0.0
     paper: tuple[Figure, ...] = ()
 
     @property
@@ -161,7 +163,7 @@ def _variant(table: object, number: int, place: str) -> Variant:
         raise InvalidSetting(f"{place}: got variant {table!r}, expected a table: [[variant]] with label and method.")
     said = table.get("label")
     where = f"{place}, variant {said!r}" if isinstance(said, str) else f"{place}, variant {number}"
-    _known(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "paper"), where)
+    _known(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "shift", "paper"), where)
     for key in ("label", "method"):
         _take(table, key, str, where)
     needs = _take(table, "needs", dict, where, {})
@@ -170,6 +172,7 @@ def _variant(table: object, number: int, place: str) -> Variant:
         settings=flatten(_take(table, "settings", dict, where, {})),
         needs={key: _take(needs, key, str, f"{where}, needs") for key in needs},
         at=_take(table, "at", float, where, None),
+        shift=_take(table, "shift", float, where, 0.0),
         paper=tuple(_figures(_take(table, "paper", dict, where, {}), where)),
     )
     if not variant.label:

@@ -68,7 +68,8 @@ def _titled(study: Study) -> str:
 
 
 def _described(variant: Variant) -> str:
-    settings = " ".join(f"{key}={as_text(value)}" for key, value in variant.settings.items())
+    shift = f" threshold{variant.shift:+g}" if variant.shift else ""
+    settings = " ".join(f"{key}={as_text(value)}" for key, value in variant.settings.items()) + shift
     resources = " ".join(f"--{key} {getattr(variant, key)}" for key in ("model", "index", "graph") if getattr(variant, key))
     needs = "; ".join(f"needs {key}: {how}" for key, how in variant.needs.items())
     return "; ".join(part for part in (f"{variant.method} {settings} {resources}".strip(), needs, variant.note) if part)

@@ -1,19 +1,26 @@
 """From a study to plans: each variant's settings with all layers merged, checked before anything is opened.
 
 The layers: the study's settings < --config, environment, --set < the variant's own settings, for what a variant sets is what it
-is about.
+is about. A calibration goes to the variants whose gate it is for: of the same signal, with settings that its scores depend on,
+without a threshold of their own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import config
+from gnothi.calibration.apply import fits
+from gnothi.calibration.file import Calibration
+from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.steps.gating import threshold_of
+from gnothi.models.identity import declaration_of
 from gnothi.session.plan import Plan, Request, resolve
 from gnothi.session.sources import LAB
 from gnothi.studies.study import Study, Variant
@@ -30,11 +37,14 @@ class PlannedStudy:
     left_out: Mapping[str, str]
 
 
-def plan_study(study: Study, given: Request, only: Sequence[str] = ()) -> PlannedStudy:
+def plan_study(
+    study: Study, given: Request, only: Sequence[str] = (), calibrations: Sequence[Calibration] = ()
+) -> PlannedStudy:
     """What is to be run of a study. Model, index and graph of ``given`` win over the study's, not over a variant's; its methods
     do not count. ``only`` are labels, beside which the full method is always run.
 
-    Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant.
+    Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant, and for a
+    calibration that is for none of them.
     """
     _check_methods(study)
     chosen = {study.variant(label).label for label in only}
@@ -44,10 +54,20 @@ def plan_study(study: Study, given: Request, only: Sequence[str] = ()) -> Planne
     plans, left_out = {}, {}
     for variant in wanted:
         settings = _merged(study, variant, common)
-        if reason := _lacks(variant, settings):
+        reason = _lacks(variant, settings)
+        if not reason:
+            plan = _planned(study, variant, replace(given, settings=settings), calibrations)
+            reason = _lacks_threshold(plan)
+        if reason:
             left_out[variant.label] = reason
         else:
-            plans[variant.label] = _planned(study, variant, replace(given, settings=settings))
+            plans[variant.label] = _shifted(study, variant, plan)
+    for one in calibrations:
+        if all(plan.calibration is not one for plan in plans.values()):
+            raise InvalidSetting(
+                f"<--calibration>: got {one.source}, a threshold for the signal {one.signal!r}, but no variant of {study.file} "
+                "that is run has that signal and no threshold of its own, with the settings it was made with. Leave it out."
+            )
     if study.full in left_out:
         raise InvalidSetting(f"{study.file}: the full method, {study.full!r}, {left_out[study.full]}.")
     for label in chosen & left_out.keys():
@@ -97,18 +117,63 @@ def _lacks(variant: Variant, settings: Settings) -> str:
     return ""
 
 
-def _planned(study: Study, variant: Variant, given: Request) -> Plan:
+def _planned(study: Study, variant: Variant, given: Request, calibrations: Sequence[Calibration]) -> Plan:
+    request = replace(
+        given,
+        methods=(variant.method,),
+        model=variant.model or given.model or study.model or LAB,
+        index=variant.index or given.index or study.index,
+        graph=variant.graph or given.graph or study.graph,
+    )
     with _naming(study, variant):
-        plan = resolve(
-            replace(
-                given,
-                methods=(variant.method,),
-                model=variant.model or given.model or study.model or LAB,
-                index=variant.index or given.index or study.index,
-                graph=variant.graph or given.graph or study.graph,
-            )
-        )
+        plan = resolve(request)
+        gate = _open_gate(plan)
+        if gate is not None and {gate.key, f"{variant.method}.{gate.key}"}.isdisjoint(variant.settings):
+            for one in calibrations:
+                if fits(one, gate):
+                    plan = resolve(replace(request, calibration=one))
     return replace(plan, methods=tuple(replace(method, variant=variant.label) for method in plan.methods))
+
+
+def _open_gate(plan: Plan) -> CalibratedGate | None:
+    """The gate of a plan whose decisions hang on a threshold."""
+    (method,) = plan.methods
+    return None if method.values.get("always_retrieve") else gate_of(method)
+
+
+def _threshold(plan: Plan) -> float | None:
+    """The one in force; infinite where there is no gate that has one."""
+    (method,) = plan.methods
+    gate = _open_gate(plan)
+    if gate is None or gate.signal is None:
+        return math.inf
+    speaker = method.speaker(plan.sources.model)
+    thresholds = declaration_of(speaker).thresholds if isinstance(speaker, str) else getattr(speaker, "thresholds", {})
+    return threshold_of(thresholds, gate.signal, method.values[gate.key])
+
+
+def _lacks_threshold(plan: Plan) -> str:
+    """Why a variant cannot be run, where its signal has no threshold."""
+    (method,) = plan.methods
+    gate = _open_gate(plan)
+    if _threshold(plan) is not None or gate is None or method.values.get("probe"):
+        return ""
+    return (
+        f"needs a threshold for the signal {gate.signal!r}, which has no usual one: --calibration FILE, made by "
+        f"`gnothi calibrate TRAINING-QUESTIONS --method {method.name} --set signal={gate.signal} --out FILE`"
+    )
+
+
+def _shifted(study: Study, variant: Variant, plan: Plan) -> Plan:
+    """With the threshold in force moved as the variant says."""
+    threshold, gate = _threshold(plan), _open_gate(plan)
+    if not variant.shift:
+        return plan
+    if gate is None or threshold is None or math.isinf(threshold):
+        raise InvalidSetting(
+            f"{study.file}, variant {variant.label!r}: got a shift, but {variant.method} has no threshold to shift."
+        )
+    return plan.changed({gate.key: round(threshold + variant.shift, 6)}, f"{study.file}, variant {variant.label!r}")
 
 
 def _own_key(variant: Variant, key: str) -> str:

@@ -28,6 +28,7 @@ def texts(reply: str, question: str = QUESTION, at_most: int = 20) -> list[str]:
         f"1. {WHO}\n2. {WHERE}",
         f" 1. {WHO} 2. {WHERE}",
         f"(1) {WHO} (2) {WHERE}",
+        f"1.{WHO}\n2 . {WHERE}",
         f"1) {WHO}\n2) {WHERE}\n",
         f"1: {WHO}\n2: {WHERE}",
         f"Q1: {WHO}\nQ2: {WHERE}",

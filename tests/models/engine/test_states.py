@@ -78,11 +78,14 @@ def test_the_default_layer_is_the_middle_one(layers: int, middle: int) -> None:
     stack = nn.Module()
     stack.layers = nn.ModuleList(Layer() for _ in range(layers))
     assert Taps(stack, layers).resolve(StateSpec()) == Tap(middle, "ffn")
+    if layers % 2 == 0:
+        assert Taps(stack, layers).resolve(StateSpec(0.5)) == Tap(middle, "ffn")
 
 
 def test_layers_beyond_the_model_are_refused() -> None:
     taps = Taps(build_model("llama"), 4)
-    for layer in (-1, 4):
+    assert [taps.resolve(StateSpec(share)).layer for share in (0.1, 0.25, 0.75, 0.99)] == [0, 0, 2, 3]
+    for layer in (-1, 4, 1.5):
         with pytest.raises(InvalidSetting, match=f"got {layer}, expected 0 to 3"):
             taps.resolve(StateSpec(layer))
 

@@ -44,25 +44,24 @@ OUTCOMES = [(1, 1), (0, 1), (1, 0), (0, 0)]
 def test_known_from_memory_or_by_retrieval_alone() -> None:
     failed = Row("rag", "q9", "What is 9?", error={"type": "E", "message": "m"})
     ninth = Row("direct", "q9", "What is 9?", "answer", ("gold",), metrics={"em": 1.0})
-    assert experiences([*rows(OUTCOMES), failed, ninth], "direct", "rag") == [
-        Experience("What is 0?", True),
-        Experience("What is 1?", False),
-        Experience("What is 2?", True),
-    ]
+    made = [*rows(OUTCOMES), failed, ninth]
+    better = [Experience("What is 1?", False), Experience("What is 2?", True)]
+    assert experiences(made, "direct", "rag") == better
+    assert experiences(made, "direct", "rag", "right") == [Experience("What is 0?", True), *better]
 
 
 async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
-    assert train(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(2, 1, 1)
+    assert train(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(1, 1, 2)
     found = await open_knowledge(tmp_path / "known").neighbours("What is 1?", 1)
     assert (found.known, found.unknown) == (0, 1)
-    assert found.known_share == pytest.approx(2 / 3)
+    assert found.stored == (1, 1, 2)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     made = run(tmp_path / "run", rows(OUTCOMES))
     with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot, rag over.*--method cot,rag"):
         train(made, tmp_path / "known", memory="cot")
-    with pytest.raises(InvalidInput, match="got 1 questions that the model knew and 0"):
+    with pytest.raises(InvalidInput, match="got 0 known questions and 0"):
         train(run(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
     with pytest.raises(InvalidInput, match="absent"):
         train(tmp_path / "absent", tmp_path / "out")

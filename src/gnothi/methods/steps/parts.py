@@ -19,7 +19,7 @@ JUDGED: Collection[Filter] = ("utility", "relevance", "pmi", "log_odds")
 SCORED: Collection[Filter] = ("relevance", "pmi", "log_odds", "cxmi")
 LIMITS: Mapping[Filter, tuple[float, int | None]] = {
     "rerank": (0.0, 3),
-    "relevance": (0.1, 5),
+    "relevance": (0.0, 5),
     "pmi": (0.0, None),
     "log_odds": (0.0, None),
     "strinc": (0.0, 1),

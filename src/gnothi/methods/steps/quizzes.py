@@ -22,8 +22,11 @@ from gnothi.types import Decoding, Passage, Prompt
 UNKNOWN = "unknown"
 
 _REFERENCE = re.compile(r"#(\d+)")
-# "1." "1)" "(1)" "1:" "Q1:" "#1:" "Quiz 1." "**1.**"; a bullet has no number. Nothing else on a line makes it an item.
-_NUMBERED = re.compile(r"^\W{0,4}(?:(?:q|quiz|question|sub-?question|step)\s*)?[(#]*(\d{1,3})[.):]+[*_]*\s+", re.IGNORECASE)
+# "1." "1 ." "1.Who" "1)" "(1)" "1:" "Q1:" "#1:" "Quiz 1." "**1.**"; a bullet has no number. Nothing else makes
+# a line an item.
+_NUMBERED = re.compile(
+    r"^\W{0,4}(?:(?:q|quiz|question|sub-?question|step)\s*)?[(#]*(\d{1,3})\s*[.):]+[*_]*(?:\s+|(?=[^\W\d_]))", re.IGNORECASE
+)
 _BULLET = re.compile(r"^\s*[-*•–]\s+")
 _DECORATION = '*_"“”` \t'
 

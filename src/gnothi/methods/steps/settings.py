@@ -91,8 +91,10 @@ class SignalSettings(GenerationSettings):
     top_p: float = setting(
         0.9, "Samples draw from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
     )
-    layer: int | None = setting(
-        None, "l: decoder layer of the hidden states, counted from 0 (none: the middle one).", at_least=0
+    layer: int | float | None = setting(
+        None,
+        "l: decoder layer of the hidden states, counted from 0 (none: the middle one; between 0 and 1: a share of the depth).",
+        at_least=0,
     )
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
     position: Position = setting(

@@ -64,9 +64,14 @@ class Taps:
                 f"hidden states: no decoder layers were found in {self._name}; use a text-only signal with this model."
             )
         count = len(self._layers)
-        layer = max(count // 2 - 1, 0) if spec.layer is None else spec.layer
-        if not 0 <= layer < count:
-            raise InvalidSetting(f"hidden state layer: got {spec.layer}, expected 0 to {count - 1} for this model.")
+        if spec.layer is None:
+            layer = max(count // 2 - 1, 0)
+        elif 0 < spec.layer < 1:
+            layer = max(round(spec.layer * count) - 1, 0)
+        elif (layer := int(spec.layer)) != spec.layer or not 0 <= layer < count:
+            raise InvalidSetting(
+                f"hidden state layer: got {spec.layer}, expected 0 to {count - 1} for this model, or a share between 0 and 1."
+            )
         tap = Tap(layer, spec.site)
         self.module(tap)
         return tap

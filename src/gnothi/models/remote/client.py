@@ -17,8 +17,8 @@ from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelU
 from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.replies import InvalidReply, bill
-from gnothi.models.remote.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
+from gnothi.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.waiting import waited
 
 T = TypeVar("T")

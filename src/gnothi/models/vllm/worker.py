@@ -125,7 +125,7 @@ class WorkerExtension:
                 return str(error)
         return ""
 
-    def gnothi_watch(self, layer: int | None, site: Site) -> tuple[int, str, str]:
+    def gnothi_watch(self, layer: int | float | None, site: Site) -> tuple[int, str, str]:
         """The layer that is read from now on, or the kind of the error and its message."""
         try:
             return self._gnothi.watch(StateSpec(layer, site)).layer, "", ""

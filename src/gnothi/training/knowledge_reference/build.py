@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from gnothi.errors import InvalidInput
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
@@ -17,10 +18,12 @@ from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import rights, rows_of
 
+Labels = Literal["better", "right"]
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the questions of a run; ``undecided``: wrong with and without retrieval, which says nothing."""
+    """What became of the questions of a run; ``undecided`` ones said nothing."""
 
     known: int
     unknown: int
@@ -28,32 +31,38 @@ class Counts:
 
     def report(self) -> list[tuple[str, str]]:
         """Terms and their explanations, for people."""
-        told = f"{self.known:,} known, {self.unknown:,} unknown, {self.undecided:,} left out (neither was right)"
+        told = f"{self.known:,} known, {self.unknown:,} unknown, {self.undecided:,} left out"
         return [("questions", told)]
 
 
-def experiences(rows: Sequence[Row], memory: str, retrieval: str) -> list[Experience]:
-    """One per question that either method answered rightly: known where the method without retrieval did."""
+def experiences(rows: Sequence[Row], memory: str, retrieval: str, labels: Labels = "better") -> list[Experience]:
+    """One per question that says something: known where memory was right, unknown where only retrieval was.
+
+    ``better``: where both were right says nothing (the authors' code); ``right``: it is known (the paper)."""
     right = rights(rows)
     asked = [row for row in rows if row.method == memory and (retrieval, row.question_id) in right and row.key in right]
-    return [Experience(row.question, right[row.key]) for row in asked if right[row.key] or right[retrieval, row.question_id]]
+    pairs = [(row.question, right[row.key], right[retrieval, row.question_id]) for row in asked]
+    return [Experience(text, knew) for text, knew, found in pairs if knew != found or (knew and labels == "right")]
 
 
-def train(run: Path, out: Path, memory: str = "direct", retrieval: str = "rag", encoder: str = LEXICAL) -> Counts:
+def train(
+    run: Path, out: Path, memory: str = "direct", retrieval: str = "rag", encoder: str = LEXICAL, labels: Labels = "better"
+) -> Counts:
     """Write the knowledge reference of a run folder. Raises as ``rows_of``, InvalidInput where all outcomes are of one kind,
     ModelUnavailable or MissingDependency where the encoder cannot be opened."""
     rows = rows_of(run, (memory, retrieval))
-    found = experiences(rows, memory, retrieval)
+    found = experiences(rows, memory, retrieval, labels)
     known = sum(one.known for one in found)
     if not 0 < known < len(found):
         raise InvalidInput(
-            f"{run}: got {known} questions that the model knew and {len(found) - known} that only retrieval answered, expected "
+            f"{run}: got {known} known questions and {len(found) - known} that only retrieval answered, expected "
             "some of each. Use more questions, or ones that are neither all known nor all unknown."
         )
     if encoder != LEXICAL:
         SentenceEncoder(encoder)  # one that cannot be opened is told now, not at the first question
-    write_knowledge(out, found, stored_name(encoder))
     both = {row.question_id for row in rows if row.method == memory} & {
         row.question_id for row in rows if row.method == retrieval
     }
-    return Counts(known, len(found) - known, len(both) - len(found))
+    silent = len(both) - len(found)
+    write_knowledge(out, found, stored_name(encoder), silent)
+    return Counts(known, len(found) - known, silent)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.models.remote.retrying import FIRST_WAIT, LONGEST_WAIT, asked_to_wait, backoff, worth_another_try
+from gnothi.retrying import FIRST_WAIT, LONGEST_WAIT, asked_to_wait, backoff, worth_another_try
 
 
 @given(st.integers(1, 1000), st.integers())

@@ -1,0 +1,1 @@
+"""Passages that a search engine keeps: PostgreSQL, LanceDB, Elasticsearch, OpenSearch."""

@@ -1,0 +1,66 @@
+"""How long to go on asking a server that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from gnothi.errors import IndexUnavailable
+from gnothi.retrying import backoff
+
+T = TypeVar("T")
+_NEWS = 1.0
+"""Seconds for which a failure is news enough not to ask again, once patience is over."""
+
+
+class Passing(Exception):
+    """A try that may be followed by a better one. ``wait`` is what the server asked for, in seconds."""
+
+    def __init__(self, what: str, wait: float | None = None) -> None:
+        super().__init__(what)
+        self.wait = wait
+
+
+class Patience:
+    """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over."""
+
+    def __init__(self, seconds: float, name: str) -> None:
+        self._seconds, self._name = seconds, name
+        self._first: float | None = None
+        self._last = (0.0, "")
+        self._spent = False
+
+    async def persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What ``attempt`` gives, tried again after ``Passing``. Raises IndexUnavailable when patience is over, and whatever
+        else ``attempt`` raises at once."""
+        failures = 0
+        while True:
+            started = time.monotonic()
+            try:
+                found = await attempt()
+            except Passing as error:
+                failures += 1
+                wait = backoff(failures) if error.wait is None else error.wait + backoff(1)
+                now = time.monotonic()
+                self._first = started if self._first is None else self._first
+                self._last = now, str(error)
+                if now + wait - self._first > self._seconds:
+                    self._spent = True
+                    raise self._over() from None
+                await asyncio.sleep(wait)
+            else:
+                self._first, self._spent = None, False
+                return found
+
+    def check(self) -> None:
+        """Raises IndexUnavailable where patience is over and others have just seen that nothing changed."""
+        if self._spent and time.monotonic() - self._last[0] < _NEWS:
+            raise self._over()
+
+    def _over(self) -> IndexUnavailable:
+        return IndexUnavailable(
+            f"{self._name} did not answer for {self._last[0] - (self._first or 0):.0f} s: {self._last[1]}. Look at the server, "
+            f"or wait longer with its setting patience (now {self._seconds:g} s)."
+        )

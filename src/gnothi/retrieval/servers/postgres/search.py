@@ -1,0 +1,128 @@
+"""Searching tables of PostgreSQL by words (``ts_rank``), by vectors (pgvector), or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gnothi.concurrency import Batcher, in_batches
+from gnothi.errors import IndexUnavailable
+from gnothi.protocols import Retriever
+from gnothi.retrieval.dense.encoders import EncodeQuestions, Encoding, Vectors
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.servers.merged import Found, Merged
+from gnothi.retrieval.servers.postgres.notes import check_weights, read_notes
+from gnothi.retrieval.servers.postgres.server import Server, checked
+from gnothi.retrieval.servers.postgres.table import Table, tables
+from gnothi.types import Passage, ScoredPassage, encodable
+
+_MOST = 2**31 - 1
+Encoders = Callable[[str], EncodeQuestions]
+
+
+class ByWords:
+    """Passages that hold any word of the query, ranked by ``ts_rank`` over the length of the passage: it counts how often
+    and where words occur, not how rare they are."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.name, self.optional = server.table.name, server.table.optional
+        self._sql = server.table.by_words()
+
+    async def search(self, query: str, k: int) -> Found:
+        asked = encodable(query).replace("\0", " ")
+        rows = await self._server.rows(self._sql, (asked, min(k, _MOST)))
+        return [_scored(row, row[3], self._server.table) for row in rows]
+
+    async def aclose(self) -> None:
+        await self._server.aclose()
+
+
+class ByVectors:
+    """Passages whose vectors are near that of the query."""
+
+    def __init__(self, server: Server, encoder: Batcher[str, Vectors]) -> None:
+        self._server, self._encoder = server, encoder
+        self.name, self.optional = server.table.name, server.table.optional
+        self._sql = server.table.by_vectors()
+
+    async def search(self, query: str, k: int) -> Found:
+        vector = await self._encoder.submit(encodable(query))
+        rows = await self._server.rows(self._sql, (as_vector(vector), min(k, _MOST)))
+        return [_scored(row, -row[3], self._server.table) for row in rows]
+
+    async def aclose(self) -> None:
+        await self._encoder.aclose()
+        await self._server.aclose()
+
+
+def opened(argument: str, encoders: Encoders = lambda name: Encoding(name).questions()) -> Retriever:
+    """Raises IndexUnavailable where a server cannot be reached or lacks the table, unless it is optional."""
+    found = tables(argument)
+    ways = {table.by for table in found}
+    if len(ways) > 1:
+        raise IndexUnavailable(
+            f"postgres:{argument}: got servers searched by {' and by '.join(sorted(ways))}, expected one way."
+        )
+    for table in found:
+        _check(table)
+    name, way = f"postgres:{argument}", ways.pop()
+    servers = [Server(table) for table in found]
+    by_words = Merged([ByWords(server) for server in servers], name, _equal(found, "language"))
+    if way == "words":
+        return by_words
+    batchers = {name: _batcher(encoders(name)) for name in {table.encoder for table in found}}
+    by_vectors = Merged(
+        [ByVectors(server, batchers[server.table.encoder]) for server in servers], name, _equal(found, "encoder", "distance")
+    )
+    return by_vectors if way == "vectors" else Hybrid(by_words, by_vectors, Fusion(), name)
+
+
+def fingerprint(argument: str) -> str:
+    """Of tables that we built; empty where one of them was made by others, or does not answer and need not."""
+    contents = [_content(table) for table in tables(argument)]
+    return "+".join(contents) if all(contents) else ""
+
+
+def _content(table: Table) -> str:
+    found: dict[str, str] = {}
+    _checked(table, lambda connection: found.update(read_notes(connection, table)))
+    return found.get("content", "")
+
+
+def as_vector(vector: Vectors) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _check(table: Table) -> None:
+    """The columns are there and can be searched."""
+
+    def look(connection: Any) -> None:
+        if table.by != "vectors":
+            connection.execute(table.by_words(), ("", 1))
+        if table.by != "words":
+            connection.execute(table.sql("SELECT {vectors} FROM {table} LIMIT 0"), ())
+            check_weights(read_notes(connection, table), table)
+
+    _checked(table, look)
+
+
+def _checked(table: Table, look: Callable[[Any], None]) -> None:
+    try:
+        checked(table, look)
+    except IndexUnavailable:
+        if not table.optional:  # each search says that it lacks it
+            raise
+
+
+def _equal(found: Sequence[Table], *names: str) -> bool:
+    return len({tuple(getattr(table, name) for name in names) for table in found}) == 1
+
+
+def _batcher(encode: EncodeQuestions) -> Batcher[str, Vectors]:
+    return Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
+
+
+def _scored(row: tuple[Any, ...], score: float, table: Table) -> ScoredPassage:
+    key, title, text = row[:3]
+    return ScoredPassage(Passage(f"{table.prefix}{key}", text, title), float(score))

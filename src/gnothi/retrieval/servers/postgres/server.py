@@ -1,0 +1,121 @@
+"""Asking one server: connections that are kept, limits of time, another try after a failure that may pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+
+from gnothi.errors import IndexUnavailable
+from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.postgres.table import Table
+
+_PASSING = ("08", "53", "57", "58", "40", "55P03", "XX")
+"""Classes of SQLSTATE after which another try may succeed: connection, resources, the operator or a crash, conflicts."""
+_SPARE = 1.0
+
+
+class Server:
+    """At most ``connections`` searches at a time; others wait, which counts against no time-out. Used in one event loop."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._patience = Patience(table.patience, table.name)
+        self._room = asyncio.Semaphore(table.connections)
+        self._idle: list[psycopg.AsyncConnection[Any]] = []
+
+    async def rows(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Raises IndexUnavailable where there is no answer within the table's ``patience``, or none to be had."""
+        return await self._patience.persist(lambda: self._try(query, values))
+
+    async def _try(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        async with self._room:
+            self._patience.check()
+            return await self._ask(query, values)
+
+    async def _ask(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        connection = None
+        try:
+            # The server's own limit comes first; this one is for a server that is gone without a word.
+            async with asyncio.timeout(self.table.timeout + _SPARE):
+                connection = self._idle.pop() if self._idle else await connect(self.table)
+                found: list[tuple[Any, ...]] = await (await connection.execute(query, values)).fetchall()
+        except TimeoutError:
+            raise Passing(f"no answer within {self.table.timeout:g} s") from None
+        except psycopg.Error as error:
+            if not passing(error):
+                raise refused(self.table, error) from None
+            raise Passing(said(error)) from None
+        else:
+            self._idle.append(connection)
+            connection = None
+            return found
+        finally:
+            if connection is not None:  # in an unknown state
+                await _close(connection)
+
+    async def aclose(self) -> None:
+        while self._idle:
+            await _close(self._idle.pop())
+
+
+async def connect(table: Table) -> psycopg.AsyncConnection[Any]:
+    connection = await psycopg.AsyncConnection.connect(
+        table.address, autocommit=True, prepare_threshold=None, connect_timeout=max(1, round(table.timeout))
+    )
+    await connection.execute(*limits(table))
+    return connection
+
+
+def limits(table: Table) -> tuple[str, tuple[str, ...]]:
+    """For a connection that only reads. Indexes of vectors go on until there are enough rows (pgvector 0.8 and later)."""
+    return (
+        "SELECT set_config('statement_timeout', %s, false), set_config('default_transaction_read_only', 'on', false),"
+        " set_config('hnsw.iterative_scan', 'strict_order', false),"
+        " set_config('ivfflat.iterative_scan', 'relaxed_order', false)",
+        (f"{max(1, round(table.timeout * 1000))}",),
+    )
+
+
+def passing(error: psycopg.Error) -> bool:
+    state = error.sqlstate
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (
+        state is None or state.startswith(_PASSING)
+    )
+
+
+def said(error: psycopg.Error) -> str:
+    """The first line of what the server says."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def refused(table: Table, error: psycopg.Error) -> IndexUnavailable:
+    return IndexUnavailable(
+        f"{table.name}: PostgreSQL says: {said(error)}. Check the names in <--index postgres:...>; "
+        "columns are named in a file, postgres:FILE.toml."
+    )
+
+
+def checked(table: Table, look: Callable[[psycopg.Connection[Any]], None]) -> None:
+    """Connect once and ``look``. Raises IndexUnavailable at once, also for what might pass: a mistake shows before the first
+    question."""
+    try:
+        with psycopg.connect(
+            table.address, autocommit=True, prepare_threshold=None, connect_timeout=max(1, round(table.timeout))
+        ) as connection:
+            connection.execute(*limits(table))
+            look(connection)
+    except psycopg.OperationalError as error:
+        raise IndexUnavailable(f"{table.name} cannot be reached: {said(error)}. Check its address, and that it runs.") from None
+    except psycopg.Error as error:
+        raise refused(table, error) from None
+
+
+async def _close(connection: psycopg.AsyncConnection[Any]) -> None:
+    try:
+        async with asyncio.timeout(_SPARE):
+            await connection.close()
+    except (TimeoutError, psycopg.Error):
+        pass

@@ -1,0 +1,148 @@
+"""A table of passages: where it is, what its columns are called, how long to wait; and the SQL that this makes.
+
+Names become SQL by ``psycopg.sql.Identifier`` only, values travel as parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.retrieval.servers.settings import FILE, described
+
+ORIGIN = "gnothi_origin"
+_OPERATORS = {"inner": "<#>", "cosine": "<=>", "euclidean": "<->"}  # pgvector: the smaller the nearer, negative for inner
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``server`` is an address of PostgreSQL's own form; without its beginning it is taken as one (``//host/database``).
+    ``table`` may name a schema (``schema.table``). ``words`` is a column of type tsvector; empty: it is computed for every row
+    at each search. ``prefix`` is put before ids. Times are in seconds."""
+
+    server: str
+    table: str = "passages"
+    id: str = "id"
+    title: str = "title"
+    text: str = "text"
+    words: str = "gnothi_words"
+    language: str = "english"
+    by: Literal["words", "vectors", "both"] = "words"
+    vectors: str = "gnothi_vector"
+    encoder: str = ""
+    distance: Literal["inner", "cosine", "euclidean"] = "inner"
+    prefix: str = ""
+    timeout: float = 30.0
+    patience: float = 120.0
+    connections: int = 4
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "connections"):
+            if not getattr(self, name) > 0:
+                raise InvalidSetting(f"{name} of a server: got {getattr(self, name)}, expected more than 0.")
+        if not self.patience >= 0:
+            raise InvalidSetting(f"patience with a server: got {self.patience}, expected 0 or more seconds.")
+        for name in ("table", "id", "text"):
+            if not getattr(self, name).strip("."):
+                raise InvalidSetting(f"{name} of a table: got {getattr(self, name)!r}, expected a name.")
+        if self.by != "words" and not (self.encoder and self.vectors):
+            raise InvalidSetting(
+                f'by = "{self.by}": got no encoder for questions. Name that of the column {self.vectors!r}: encoder = "...".'
+            )
+
+    @property
+    def address(self) -> str:
+        return f"postgresql:{self.server}" if self.server.startswith("//") else self.server
+
+    @property
+    def name(self) -> str:
+        """For messages: without user and password."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        parts = conninfo_to_dict(self.address)
+        where = ":".join(str(parts[key]) for key in ("host", "port") if parts.get(key))
+        return f"{where or 'the local server'}/{parts.get('dbname') or ''} table {self.table}"
+
+    # --- SQL --------------------------------------------------------------------------------------------------------
+
+    def sql(self, template: str, **more: Any) -> Any:
+        """``{table}``, ``{id}`` and the other names as identifiers, ``{language}`` as a literal, with what else is given. To be
+        run with parameters, if only with none: a name may hold the mark of a parameter, which is doubled here."""
+        from psycopg import sql
+
+        columns = ("id", "title", "text", "words", "vectors")
+        names: dict[str, Any] = {name: sql.Identifier(_doubled(getattr(self, name))) for name in columns if getattr(self, name)}
+        names["title"] = names.get("title", sql.Literal(""))
+        names |= {"table": self.beside(), "origin": sql.Identifier(ORIGIN), "language": sql.Literal(_doubled(self.language))}
+        return sql.SQL(template).format(**(names | more))  # type: ignore[arg-type,unused-ignore]
+
+    def beside(self, ending: str = "") -> Any:
+        """The table, or what stands beside it."""
+        from psycopg import sql
+
+        return sql.Identifier(*map(_doubled, self.parts(ending)))
+
+    def parts(self, ending: str = "") -> tuple[str, ...]:
+        """The schema, if one is named, and the table."""
+        *schema, table = self.table.split(".", 1)
+        return (*schema, table + ending)
+
+    def by_words(self) -> Any:
+        """Parameters: query, k. Any word may match; each is quoted, so that none is an operator."""
+        return self.sql(
+            "WITH gnothi_asked AS (SELECT (array_to_string(ARRAY("
+            "SELECT '''' || replace(replace(one, '\\', '\\\\'), '''', '''''') || ''''"
+            " FROM unnest(tsvector_to_array(to_tsvector({language}::regconfig, %s))) one), ' | '))::tsquery AS query)"
+            " SELECT {id}::text, coalesce({title}::text, ''), coalesce({text}::text, ''),"
+            " ts_rank({found}, gnothi_asked.query, 1) AS score FROM {table}, gnothi_asked"
+            ' WHERE {found} @@ gnothi_asked.query ORDER BY score DESC, {id}::text COLLATE "C" LIMIT %s',
+            found=self.sql("{words}") if self.words else self.computed(),
+        )
+
+    def computed(self) -> Any:
+        """Title and text as words, the title with the greater weight."""
+        return self.sql(
+            "(setweight(to_tsvector({language}::regconfig, coalesce({title}::text, '')), 'A') ||"
+            " to_tsvector({language}::regconfig, coalesce({text}::text, '')))"
+        )
+
+    def by_vectors(self) -> Any:
+        """Parameters: vector, k."""
+        from psycopg import sql
+
+        distance = self.sql("({vectors} {operator} %s::vector)", operator=sql.SQL(_OPERATORS[self.distance]))
+        return self.sql(
+            "SELECT {id}::text, coalesce({title}::text, ''), coalesce({text}::text, ''), {distance} AS far FROM {table}"
+            ' WHERE {vectors} IS NOT NULL ORDER BY far, {id}::text COLLATE "C" LIMIT %s',
+            distance=distance,
+        )
+
+
+def _doubled(name: str) -> str:
+    return name.replace("%", "%%")
+
+
+def tables(argument: str) -> list[Table]:
+    """What ``postgres:ARGUMENT`` names, one table for each server. Raises InvalidSetting, InvalidInput, UnknownName, or
+    MissingDependency without psycopg."""
+    try:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError as error:
+        raise MissingDependency("psycopg", "postgres", "<--index postgres:...>") from error
+    found = described(Table, argument, "postgres")
+    for table in found:
+        try:
+            parts = conninfo_to_dict(table.address)
+        except psycopg.ProgrammingError as error:
+            raise InvalidSetting(
+                f"the address of a server: PostgreSQL says {str(error).strip()}. Expected postgres://USER@HOST/DATABASE#TABLE."
+            ) from None
+        if parts.get("password") and not argument.endswith(FILE):
+            raise InvalidSetting(
+                "an address with a password: runs note the name of their index. Put the password into the environment variable "
+                "PGPASSWORD or into ~/.pgpass, or the address into a file: postgres:FILE.toml."
+            )
+    return found

@@ -1,0 +1,211 @@
+"""Building a table of PostgreSQL, with what we note of its sources beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
+from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
+from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, check_weights, exists, read_notes
+from gnothi.retrieval.servers.postgres.search import as_vector
+from gnothi.retrieval.servers.postgres.server import refused, said
+from gnothi.retrieval.servers.postgres.table import Table
+from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.writer import Put
+from gnothi.types import Passage, encodable
+
+_SOURCES = (
+    "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, path text NOT NULL, stamp text NOT NULL, origin text NOT NULL,"
+    ' stale text NOT NULL, "offset" bigint NOT NULL, line bigint NOT NULL, invalid bigint NOT NULL, empty bigint NOT NULL,'
+    " complete boolean NOT NULL)"
+)
+
+
+@contextmanager
+def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
+    """Raises IndexUnavailable where the server cannot be reached, another build writes to the table, or it is not ours."""
+    if len(found) != 1 or found[0].prefix:
+        raise InvalidSetting(
+            f"<--to postgres:{argument}>: got {len(found)} servers, prefix {found[0].prefix!r}; expected one server without a "
+            "prefix: a build writes to one table. Build one after the other, each by an address of its own."
+        )
+    (table,) = found
+    encode = Encoding(table.encoder).passages() if table.encoder else None
+    try:
+        with psycopg.connect(table.address, connect_timeout=max(1, round(table.timeout))) as connection:
+            _lock(connection, table)
+            _prepare(connection, table, encode)
+            yield Target(PostgresWriter(connection, table, encode), PostgresLedger(connection, table))
+            connection.rollback()
+    except psycopg.OperationalError as error:
+        raise IndexUnavailable(
+            f"{table.name}: PostgreSQL cannot go on: {said(error)}. What was committed is kept: give the command again when "
+            "the server answers."
+        ) from None
+    except psycopg.Error as error:
+        raise refused(table, error) from None
+
+
+class PostgresWriter:
+    """All in one transaction from commit to commit."""
+
+    def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
+        self._connection, self._table, self._encode = connection, table, encode
+        self._content = read_notes(connection, table).get("content", "")
+        self.passages = self._count()
+        self.pending_bytes = 0
+
+    def put_all(self, passages: Written) -> list[Put]:
+        ours = [
+            (Passage(*(encodable(one).replace("\0", "\ufffd") for one in (given.id, given.text, given.title))), origin)
+            for given, origin in passages
+        ]
+        standing = self._standing([passage.id for passage, _ in ours])
+        outcomes: list[Put] = []
+        for one in ours:
+            known = standing.get(one[0].id)
+            outcomes.append("added" if known is None else "standing" if known == one else "replaced")
+            standing[one[0].id] = one
+        self._write([one for one, outcome in zip(ours, outcomes, strict=True) if outcome != "standing"])
+        return outcomes
+
+    def delete_origin(self, origin: str) -> None:
+        query = self._table.sql("DELETE FROM {table} WHERE {origin} = %s")
+        if self._connection.execute(query, (origin,)).rowcount:
+            self._note("delete origin")
+
+    def commit(self, complete: bool = True) -> None:
+        notes = {"content": self._content, "complete": str(complete)}
+        query = self._table.sql(
+            "INSERT INTO {notes} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            notes=self._table.beside(NOTES),
+        )
+        with self._connection.cursor() as cursor:
+            cursor.executemany(query, list(notes.items()))
+        self._connection.commit()
+        self.passages, self.pending_bytes = self._count(), 0
+
+    def _write(self, written: Sequence[tuple[Passage, str]]) -> None:
+        last = {passage.id: (passage, origin) for passage, origin in written}  # an id may come twice
+        if not last:
+            return
+        passages = [passage for passage, _ in last.values()]
+        columns: list[list[str]] = [
+            [passage.id for passage in passages],
+            [passage.title for passage in passages],
+            [passage.text for passage in passages],
+            [origin for _, origin in last.values()],
+        ]
+        columns += [[as_vector(one) for one in self._encode(passages)]] if self._encode else []
+        vectors = ", {vectors}" if self._encode else ""
+        changed = vectors and ", {vectors} = excluded.{vectors}"
+        values = "%s::text[], %s::text[], %s::text[], %s::text[]" + (", %s::text[]::vector[]" if self._encode else "")
+        self._connection.execute(
+            self._table.sql(
+                f"INSERT INTO {{table}} ({{id}}, {{title}}, {{text}}, {{origin}}{vectors}) SELECT * FROM unnest({values})"
+                " ON CONFLICT ({id}) DO UPDATE SET {title} = excluded.{title}, {text} = excluded.{text},"
+                f" {{origin}} = excluded.{{origin}}{changed}"
+            ),
+            columns,
+        )
+        for passage in passages:
+            self._note("put", passage.id, passage.title, passage.text)
+            self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+
+    def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
+        query = self._table.sql("SELECT {id}, {text}, {title}, {origin} FROM {table} WHERE {id} = ANY(%s)")
+        rows = self._connection.execute(query, (ids,)).fetchall()
+        return {row[0]: (Passage(*row[:3]), row[3]) for row in rows}
+
+    def _count(self) -> int:
+        row = self._connection.execute(self._table.sql("SELECT count(*) FROM {table}"), ()).fetchone()
+        return int(row[0]) if row else 0
+
+    def _note(self, *change: str) -> None:
+        """What tells this content from the one before the change."""
+        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
+
+
+class PostgresLedger(Ledger):
+    """A table beside that of the passages, in the same transactions."""
+
+    def __init__(self, connection: psycopg.Connection[Any], table: Table) -> None:
+        self._connection, self._table, self._sources = connection, table, table.beside(SOURCES)
+
+    def by_path(self, path: str) -> Entry | None:
+        return self._one("SELECT * FROM {sources} WHERE path = %s", path)
+
+    def by_key(self, key: str) -> Entry | None:
+        return self._one("SELECT * FROM {sources} WHERE key = %s", key)
+
+    def put(self, entry: Entry) -> None:
+        self._connection.execute(self._table.sql("DELETE FROM {sources} WHERE key = %s", sources=self._sources), (entry.key,))
+        query = "INSERT INTO {sources} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        self._connection.execute(self._table.sql(query, sources=self._sources), as_row(entry))
+
+    def save(self) -> None:
+        self._connection.commit()
+
+    def close(self) -> None:
+        """The connection belongs to whoever opened it."""
+
+    def _one(self, query: str, value: str) -> Entry | None:
+        row = self._connection.execute(self._table.sql(query, sources=self._sources), (value,)).fetchone()
+        return None if row is None else from_row(row)
+
+
+def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
+    """Held until the connection ends, also by a kill."""
+    row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (f"gnothi {table.table}",)).fetchone()
+    if row is None or not row[0]:
+        raise IndexUnavailable(
+            f"{table.name} is being written by another build: one at a time. Wait until it has ended, then run this again."
+        )
+
+
+def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
+    """Make what is not there yet; nothing of others is changed."""
+    if not (table.title and table.words):
+        raise InvalidSetting("title and words of a table that is built: got an empty name, expected names of columns.")
+    notes = read_notes(connection, table)
+    if exists(connection, table.parts()):
+        if "content" not in notes:
+            raise IndexUnavailable(
+                f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
+            )
+        if bool(notes.get("encoder_name")) != bool(encode):
+            raise IndexUnavailable(
+                f"{table.name} was built {'with' if notes.get('encoder_name') else 'without'} vectors: got "
+                f"{'an' if encode else 'no'} encoder. Build as before, or into another table."
+            )
+        if encode:
+            check_weights(notes, table)
+        return
+    names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
+
+    def run(query: str) -> None:
+        connection.execute(table.sql(query, **names), ())
+
+    run(
+        'CREATE TABLE {table} ({id} text COLLATE "C" PRIMARY KEY, {title} text NOT NULL, {text} text NOT NULL,'
+        " {origin} text NOT NULL, {words} tsvector GENERATED ALWAYS AS {computed} STORED)"
+    )
+    run("CREATE INDEX ON {table} USING gin ({words})")
+    run("CREATE INDEX ON {table} ({origin})")
+    run(_SOURCES)
+    run("CREATE INDEX ON {sources} (path)")
+    run("CREATE TABLE {notes} (name text PRIMARY KEY, value text NOT NULL)")
+    made = {"content": "", "encoder_name": table.encoder, "encoder": Encoding(table.encoder).fingerprint() if encode else ""}
+    with connection.cursor() as cursor:
+        cursor.executemany(table.sql("INSERT INTO {notes} VALUES (%s, %s)", **names), list(made.items()))
+    if encode:
+        size = encode([Passage("", "size")]).shape[1]
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        run(f"ALTER TABLE {{table}} ADD {{vectors}} vector({size:d}) NOT NULL")
+    connection.commit()

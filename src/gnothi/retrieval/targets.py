@@ -1,0 +1,75 @@
+"""What a build writes into: a folder of ours, or a table, a collection or an index of a search engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gnothi.errors import InvalidSetting
+from gnothi.retrieval.ledger import FILE, FolderLedger, Ledger
+from gnothi.retrieval.registry import RETRIEVERS
+from gnothi.retrieval.writer import IndexWriter, Put
+from gnothi.schemes import as_scheme, split
+from gnothi.types import Passage
+
+Written = Sequence[tuple[Passage, str]]
+"""Passages, each with its origin: the version of the file that it was read from."""
+
+
+class Writer(Protocol):
+    """Nothing need be visible, or safe from a kill, before ``commit``."""
+
+    @property
+    def passages(self) -> int:
+        """Number of passages as of the last commit."""
+        ...
+
+    @property
+    def pending_bytes(self) -> int:
+        """Put since the last commit, about."""
+        ...
+
+    def put_all(self, passages: Written) -> list[Put]:
+        """Add each, or replace the one of the same id, unless it stands there already, from the same origin; in order."""
+        ...
+
+    def delete_origin(self, origin: str) -> None:
+        """Delete every passage put with this origin."""
+        ...
+
+    def commit(self, complete: bool = True) -> None:
+        """Make what was put and deleted visible and durable. ``complete`` False: more of this build follows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    writer: Writer
+    ledger: Ledger
+
+
+def target(out: str | os.PathLike[str], memory_mb: int) -> AbstractContextManager[Target]:
+    """A folder, or what SCHEME:ARGUMENT names. Raises UnknownName, or InvalidSetting for a kind that is only searched; entering
+    it raises IndexUnavailable."""
+    name, argument = split(RETRIEVERS, os.fspath(out))
+    if not name:
+        return _folder(Path(out), memory_mb)
+    scheme = as_scheme(RETRIEVERS.find(name))
+    if scheme.target is None:
+        raise InvalidSetting(
+            f"<--to>: got {os.fspath(out)!r}, which is only searched. Name a folder, or what can be written to."
+        )
+    opened: AbstractContextManager[Target] = scheme.target(argument)
+    return opened
+
+
+@contextmanager
+def _folder(folder: Path, memory_mb: int) -> Iterator[Target]:
+    if not (folder / "meta.json").exists():
+        (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
+    with IndexWriter(folder, memory_mb) as writer, closing(FolderLedger(folder)) as ledger:
+        yield Target(writer, ledger)

@@ -1,0 +1,42 @@
+"""Calls as the papers count them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gnothi.events import Event, ModelCall, Searched
+from gnothi.reproduce.counting import Counted, calls, calls_of
+from gnothi.runs.folder import RunFolder
+from gnothi.runs.rows import Row
+
+
+def call(operation: str, task: str, *texts: str) -> ModelCall:
+    return ModelCall("m", operation, task, 9, 9, 0.1, texts)
+
+
+# A measurement, three tries, a judge's word, a passage that is graded.
+ASKED: list[Event] = [
+    call("generate", "reason", "So."),
+    call("sample", "reason", *"ab"),
+    Searched("Who?", (), 0.1),
+    call("sample", "answer", *"abc"),
+    call("generate", "equivalent", "Yes"),
+    call("score", "useful", "Yes", "No"),
+]
+
+
+@pytest.mark.parametrize(("counted", "number"), [("contexts", 2), ("replies", 6)])
+def test_calls_of_one_question(counted: Counted, number: int) -> None:
+    assert calls([one.as_dict() for one in ASKED], counted) == number
+
+
+def test_calls_of_a_run(tmp_path: Path) -> None:
+    rows = [Row("seakr", name, "Who?", "a") for name in ("one", "two")]
+    failed = Row("seakr", "three", "Who?", error={"type": "E", "message": "m"})
+    with RunFolder(tmp_path / "run", {}) as opened:
+        for row, seen in zip([*rows, failed], (ASKED, ASKED[:1], ASKED), strict=True):
+            opened.append(row, [one.as_dict() for one in seen])
+        opened.finish([row.key for row in (*rows, failed)])
+    assert calls_of(tmp_path / "run", [*rows, failed], "contexts") == [2, 1]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from gnothi import events
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.servers.merged import Found, Merged
+from gnothi.types import Passage, ScoredPassage
+
+
+def scored(key: str, score: float, text: str = "") -> ScoredPassage:
+    return ScoredPassage(Passage(key, text or key), score)
+
+
+@dataclass
+class Share:
+    name: str
+    found: list[ScoredPassage] = field(default_factory=list)
+    optional: bool = False
+    away: bool = False
+    closed: int = 0
+
+    async def search(self, query: str, k: int) -> Found:  # noqa: ARG002
+        if self.away:
+            raise IndexUnavailable(f"{self.name} did not answer")
+        return self.found[:k]
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+ONE = Share("one", [scored("a", 0.9), scored("c", 0.2)])
+TWO = Share("two", [scored("b", 0.5), scored("a", 0.4)])
+
+
+async def ids(merged: Merged, k: int = 10) -> list[str]:
+    return [one.passage.id for one in await merged.search("query", k)]
+
+
+async def test_scores_that_are_comparable_rank() -> None:
+    found = await Merged([ONE, TWO], "both", comparable=True).search("query", 2)
+    assert found == (scored("a", 0.9), scored("b", 0.5))
+
+
+async def test_else_ranks_do_and_equal_ones_go_by_id() -> None:
+    found = await Merged([TWO, ONE], "both", comparable=False).search("query", 10)
+    assert [(one.passage.id, one.score) for one in found] == [("a", 1 / 61), ("b", 1 / 61), ("c", 1 / 62)]
+
+
+async def test_a_server_that_is_away_fails_the_search_unless_it_is_optional() -> None:
+    with pytest.raises(IndexUnavailable, match="three did not answer"):
+        await ids(Merged([ONE, Share("three", away=True)], "both", comparable=True))
+    with events.record() as seen:
+        assert await ids(Merged([ONE, Share("three", optional=True, away=True)], "both", comparable=True)) == ["a", "c"]
+    assert seen == [events.Partial("both", 2, (("three", "three did not answer"),))]
+    with events.record() as seen:
+        await ids(Merged([ONE, TWO], "both", comparable=True))
+    assert seen == []
+
+
+async def test_nobody_there_is_no_partial_result() -> None:
+    away = [Share("one", optional=True, away=True), Share("two", optional=True, away=True)]
+    with pytest.raises(IndexUnavailable, match="no server of both answered: one did not answer"):
+        await ids(Merged(away, "both", comparable=True))
+
+
+async def test_one_id_names_one_passage() -> None:
+    other = Share("two", [scored("a", 0.5, "another text")])
+    with pytest.raises(InvalidSetting, match="one text on one and another on two"):
+        await ids(Merged([ONE, other], "both", comparable=True))
+
+
+async def test_closing_closes_all() -> None:
+    shares = [Share("one"), Share("two")]
+    await Merged(shares, "both", comparable=True).aclose()
+    assert [share.closed for share in shares] == [1, 1]
