@@ -53,7 +53,8 @@ def _rows() -> Any:
 
     rows = list(read_rows(Path("made")))
     lines = Path("made/rows.jsonl").read_bytes().count(b"\n")
-    return lines, [row.comparable() for row in rows], len(read_events(Path("made"), [row.key for row in rows]))
+    events = read_events(Path("made"), [row.key for row in rows])
+    return lines, [(row.comparable(), len(events.get(row.key, ()))) for row in rows]
 
 
 def _calibration() -> Any:

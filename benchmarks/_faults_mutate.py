@@ -175,7 +175,7 @@ def _tree(root: Any, rng: Random) -> Any:
     holder, key = rng.choice(places)
     way = rng.choice(("value", "value", "value", "gone", "name", "deep", "same"))
     if way == "value":
-        holder[key] = value(rng)
+        holder[key] = f"../../{CANARY}" if isinstance(holder[key], str) and rng.random() < 0.4 else value(rng)
     elif way == "gone":
         del holder[key]
     elif way == "name" and isinstance(holder, dict):

@@ -83,9 +83,9 @@ def _unlocked() -> None:
 
 PLANTS: Mapping[str, Plant] = {
     "dropped fsync": Plant("killed", "eval", "takes a place before it is on the disk", _no_fsync),
-    "swallowed error": Plant("world", "full disk", "", _swallowed),
+    "swallowed error": Plant("world", "full disk: eval", "", _swallowed),
     "double append": Plant("killed", "index", "", _doubled),
-    "escape left in": Plant("fuzz", "index", "steers the terminal", _escapes),
+    "escape left in": Plant("fuzz", "documents", "steers the terminal", _escapes),
     "path joined unchecked": Plant("fuzz", "graph", "reads outside", _joined),
     "lock ignored": Plant("killed", "eval", "two at once", _unlocked),
 }

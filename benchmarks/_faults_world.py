@@ -53,8 +53,8 @@ def prepare(folder: Path, only: str) -> None:
 def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:
     """A job under a fault, once or twice, then again without."""
     rng = Random(f"{seed} world {number}")
-    fault = only or rng.choice(list(FAULTS))
-    name = rng.choice(list(killed.JOBS))
+    fault, _, name = only.partition(": ")
+    fault, name = fault or rng.choice(list(FAULTS)), name or rng.choice(list(killed.JOBS))
     job = killed.JOBS[name]
     expected, _, _ = killed.undisturbed(name, folder)
     killed.fresh(folder)

@@ -31,7 +31,7 @@ SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0
 READY = {"ready": True}
-ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault"}
+ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault, or FAULT: JOB"}
 
 Trial = Callable[[int, int, Path, str], dict[str, Any]]
 
@@ -92,7 +92,9 @@ def run(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _name(given: argparse.Namespace) -> str:
-    return "-".join(part.replace(" ", "_") for part in (given.part, given.only, given.plant, str(given.seed)) if part)
+    return "-".join(
+        part.replace(" ", "_").replace(":", "") for part in (given.part, given.only, given.plant, str(given.seed)) if part
+    )
 
 
 def _command(given: argparse.Namespace, first: int) -> list[str]:
