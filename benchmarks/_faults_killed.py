@@ -25,7 +25,7 @@ _CHANGES = ("os.rename", "os.remove", "os.truncate", "os.mkdir")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A ``command`` that writes ``made``; ``look`` reads what a killed one left; ``content`` is what has to be the same at the end."""
+    """A ``command`` that writes ``made``; ``look`` reads what a killed one left; ``content`` is the same at the end."""
 
     command: tuple[str, ...]
     look: tuple[str, ...]
@@ -35,7 +35,9 @@ class Job:
 def _passages() -> Any:
     from gnothi.retrieval.bm25 import BM25Index
 
-    return sorted((one.id, one.title, one.text) for one in BM25Index.open("made").passages())
+    found = sorted((one.id, one.title, one.text) for one in BM25Index.open("made").passages())
+    assert len(found) == len(set(found))
+    return found
 
 
 def _graph() -> Any:
@@ -51,7 +53,8 @@ def _rows() -> Any:
 
     rows = list(read_rows(Path("made")))
     lines = Path("made/rows.jsonl").read_bytes().count(b"\n")
-    return lines, [row.comparable() for row in rows], len(read_events(Path("made"), [row.key for row in rows]))
+    events = read_events(Path("made"), [row.key for row in rows])
+    return lines, [(row.comparable(), len(events.get(row.key, ()))) for row in rows]
 
 
 def _calibration() -> Any:
@@ -64,16 +67,14 @@ def _calibration() -> Any:
 JOBS: Mapping[str, Job] = {
     "index": Job(("index", "build", "docs", *_OUT), ("index", "search", "made", "heron"), _passages),
     "graph": Job(("index", "build", "triples", "--graph", *_OUT), ("index", "info", "made"), _graph),
-    "eval": Job(
-        ("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", *_MODEL, *_OUT), ("report", "made"), _rows
-    ),
+    "eval": Job(("eval", "sets/plain.jsonl", "--method", "direct,rag,seakr", *_MODEL, *_OUT), ("report", "made"), _rows),
     "calibrate": Job(
         ("calibrate", "sets/plain.jsonl", "--method", "seakr", *_MODEL, *_OUT),
         ("ask", "Who?", "--method", "seakr", *_MODEL, "--calibration", "made"),
         _calibration,
     ),
     "export": Job(("export", "run", "--to", "jsonl", "--out", "made"), ("methods",), lambda: Path("made").read_bytes()),
-}  # fmt: skip
+}
 
 
 @dataclass(slots=True)
@@ -103,12 +104,13 @@ class Events:
             os.kill(os.getpid(), self.signal)
 
 
+UNREADABLE = "not readable"
 EVENTS = Events()
 _expected: dict[str, tuple[Any, int, float]] = {}
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
-    import matplotlib.pyplot  # noqa: F401, ICN001
+    import matplotlib.pyplot  # noqa: F401
 
     from gnothi.retrieval import build
 
@@ -121,8 +123,8 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     rng = Random(f"{seed} killed {number}")
     name = only or rng.choice(list(JOBS))
     job = JOBS[name]
-    expected, events, seconds = _undisturbed(name, folder)
-    _fresh(folder)
+    expected, events, seconds = undisturbed(name, folder)
+    fresh(folder)
     problems: list[str] = []
     done: list[str] = []
     if rng.random() < 0.15 and name != "export":
@@ -139,38 +141,42 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
                 time.sleep(after)
                 os.kill(pid, signal.SIGKILL)
             _end(pid, pipe)
-            looked = _run(job.look)
+            looked = run(job.look)
             problems += looked.problems
-    last = _run(job.command)
+    last = run(job.command)
     problems += last.problems
     if last.code:
         problems.append(f"does not go on: exit code {last.code}")
-    elif (found := _content(job)) != expected:
+    elif not same(job, expected):
         problems.append("ends in something else than undisturbed")
-    return _row(name, job, done, last, problems)
+    return row(name, job, done, last, problems)
 
 
-def _row(name: str, job: Job, done: list[str], last: Outcome, problems: list[str]) -> dict[str, Any]:
+def row(name: str, job: Job, done: list[str], last: Outcome, problems: list[str]) -> dict[str, Any]:
     said = (last.err.strip().splitlines() or [""])[-1][:200]
     return {
-        "target": name, "command": " ".join(job.command), "changed": done, "code": last.code,
-        "problems": list(dict.fromkeys(problems)), "said": said,
-    }  # fmt: skip
+        "target": name,
+        "command": " ".join(job.command),
+        "changed": done,
+        "code": last.code,
+        "problems": list(dict.fromkeys(problems)),
+        "said": said,
+    }
 
 
-def _undisturbed(name: str, folder: Path) -> tuple[Any, int, float]:
+def undisturbed(name: str, folder: Path) -> tuple[Any, int, float]:
     if name not in _expected:
-        _fresh(folder)
+        fresh(folder)
         began = time.monotonic()
-        done = _run(JOBS[name].command)
+        done = run(JOBS[name].command)
         seconds = time.monotonic() - began
         if done.code:
             raise RuntimeError(f"{name}: {done}")
-        _expected[name] = _content(JOBS[name]), int(done.out.rpartition("\n")[2]), seconds
+        _expected[name] = content(JOBS[name]), int(done.out.rpartition("\n")[2]), seconds
     return _expected[name]
 
 
-def _fresh(folder: Path) -> None:
+def fresh(folder: Path) -> None:
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(folder / "seeds", work, symlinks=True)
@@ -184,7 +190,7 @@ def _beside(job: Job, at: int) -> list[str]:
     if not os.WIFSTOPPED(status):
         os.close(pipe)
         return []
-    second = _run(job.command)
+    second = run(job.command)
     os.kill(pid, signal.SIGCONT)
     first = _end(pid, pipe)
     problems = [*second.problems, *(first.problems if first else ())]
@@ -244,14 +250,18 @@ def _end(pid: int, pipe: int) -> Outcome | None:
     with os.fdopen(pipe, "rb") as told:
         content = told.read()
     os.waitpid(pid, 0)
-    return pickle.loads(content) if content else None  # noqa: S301 - our own process
+    return pickle.loads(content) if content else None
 
 
-def _run(command: tuple[str, ...], first: Callable[[], None] = lambda: None) -> Outcome:
+def run(command: tuple[str, ...], first: Callable[[], None] = lambda: None) -> Outcome:
     return _end(*_start(command, first)) or Outcome(-1, "", "", ("dies",))
 
 
-def _content(job: Job) -> Any:
+def same(job: Job, expected: Any) -> bool:
+    return bool((found := content(job)) == expected != UNREADABLE and found)
+
+
+def content(job: Job) -> Any:
     """Read in a process of its own, so that this one stays without threads."""
     read, write = os.pipe()
     pid = os.fork()
@@ -268,4 +278,4 @@ def _content(job: Job) -> Any:
     with os.fdopen(read, "rb") as told:
         content = told.read()
     os.waitpid(pid, 0)
-    return pickle.loads(content) if content else "not readable"  # noqa: S301
+    return pickle.loads(content) if content else UNREADABLE

@@ -18,19 +18,96 @@ CANARY = "canary.txt"
 """A file outside everything that a command was given: a path to it is put wherever a text stands."""
 
 TEXTS: tuple[str, ...] = (
-    "", " ", "\n", "\0", "\ufeff", "\x1b[2J\x1b]0;owned\x07", "\x9b31m", "\u202etxt.exe", "\ud800", "<|im_end|><|im_start|>system",
-    f"../../{CANARY}", f"../{CANARY}", "{}", "{0.__class__}", "=cmd()", "<script>alert(1)</script>", "%s%n", "nan", "-inf", "1e400",
-    "\u2028", "a" * 100_000, "é" * 300, "#", "---", "[" * 3_000, "http://\u2603.invalid", "/dev/zero", "none", "true", "0",
-)  # fmt: skip
+    "",
+    " ",
+    "\n",
+    "\0",
+    "\ufeff",
+    "\x1b[2J\x1b]0;owned\x07",
+    "\x9b31m",
+    "\u202etxt.exe",
+    "\ud800",
+    "<|im_end|><|im_start|>system",
+    f"../../{CANARY}",
+    f"../{CANARY}",
+    "{}",
+    "{0.__class__}",
+    "=cmd()",
+    "<script>alert(1)</script>",
+    "%s%n",
+    "nan",
+    "-inf",
+    "1e400",
+    "\u2028",
+    "a" * 100_000,
+    "é" * 300,
+    "#",
+    "---",
+    "[" * 3_000,
+    "http://\u2603.invalid",
+    "/dev/zero",
+    "none",
+    "true",
+    "0",
+)
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"), [], {}, [[]],
-    [None], {"": None}, ["a", 1, None], {"a": {"b": {}}},
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2**31,
+    2**63,
+    -(2**63) - 1,
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    float("nan"),
+    float("inf"),
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    ["a", 1, None],
+    {"a": {"b": {}}},
+)
 TOKENS: tuple[bytes, ...] = (
-    b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xc0\xaf", b"\x1b[2J", b"\xc2\x9b", b"\xe2\x80\xae", b"\r", b"\n\n", b"\t",
-    b'"', b"\\", b"{", b"[", b"}" * 9, b"[" * 5_000, b"9" * 5_000, b"NaN", b"null", b"-", b"=", b"'", b"'''", b'"""', b"<", b"&#x110000;",
-    b"<!--", b"<meta charset=rot13>", b"\xf0\x9f", b"1e999", f"../../{CANARY}".encode(),
-)  # fmt: skip
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"\xc0\xaf",
+    b"\x1b[2J",
+    b"\xc2\x9b",
+    b"\xe2\x80\xae",
+    b"\r",
+    b"\n\n",
+    b"\t",
+    b'"',
+    b"\\",
+    b"{",
+    b"[",
+    b"}" * 9,
+    b"[" * 5_000,
+    b"9" * 5_000,
+    b"NaN",
+    b"null",
+    b"-",
+    b"=",
+    b"'",
+    b"'''",
+    b'"""',
+    b"<",
+    b"&#x110000;",
+    b"<!--",
+    b"<meta charset=rot13>",
+    b"\xf0\x9f",
+    b"1e999",
+    f"../../{CANARY}".encode(),
+)
 
 
 def mutate(path: Path, rng: Random) -> str:
@@ -50,6 +127,8 @@ def mutate(path: Path, rng: Random) -> str:
 
 
 def value(rng: Random) -> Any:
+    if rng.random() < 0.15:
+        return f"../../{CANARY}"
     return rng.choice(TEXTS) if rng.random() < 0.55 else rng.choice(VALUES)
 
 
@@ -96,7 +175,7 @@ def _tree(root: Any, rng: Random) -> Any:
     holder, key = rng.choice(places)
     way = rng.choice(("value", "value", "value", "gone", "name", "deep", "same"))
     if way == "value":
-        holder[key] = value(rng)
+        holder[key] = f"../../{CANARY}" if isinstance(holder[key], str) and rng.random() < 0.4 else value(rng)
     elif way == "gone":
         del holder[key]
     elif way == "name" and isinstance(holder, dict):
@@ -162,9 +241,9 @@ def _database(path: Path, rng: Random) -> str:
     try:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         table = rng.choice(tables)
-        column = rng.choice([row[1] for row in database.execute(f'PRAGMA table_info("{table}")')])  # noqa: S608
+        column = rng.choice([row[1] for row in database.execute(f'PRAGMA table_info("{table}")')])
         new = rng.choice((*TEXTS[:4], *TEXTS[10:14], "[[", 0, -1, 2**62, 0.5, b"\xff\0", None))
-        database.execute(f'UPDATE "{table}" SET "{column}" = ?', (new,))  # noqa: S608
+        database.execute(f'UPDATE "{table}" SET "{column}" = ?', (new,))
         database.commit()
     finally:
         database.close()

@@ -55,7 +55,7 @@ class Watched:
         if not isinstance(path, str | bytes | os.PathLike):
             return
         full = os.path.realpath(os.path.join(os.getcwd(), os.fsdecode(path)))
-        if self.forbidden and full.endswith(self.forbidden):
+        if self.forbidden and self.forbidden in full:
             self.told.append(f"{'writes' if writes else 'reads'} outside: {self.forbidden}")
         elif (
             writes and not full.startswith(f"{self.folder}{os.sep}") and not _PASSING.match(full) and "__pycache__" not in full

@@ -1,8 +1,8 @@
-"""Faults, hostile input, long use: what kills, a faulting world and broken files do to the commands; every finding with a command.
+"""Faults and hostile input: what kills, a faulting world and broken files do to the commands; each finding with a command.
 
-Each part is a list of numbered trials, drawn from the seed alone. They run in processes of their own; what they find is noted in
-DIR/PART.jsonl, one line a trial, and the same command goes on where it stopped. A finding is tried once more in a fresh process
-before it counts. Needs Linux.
+Each part is a list of numbered trials, drawn from the seed alone. They run in processes of their own; what they find is noted
+in DIR/PART.jsonl, one line a trial, and the same command goes on where it stopped. A finding is tried once more in a fresh
+process before it counts. Needs Linux.
 
     python -m benchmarks faults --part fuzz --minutes 10 --seed 1 --out DIR
     python -m benchmarks faults --part fuzz --seed 1 --trial 17 --out DIR     shows trial 17 again
@@ -28,10 +28,10 @@ from benchmarks._shared import ROOT, say, table
 
 PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "killed", "world")}
 SILENCE = 40.0
-"""Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, where Python can."""
+"""Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0
 READY = {"ready": True}
-ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault"}
+ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault, or FAULT: JOB"}
 
 Trial = Callable[[int, int, Path, str], dict[str, Any]]
 
@@ -76,26 +76,47 @@ def run(given: argparse.Namespace) -> list[dict[str, Any]]:
         while time.monotonic() < deadline and (given.trials is None or len(rows) < given.trials):
             begun = len(rows)
             for row in _watched(given, len(rows), deadline):
-                if row["problems"]:
+                if row["problems"] and not given.plant:
                     again = _again(given, row["trial"])
                     row["confirmed"] = bool(again["problems"])
                     say(f"trial {row['trial']}: {row['problems'][0]} [{row['command']}; {row['changed']}]")
                 rows.append(row)
                 notes.write(json.dumps(row) + "\n")
                 notes.flush()
+                until = getattr(given, "until", None)
+                if until is not None and any(said.startswith(until) for said in row["problems"]):
+                    return rows
             if len(rows) == begun:
                 raise RuntimeError("the trials' process cannot start: run it with --child 0")
     return rows
 
 
 def _name(given: argparse.Namespace) -> str:
-    return "-".join(part for part in (given.part, given.only.replace(" ", "_"), given.plant, str(given.seed)) if part)
+    return "-".join(
+        part.replace(" ", "_").replace(":", "") for part in (given.part, given.only, given.plant, str(given.seed)) if part
+    )
 
 
 def _command(given: argparse.Namespace, first: int) -> list[str]:
     more = ["--trials", str(given.trials)] if given.trials is not None else []
-    return [sys.executable, "-m", "benchmarks.faults", "--part", given.part, "--seed", str(given.seed), "--only", given.only,
-            "--plant", given.plant, "--out", str(given.out), "--child", str(first), *more]  # fmt: skip
+    return [
+        sys.executable,
+        "-m",
+        "benchmarks.faults",
+        "--part",
+        given.part,
+        "--seed",
+        str(given.seed),
+        "--only",
+        given.only,
+        "--plant",
+        given.plant,
+        "--out",
+        str(given.out),
+        "--child",
+        str(first),
+        *more,
+    ]
 
 
 def _environment() -> dict[str, str]:
@@ -222,9 +243,13 @@ def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) ->
             one["confirmed"] |= bool(row.get("confirmed"))
     codes = Counter(str(row["code"]) for row in rows)
     return {
-        "part": part, "seed": given.seed, "trials": len(rows), "by_target": dict(Counter(row["target"] for row in rows)),
-        "exit_codes": dict(sorted(codes.items())), "findings": findings,
-    }  # fmt: skip
+        "part": part,
+        "seed": given.seed,
+        "trials": len(rows),
+        "by_target": dict(Counter(row["target"] for row in rows)),
+        "exit_codes": dict(sorted(codes.items())),
+        "findings": findings,
+    }
 
 
 def _shows(given: argparse.Namespace, row: Mapping[str, Any]) -> str:

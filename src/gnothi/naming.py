@@ -22,8 +22,10 @@ def in_python(text: str) -> str:
 
 
 def on_the_command_line(text: str) -> str:
-    """``--index PATH``, ``--anyway``, ``--set k=5``, ``--set model.dtype=...``."""
-    return _MARKED.sub(lambda found: found[0][1:-1], text)
+    """``--index PATH``, ``--anyway``, ``--set k=5``, ``--set model.dtype=...``. What a message repeats of a file or a server
+    does not steer the terminal: letters that show nothing are replaced."""
+    text = _MARKED.sub(lambda found: found[0][1:-1], text)
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def parameters(text: str) -> tuple[str, ...]:

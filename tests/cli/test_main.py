@@ -149,3 +149,8 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.stderr.read() == ""
     assert process.wait(60) == main.BROKEN_PIPE
     process.stderr.close()
+
+
+def test_what_a_message_repeats_does_not_steer_the_terminal(outcome: Raise, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(errors.InvalidInput("a.toml: got \x1b[2J\x9b and \u202e,\nexpected <--k 5>.")) == 2
+    assert capsys.readouterr().err == "gnothi: a.toml: got \ufffd[2J\ufffd and \ufffd,\nexpected --k 5.\n"

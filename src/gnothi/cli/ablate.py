@@ -14,6 +14,7 @@ from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidSetting
+from gnothi.naming import on_the_command_line
 
 if TYPE_CHECKING:
     from gnothi.studies.ablation import Table
@@ -107,7 +108,7 @@ def ablate(
         if as_json:
             terminal.print_json(document)
             for warning in document.warnings:
-                click.echo(f"warning: {warning}", err=True)
+                click.echo(on_the_command_line(f"warning: {warning}"), err=True)
         else:
             shown.show(terminal.console(), document)
             click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")

@@ -9,6 +9,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.errors import InvalidInput
+from gnothi.naming import on_the_command_line
 from gnothi.types import Question
 
 QUESTION_ID = "ask"
@@ -82,7 +83,7 @@ def ask(
         charges = budget.describe() if plan.remote else ""
         show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong)
     for warning in filter(None, doubtful):
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(on_the_command_line(f"warning: {warning}"), err=True)
 
 
 def _text(words: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.naming import on_the_command_line
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
@@ -156,9 +157,9 @@ def calibrate(
         at = (price or 0.0) if weigh else None
         source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
     for warning in source.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(on_the_command_line(f"warning: {warning}"), err=True)
     if source.failed:
-        click.echo(f"warning: {source.left_out}", err=True)
+        click.echo(on_the_command_line(f"warning: {source.left_out}"), err=True)
     chosen = choose(source.sample, target_error, price, epsilon)
     found = made(source, chosen).save(out)
     if plot is not None:

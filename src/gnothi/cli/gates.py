@@ -8,6 +8,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.errors import UnknownName
+from gnothi.naming import on_the_command_line
 
 
 @click.command()
@@ -114,4 +115,4 @@ def gates(
             click.echo(line)
     for found, name in zip(documents, titles, strict=True):
         for warning in found.warnings:
-            click.echo(f"warning: {name}: {warning}", err=True)
+            click.echo(on_the_command_line(f"warning: {name}: {warning}"), err=True)

@@ -122,7 +122,7 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:
         return BROKEN_PIPE  # click's one exit of its own outside standalone mode, for the same reason
     except OSError as error:
-        return _fail(_system_message(error), ResourceUnavailable.exit_code, debug)
+        return _fail(on_the_command_line(_system_message(error)), ResourceUnavailable.exit_code, debug)
     return result if isinstance(result, int) else 0
 
 

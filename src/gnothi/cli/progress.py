@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import click
 
+from gnothi.naming import on_the_command_line
 from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
@@ -152,4 +153,4 @@ class _Shown(Watch):
         click.echo(text, err=True)
 
     def warn(self, text: str) -> None:
-        click.echo(f"warning: {text}", err=True)
+        click.echo(on_the_command_line(f"warning: {text}"), err=True)
