@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gnothi.protocols import LanguageModel
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 
