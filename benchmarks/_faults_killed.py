@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -136,7 +137,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
             by_time = rng.random() < 0.4
             at, after = rng.randint(1, events), rng.uniform(0, seconds)
             done.append(f"killed after {after:.3f} s" if by_time else f"killed at change {at} of {events}")
-            pid, pipe = _start(job.command, lambda at=at, by_time=by_time: _arm(-1 if by_time else at))
+            pid, pipe = _start(job.command, partial(_arm, -1 if by_time else at))
             if by_time:
                 time.sleep(after)
                 os.kill(pid, signal.SIGKILL)
@@ -242,7 +243,7 @@ def _note_syncs() -> None:
         real(file)
         EVENTS.synced.add(os.fstat(file if isinstance(file, int) else file.fileno()).st_ino)
 
-    os.fsync = fsync
+    vars(os)["fsync"] = fsync
 
 
 def _end(pid: int, pipe: int) -> Outcome | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks._shared import say
+
 
 @dataclass(frozen=True, slots=True)
 class Plant:
@@ -62,14 +64,14 @@ def _doubled() -> None:
 def _escapes() -> None:
     from gnothi.cli import index
 
-    index.clean = str  # type: ignore[attr-defined]
+    vars(index)["clean"] = str
 
 
 def _joined() -> None:
     from gnothi.graph import folder
 
     def read_manifest(path: Path) -> folder.Manifest:
-        raw = folder.read_fields(path, folder.GRAPH)
+        raw = vars(folder)["read_fields"](path, folder.GRAPH)
         return folder.Manifest(**raw)
 
     folder.read_manifest = read_manifest
@@ -78,7 +80,7 @@ def _joined() -> None:
 def _unlocked() -> None:
     from gnothi.runs import journal
 
-    journal.hold = lambda *_: contextlib.ExitStack()
+    vars(journal)["hold"] = lambda *_: contextlib.ExitStack()
 
 
 PLANTS: Mapping[str, Plant] = {
@@ -104,6 +106,6 @@ def campaign(given: argparse.Namespace) -> int:
         rows = faults.run(one)
         at = next((row["trial"] for row in rows if any(said.startswith(plant.says) for said in row["problems"])), None)
         found[name] = {"trials": len(rows), "found_at": at}
-        faults.say(f"{name}: {'not found' if at is None else f'found by trial {at}'}")
+        say(f"{name}: {'not found' if at is None else f'found by trial {at}'}")
     sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return int(any(one["found_at"] is None for one in found.values()))

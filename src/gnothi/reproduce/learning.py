@@ -137,7 +137,7 @@ def _from_run(part: Part, kind: str, questions: list[Question], out: Path, given
     if kind == "complexity":
         complexity(run, out, methods)
     else:
-        knowledge(run, out, *methods, **given)
+        knowledge(run, out, methods[0], methods[1], **given)
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Pat
             (generation,) = samples.generations
             ids = network.prompt_ids(prompts[number // 2]) + [token.id for token in generation.tokens if token.id is not None]
             ids += [tokenizer.eos_token_id] * (generation.finish == "eos")
-            _, ffn, residual = network.refeed(ids, spec.layer or 0)
+            _, ffn, residual = network.refeed(ids, int(spec.layer or 0))
             expected = (ffn if spec.site == "ffn" else residual)[-1]
             np.testing.assert_allclose(samples.states[0][0], expected, atol=3e-5 * max(1, np.abs(expected).max()))
         await model.aclose()

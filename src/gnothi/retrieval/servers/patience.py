@@ -46,7 +46,7 @@ class Patience:
                 now = time.monotonic()
                 self._first = started if self._first is None else self._first
                 self._last = now, str(error)
-                if now + wait - self._first > self._seconds:
+                if self._spent or now + wait - self._first > self._seconds:
                     self._spent = True
                     raise self._over() from None
                 await asyncio.sleep(wait)

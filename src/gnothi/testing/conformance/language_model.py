@@ -342,7 +342,7 @@ class NetworkConformance(LanguageModelConformance):
             for prompt, found in zip(PROMPTS, await gather(*(model.states(one, wanted) for one in PROMPTS)), strict=True):
                 assert found.prompt_tokens == len(network.prompt_ids(prompt))
                 for spec, state in zip(wanted, found.states, strict=True):
-                    assert spec.layer is not None
+                    assert isinstance(spec.layer, int)
                     _, ffn, residual = network.refeed(network.prompt_ids(prompt), spec.layer)
                     expected = (ffn if spec.site == "ffn" else residual)[-1]
                     np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
