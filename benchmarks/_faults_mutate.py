@@ -286,6 +286,8 @@ def _safetensors(path: Path, rng: Random) -> str:
 def _system(path: Path, rng: Random) -> str:
     """The file is not what it was to the file system."""
     way = rng.choice(("gone", "folder", "loop", "link", "empty", "pipe"))
+    if way == "pipe" and path.suffix != ".npy" and path.parent.name != "docs":
+        way = "gone"  # a file that is named on the command line may be a pipe, and is waited for
     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     if way == "folder":
         path.mkdir()

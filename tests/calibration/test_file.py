@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gnothi.calibration.choose import Chosen, Sample, choose
-from gnothi.calibration.file import Calibration, as_dict, details_of, read, write
+from gnothi.calibration.file import VERSION, Calibration, as_dict, details_of, read, write
 from gnothi.errors import InvalidInput, OtherModel
 from gnothi.models.identity import Identity
 
@@ -120,3 +120,15 @@ def test_files_that_are_no_calibration(tmp_path: Path, text: str, said: str) -> 
         read(tmp_path / "file.toml")
     with pytest.raises(InvalidInput, match="cannot read the calibration"):
         read(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize("settings", ["7", '"form"', "[1]"])
+def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(
+        f'version = {VERSION}\n[made]\ndate = "1"\ngnothi = "1"\n[model]\nname = "m"\nfingerprint = "f"\n'
+        '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
+        f'[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\nsettings = {settings}\n'
+    )
+    with pytest.raises(InvalidInput, match="cannot be used"):
+        read(path)

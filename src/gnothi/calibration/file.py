@@ -228,7 +228,7 @@ def read(path: Path) -> Calibration:
             gnothi=str(made["gnothi"]),
             fires=str(gate["fires"]),
             data_fingerprint=str(source["fingerprint"]),
-            settings=gate.get("settings", {}),
+            settings=dict(gate.get("settings", {})),
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
             path=path,
         )

@@ -174,7 +174,7 @@ def _warn(report: GraphReport) -> None:
     if report.empty:
         click.echo(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names", err=True)
     if report.unsaid:
-        shown = ", ".join(report.unsaid[:10]) + (" ..." if len(report.unsaid) > 10 else "")
+        shown = ", ".join(map(clean, report.unsaid[:10])) + (" ..." if len(report.unsaid) > 10 else "")
         click.echo(
             f"warning: {count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
             "Give sentences with --templates.",
