@@ -132,3 +132,26 @@ def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
     )
     with pytest.raises(InvalidInput, match="cannot be used"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "probabilities = 7",
+        "probabilities = {}",
+        'probabilities = { scores = "negated" }',
+        'probabilities = { scores = "negated", platt = 1 }',
+        'probabilities = { scores = "x", platt = { slope = "a", intercept = 1 } }',
+        "guarantee = { target_error = 0.1 }",
+        'worth = { accuracy = "high" }',
+    ],
+)
+def test_details_that_lack_something(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(
+        f'version = {VERSION}\n{damaged}\n[made]\ndate = "1"\ngnothi = "1"\n[model]\nname = "m"\nfingerprint = "f"\n'
+        '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
+        '[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\n'
+    )
+    with pytest.raises(InvalidInput, match="cannot be used"):
+        read(path)

@@ -193,6 +193,18 @@ def write(calibration: Calibration, path: Path) -> None:
     replace_file(path, to_toml(as_dict(calibration)))
 
 
+_READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrieval_rate", "always", "never")}
+"""Numbers that are told of a calibration later."""
+
+
+def _check_details(found: Calibration) -> None:
+    """What lacks something is to be told now, not at the first answer. Raises as reading does."""
+    found.probability_wrong(0.0)
+    for part, names in _READ.items():
+        for name in names if part in found.details else ():
+            float(found.details[part][name])
+
+
 def read(path: Path) -> Calibration:
     """Raises InvalidInput for a file that is none, or one of a later version."""
     try:
@@ -212,7 +224,7 @@ def read(path: Path) -> Calibration:
         )
     try:
         made, model, source, gate = data["made"], data["model"], data["data"], data["gate"]
-        return Calibration(
+        found = Calibration(
             method=gate.get("method"),
             signal=str(gate["signal"]),
             threshold=float(gate["threshold"]),
@@ -232,6 +244,8 @@ def read(path: Path) -> Calibration:
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
             path=path,
         )
+        _check_details(found)
+        return found
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."
