@@ -24,7 +24,8 @@ class Passing(Exception):
 
 
 class Patience:
-    """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over."""
+    """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over. Then
+    each may try once, until it answers."""
 
     def __init__(self, seconds: float, name: str) -> None:
         self._seconds, self._name = seconds, name
@@ -46,7 +47,7 @@ class Patience:
                 now = time.monotonic()
                 self._first = started if self._first is None else self._first
                 self._last = now, str(error)
-                if now + wait - self._first > self._seconds:
+                if self._spent or now + wait - self._first > self._seconds:
                     self._spent = True
                     raise self._over() from None
                 await asyncio.sleep(wait)
