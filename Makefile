@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports test-servers coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ test-adapters: ## Run the tests of LangChain, Haystack and LlamaIndex, in an env
 
 test-exports: ## Open what we export in Inspect and RAGAS, in environments of their own that this makes once
 	.ci/exports .exports
+
+test-servers: ## Run the tests of search servers against a real PostgreSQL, in an environment on top of this one that this makes once
+	.ci/servers .venv-servers
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs
 	$(PYTHON) -m pytest -n auto --cov --cov-report=term

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
 import sys
@@ -175,7 +176,7 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
     if is_graph(path):
         graph_index.search(open_graph(path), query, k, as_json)
         return
-    results = asyncio.run(open_index(path).search(query, k))
+    results = asyncio.run(_search(path, query, k))
     if as_json:
         found = [{"id": r.passage.id, "title": r.passage.title, "text": r.passage.text, "score": r.score} for r in results]
         print_json({"query": query, "results": found})
@@ -185,6 +186,11 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
     if _unfinished(path):
         click.echo(f"warning: {_UNFINISHED}", err=True)
     _print_results(results)
+
+
+async def _search(path: str, query: str, k: int) -> tuple[ScoredPassage, ...]:
+    async with contextlib.aclosing(open_index(path)) as retriever:
+        return await retriever.search(query, k)
 
 
 @index.command()

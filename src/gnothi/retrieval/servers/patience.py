@@ -24,7 +24,8 @@ class Passing(Exception):
 
 
 class Patience:
-    """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over."""
+    """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over. Then
+    each may try once, until it answers."""
 
     def __init__(self, seconds: float, name: str) -> None:
         self._seconds, self._name = seconds, name
