@@ -113,8 +113,8 @@ def test_a_servers_memory_is_looked_at_after_the_first_fifth() -> None:
 def test_targets_of_a_server() -> None:
     found = {
         "throughput": {"of_eval": spread([0.9])},
-        "streams": {"of_alone": spread([2.5])},
+        "streams": {"chunk": {"of_alone": spread([1.5])}, "decision": {"of_alone": spread([2.5])}},
         "memory": {"per_1000": spread([0.5])},
     }
-    assert list(serving.targets(found).values()) == [True, False, True]
-    assert not list(serving.targets(found | {"memory": {"per_1000": None}}).values())[2]
+    assert list(serving.targets(found).values()) == [True, True, False, True]
+    assert not list(serving.targets(found | {"memory": {"per_1000": None}}).values())[3]

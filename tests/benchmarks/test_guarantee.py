@@ -34,6 +34,7 @@ def test_what_no_threshold_keeps_is_refused(shared_data: Path, signal: str) -> N
     assert measure("nq", signal, scores, replay.never < 1, 0.1, DRAWS).refused >= 0.98
 
 
+@pytest.mark.slow
 def test_the_program(tmp_path: Path) -> None:
     lines = [
         {

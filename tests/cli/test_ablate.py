@@ -380,6 +380,7 @@ def start(arguments: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_study_goes_on_and_ends_the_same(gnothi_json: Json, mine: str, tmp_path: Path, how: int) -> None:

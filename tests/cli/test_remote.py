@@ -186,6 +186,7 @@ JUDGES = ("--set", "judge=openai:lab", "--set", "utility_judge=openai:lab", "--s
 KEQA = ("--method", "keqa", *JUDGES, "--set", "model.renderer=tagged", "--set", "model.device=cpu", "--set", "model.retries=2")
 
 
+@pytest.mark.slow
 def test_judges_behind_an_api_are_charged_kept_and_limited(
     serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:

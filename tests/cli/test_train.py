@@ -106,6 +106,7 @@ def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
         assert not facts_needed(training) & facts_needed(lab.questions(lab.world()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("scripted")
 def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "killed"

@@ -21,6 +21,7 @@ def kept(made: gnothi.Calibration) -> dict[str, object]:
     return {key: getattr(made, key) for key in KEPT}
 
 
+@pytest.mark.slow
 def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
     known = teach(scripted)
     given = ("--method", "seakr", "--set", "form=simple", "--set", "samples=4", "--limit", "60", "--price", "0.1")

@@ -1,9 +1,12 @@
 from collections import Counter
 
+import pytest
+
 from gnothi import lab
 from gnothi.lab.corpus import passages, triples
 
 
+@pytest.mark.slow
 def test_coverage_decides_what_the_library_says() -> None:
     world = lab.world()
     held = {entity: [p for p in passages(world) if p.title == entity] for entity in world.entities}

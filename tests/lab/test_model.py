@@ -57,6 +57,7 @@ def test_it_comes_with_a_threshold_for_every_signal() -> None:
     assert set(open_probe("lab").thresholds) == learnt
 
 
+@pytest.mark.slow
 def test_it_recalls_guesses_reads_and_reasons() -> None:
     from benchmarks.lab_abilities import run
 

@@ -27,6 +27,7 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     assert curves[0] == curves[1]
 
 
+@pytest.mark.slow
 def test_the_result_is_an_ordinary_transformers_folder(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -122,6 +122,7 @@ def random_answers(draw: random.Random) -> list[str]:
     return [draw.choice(said) for _ in range(draw.randint(1, 7))]
 
 
+@pytest.mark.slow
 async def test_ten_thousand_random_lists_agree_with_another_reading() -> None:
     draw = random.Random(20250101)
     for _ in range(10_000):

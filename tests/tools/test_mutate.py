@@ -105,7 +105,7 @@ def test_a_place_is_found_again_where_the_module_moved_and_gone_where_the_code_c
 
 def test_the_tests_named_after_a_module_come_first() -> None:
     first, *others = mutate.stages(mutate.ROOT, mutate.ROOT / "src/gnothi/methods/seakr.py", rest=False)
-    assert first == ["tests/methods/test_seakr.py"]
+    assert first == ["tests/methods/oracles/test_seakr.py", "tests/methods/test_seakr.py"]
     assert others == [["tests/methods"], ["tests/calibration"], ["tests/signals"]]
     (rest,) = mutate.stages(mutate.ROOT, mutate.ROOT / "src/gnothi/methods/seakr.py", rest=True)
     assert "tests/cli" in rest
