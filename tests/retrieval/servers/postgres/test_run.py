@@ -21,23 +21,27 @@ pytestmark = [NEEDED, pytest.mark.slow]
 ROOT = Path(__file__).parents[4]
 
 
-def start(spec: str, out: Path) -> subprocess.Popen[str]:
+def start(spec: str, out: Path) -> subprocess.Popen[bytes]:
     command = ["eval", "lab", "--limit", "120", "--method", "rag", "--index", spec, "--concurrency", "4", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "gnothi", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    )
+    with told(out).open("w") as log:
+        return subprocess.Popen([sys.executable, "-m", "gnothi", *command], stdout=log, stderr=log, env=environment)
+
+
+def told(out: Path) -> Path:
+    """Where what is printed goes."""
+    return out.with_suffix(".log")
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
     return [row.comparable() for row in read_rows(out)]
 
 
-def begun(process: subprocess.Popen[str], out: Path) -> None:
+def begun(process: subprocess.Popen[bytes], out: Path) -> None:
     """Some rows are there, and not all."""
     deadline = time.monotonic() + 120
     while not (out / "rows.jsonl").exists() or not (out / "rows.jsonl").read_text().count("\n"):
-        assert process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, told(out).read_text()
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
@@ -51,7 +55,7 @@ def test_a_run_whose_server_is_killed(
     built(passages[::2], table=table)
     built(passages[1::2], on=other, table=table)
     undisturbed = start(described(tmp_path, engine, other, tables=(table, table)), tmp_path / "undisturbed")
-    assert undisturbed.wait(200) == 0, undisturbed.communicate()[0]
+    assert undisturbed.wait(200) == 0, told(tmp_path / "undisturbed").read_text()
 
     spec = described(tmp_path, engine, other, tables=(table, table), more=f"patience = {100 if waits else 0.3}")
     killed = start(spec, tmp_path / "killed")
@@ -60,10 +64,10 @@ def test_a_run_whose_server_is_killed(
     if waits:
         time.sleep(1)
         other.start()
-        assert killed.wait(200) == 0, killed.communicate()[0]
+        assert killed.wait(200) == 0, told(tmp_path / "killed").read_text()
     else:
         assert killed.wait(200) == 1  # some questions failed
-        said = killed.communicate()[0]
+        said = told(tmp_path / "killed").read_text()
         assert "IndexUnavailable" in said
         assert "did not answer" in said
         other.start()
@@ -72,5 +76,5 @@ def test_a_run_whose_server_is_killed(
         assert 0 < len(failed) < 120
         assert all(row["error"] or row == right[row["question_id"]] for row in rows(tmp_path / "killed"))
         again = start(spec, tmp_path / "killed")
-        assert again.wait(200) == 0, again.communicate()[0]
+        assert again.wait(200) == 0, told(tmp_path / "killed").read_text()
     assert rows(tmp_path / "killed") == rows(tmp_path / "undisturbed")
