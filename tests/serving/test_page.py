@@ -90,7 +90,7 @@ async def test_what_is_decided_is_shown() -> None:
         won = card.locator(".passage.won")
         await expect(won).to_contain_text("★ read: with it the model is surest, by 12.32 (gram −6.25)")
         assert await card.locator(".passage").first.evaluate("one => one.classList.contains('won')")
-        await expect(card.locator(".rival.won")).to_contain_text("★ chosen, from its reasoning")
+        await expect(card.locator(".rival.won")).to_contain_text("★ chosen, from evidence")
         await expect(card.locator(".rival")).to_have_count(2)
         await expect(seen.page.locator("#said")).to_contain_text(f"gnothi/seakr: {true}, looked up")
         source = card.locator(".from a")
