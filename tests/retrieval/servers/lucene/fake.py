@@ -123,7 +123,9 @@ class Fake:
         return (200, {"acknowledged": True}) if self.shelves.pop(name, None) else _absent(name)
 
     def settings(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
-        return (200, {name: {"mappings": {"properties": self.shelves[name].mapping}}}) if name in self.shelves else _absent(name)
+        return (
+            (200, {name: {"mappings": {"properties": self.shelves[name].mapping}}}) if name in self.shelves else _absent(name)
+        )
 
     def capabilities(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
         if name not in self.shelves:
@@ -169,7 +171,10 @@ class Fake:
 
     def several(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
         shelf = self.shelves[name]
-        found = [self._document(shelf, key) if key in shelf.documents else {"_id": key, "found": False} for key in json.loads(body)["ids"]]
+        found = [
+            self._document(shelf, key) if key in shelf.documents else {"_id": key, "found": False}
+            for key in json.loads(body)["ids"]
+        ]
         return 200, {"docs": found}
 
     def refresh(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
@@ -210,7 +215,12 @@ class Fake:
             {"_index": name, "_id": key, "_score": score, "_source": shelf.visible[key], "sort": [score]} for key, score in page
         ]
         total = min(len(ranked), int(asked.get("track_total_hits", 10_000)))
-        return 200, {"took": 1, "timed_out": False, "_shards": shards, "hits": {"total": {"value": total, "relation": "eq"}, "hits": hits}}
+        return 200, {
+            "took": 1,
+            "timed_out": False,
+            "_shards": shards,
+            "hits": {"total": {"value": total, "relation": "eq"}, "hits": hits},
+        }
 
     @staticmethod
     def _document(shelf: Shelf, key: str) -> dict[str, Any]:
@@ -247,6 +257,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
 class _Handler(BaseHTTPRequestHandler):
     fake: Fake
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -102,7 +102,9 @@ async def test_a_server_that_is_no_elasticsearch(engine: str, fakes: Callable[..
         open_index(f"{engine}:{other.url}/there")
 
 
-async def test_secrets_come_from_the_environment(fake: Fake, built: Built, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_secrets_come_from_the_environment(
+    fake: Fake, built: Built, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     built(index="kept")
     fake.secret = "Basic bWU6ZmlzaA=="  # noqa: S105 - me:fish
     with pytest.raises(IndexUnavailable, match="says 401"):

@@ -22,8 +22,8 @@ class Hits:
 
 
 def read_hits(answer: Mapping[str, Any], index: Index, k: int) -> Hits:
-    """Of a search for the ``k`` best. Raises Passing for an answer that is not whole, IndexUnavailable for one that no passage can
-    be read from, InvalidSetting where more passages match than a server shows at once."""
+    """Of a search for the ``k`` best. Raises Passing for an answer that is not whole, IndexUnavailable for one that no passage
+    can be read from, InvalidSetting where more passages match than a server shows at once."""
     try:
         shards, lacking = _shards(answer)
         asked = min(k, MOST)
@@ -39,8 +39,8 @@ def read_hits(answer: Mapping[str, Any], index: Index, k: int) -> Hits:
         raise Passing(f"{len(lacking)} of {shards} shards gave no answer ({lacking[0][1]})")
     if k > MOST and matching > MOST:
         raise InvalidSetting(
-            f"the number of passages to retrieve: got {k}, expected at most {MOST} where more than that match: {index.name} shows no "
-            "more at once. Pass a smaller k."
+            f"the number of passages to retrieve: got {k}, expected at most {MOST} where more than that "
+            f"match: {index.name} shows no more at once. Pass a smaller k."
         )
     return Hits(passages, shards, lacking)
 

@@ -102,8 +102,8 @@ class Client:
         said = f"{self.index.name}: {TITLES[self._engine]} says {status}: {reason or _short(str(error))}."
         if kind == _VERSIONS or type(error).__name__ == "UnsupportedProductError":
             said += (
-                f" The client and the server are of versions that do not go together: install the {self._engine} package of the "
-                f"server's version, as pip install '{self._engine}[async]<9' for version 8."
+                f" The client and the server are of versions that do not go together: install the {self._engine} package of "
+                f"the server's version, as pip install '{self._engine}[async]<9' for version 8."
             )
         elif status in (401, 403):
             said += f" Check the user and the secret (docs: search servers), and what they may do with {self.index.index}."

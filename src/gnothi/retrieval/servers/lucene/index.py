@@ -1,4 +1,4 @@
-"""An index of passages on a server: where it is, what its fields are called, how long to wait; and the requests that this makes."""
+"""An index of passages on a server: where it is, what its fields are called, how long to wait; what a search asks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
-    (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or numbers,
-    or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key. ``certificates`` is
+    """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with
+    dots
+    (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or
+    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key. ``certificates`` is
     a file of those who sign the server's. ``partial``: the passages of the shards that answer are the result, and it is said
     that some did not. ``prefix`` is put before ids. Times are in seconds."""
 
@@ -56,8 +57,8 @@ class Index:
             known = False
         if not known or parts.query or parts.fragment:
             raise InvalidSetting(
-                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, and "
-                "after it the name of the index: https://HOST:PORT/NAME."
+                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, and after "
+                "it the name of the index: https://HOST:PORT/NAME."
             )
         if parts.password is not None:
             raise InvalidSetting(

@@ -1,4 +1,4 @@
-"""What we note beside an index that we built, in an index of its own (``NAME-gnothi``): its content, its sources, its builder."""
+"""What we note beside an index that we built, in an index of its own (``NAME-gnothi``): content, sources, builder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def digest(text: str) -> str:
 
 def read_notes(client: Client) -> dict[str, Any]:
     """Nothing for an index of others, or for a pattern. ``content`` changes with the passages."""
-    return _read(client).get("_source", {})
+    return dict(_read(client).get("_source", {}))
 
 
 def _read(client: Client) -> dict[str, Any]:

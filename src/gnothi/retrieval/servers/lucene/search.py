@@ -88,13 +88,13 @@ def _fields(client: Client, index: Index) -> None:
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise IndexUnavailable(
-            f"{index.name} has no field {', '.join(map(repr, lacking))}. Name its own fields in a file: id, title, text and words "
-            '(words = "" searches title and text).'
+            f"{index.name} has no field {', '.join(map(repr, lacking))}. Name its own fields in a file: id, title, text and "
+            'words (words = "" searches title and text).'
         )
     if index.id != OWN_ID and not all(one.get("aggregatable") for one in known[index.id].values()):
         raise IndexUnavailable(
-            f"{index.name}: the field {index.id!r} cannot be sorted by. Name one of keywords or numbers, as {index.id}.keyword, or "
-            'the server\'s own: id = "_id".'
+            f"{index.name}: the field {index.id!r} cannot be sorted by. Name one of keywords or numbers, as "
+            f'{index.id}.keyword, or the server\'s own: id = "_id".'
         )
 
 

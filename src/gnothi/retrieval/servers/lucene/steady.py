@@ -1,9 +1,10 @@
-"""Requests of a build, each asked until it is answered in full. Asking twice does no harm: every document has an id of its own."""
+"""Requests of a build, each asked until it is answered in full. Asking twice does no harm: every document has its own id."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from gnothi.errors import IndexUnavailable
@@ -68,24 +69,22 @@ class Steady:
     def bulk(self, documents: Mapping[str, Mapping[str, Any]], beside: str = "") -> None:
         """Put each, by its id; those that the server had no room for again."""
         for part in _parts(documents):
-            left = dict(part)
+            self.ask(partial(self._put, part, beside))
 
-            def attempt(left: dict[str, str] = left) -> None:
-                body = "".join(left.values())
-                answer = self.client.ask_blocking("POST", self.index.path("_bulk", beside), body, kind=LINES)
-                for one in answer["items"]:
-                    done = one["index"]
-                    if done["status"] < 300:
-                        left.pop(done["_id"], None)
-                    elif not worth_another_try(done["status"]):
-                        raise IndexUnavailable(
-                            f"{self.index.name} does not take a passage: {json.dumps(done.get('error'))[:300]}. Correct it, "
-                            "or leave it out; what was written stays."
-                        )
-                if left:
-                    raise Passing(f"{len(left)} of {len(part)} documents were not taken")
-
-            self.ask(attempt)
+    def _put(self, left: dict[str, str], beside: str) -> None:
+        """Takes out of ``left`` what the server has."""
+        answer = self.client.ask_blocking("POST", self.index.path("_bulk", beside), "".join(left.values()), kind=LINES)
+        for one in answer["items"]:
+            done = one["index"]
+            if done["status"] < 300:
+                left.pop(done["_id"], None)
+            elif not worth_another_try(done["status"]):
+                raise IndexUnavailable(
+                    f"{self.index.name} does not take a passage: {json.dumps(done.get('error'))[:300]}. Correct it, "
+                    "or leave it out; what was written stays."
+                )
+        if left:
+            raise Passing(f"{len(left)} documents were not taken")
 
     def delete(self, query: Mapping[str, Any]) -> None:
         """All that match. What was written before is looked through, too."""

@@ -32,8 +32,8 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
     (index,) = found
     if not _NAME.fullmatch(index.index) or len(index.index + BESIDE) > 255:
         raise InvalidSetting(
-            f"an index that is built: got the name {index.index!r:.60}, expected small letters, digits, dots, - and _, beginning with "
-            "a letter or digit, at most 248."
+            f"an index that is built: got the name {index.index!r:.60}, expected small letters, digits, dots, - and _, "
+            "beginning with a letter or digit, at most 248."
         )
     if not (index.title and index.words) or index.id == OWN_ID:
         raise InvalidSetting("id, title and words of an index that is built: expected names of fields.")
