@@ -71,8 +71,8 @@ def _joined(document: dict[str, Any], fields: list[str]) -> str:
 
 
 class Fake:
-    """``share`` of the requests meet a fault of ``faults``; ``secret`` is what ``Authorization`` must be; ``failed`` shards of three
-    give no answer. ``answered`` counts what was answered in full."""
+    """``share`` of the requests meet a fault of ``faults``; ``secret`` is what ``Authorization`` must be; ``failed`` shards of
+    three give no answer. ``answered`` counts what was answered in full."""
 
     def __init__(self, engine: str, major: int = 9) -> None:
         self.engine, self.major = engine, major
@@ -162,8 +162,8 @@ class Fake:
             full = self.share and self.chance.random() < 0.05
             if full:
                 items.append({"index": {"_id": key, "status": 429, "error": {"type": "es_rejected_execution_exception"}}})
-            elif any(len(value) > 32_000 for name, value in document.items() if name == "id"):
-                items.append({"index": {"_id": key, "status": 400, "error": {"reason": "immense term in field id"}}})
+            elif document.get("text") == "unacceptable":
+                items.append({"index": {"_id": key, "status": 400, "error": {"type": "strict_dynamic_mapping_exception"}}})
             else:
                 self.shelves[name].put(key, document)
                 items.append({"index": {"_id": key, "status": 200}})
@@ -326,7 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
-    do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815 - names of the library
+    do_GET = do_POST = do_PUT = do_DELETE = _handle
 
     def log_message(self, *_: Any) -> None:
         """Nothing is printed."""

@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
     write_jsonl(
-        folder / "corpus.jsonl", [*made_up(1, 500), Passage("s1-3", "Of one id the last counts."), Passage("x" * 2000, "Long.")]
+        folder / "corpus.jsonl", [*made_up(1, 500), Passage("s1-3", "Of one id the last counts."), Passage("x" * 500, "Long.")]
     )
     for i in range(6):
         (folder / f"note {i}.txt").write_text(f"Note {i}. " * 200)
@@ -113,8 +113,8 @@ def test_what_cannot_be_built(source: Path, tmp_path: Path, fake: Fake, more: st
 
 
 def test_a_passage_that_the_server_does_not_take_is_named(tmp_path: Path, fake: Fake) -> None:
-    with pytest.raises(IndexUnavailable, match="does not take a passage: .*immense"):
-        build([write_jsonl(tmp_path / "a.jsonl", [Passage("x" * 40_000, "b")])], target(fake, "odd"))
+    with pytest.raises(IndexUnavailable, match=r"does not take a passage: .*strict"):
+        build([write_jsonl(tmp_path / "a.jsonl", [Passage("a", "unacceptable")])], target(fake, "odd"))
 
 
 def test_large_passages_go_in_several_requests(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

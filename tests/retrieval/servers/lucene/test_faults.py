@@ -25,6 +25,7 @@ Built = Callable[..., str]
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
     monkeypatch.setattr("gnothi.retrying.LONGEST_WAIT", 0.05)
+    monkeypatch.setattr("gnothi.retrieval.servers.patience._NEWS", 0.0)
 
 
 @pytest.mark.slow
@@ -70,7 +71,7 @@ def test_a_build_of_which_a_third_of_the_requests_meet_faults(fake: Fake, tmp_pa
 async def test_what_never_ends_is_told(fake: Fake, built: Built, tmp_path: Path, fault: str) -> None:
     built(PASSAGES[:20], index="away")
     fake.share, fake.faults = 0.0, (fault,)
-    retriever = open_index(described(tmp_path, fake, index="away", more="timeout = 0.1\npatience = 0.05"))
+    retriever = open_index(described(tmp_path, fake, index="away", more="timeout = 0.4\npatience = 0.05"))
     fake.share = 1.0
     with pytest.raises(IndexUnavailable, match="did not answer for"):
         await retriever.search(PASSAGES[0].text, 3)

@@ -70,11 +70,11 @@ def test_names_and_addresses_hold_no_user(monkeypatch: pytest.MonkeyPatch) -> No
 def test_api_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Index(URL).credentials("elasticsearch") == ("", "")
     with pytest.raises(InvalidSetting, match="SHOP to the API key"):
-        Index(URL, secret="SHOP").credentials("elasticsearch")  # noqa: S106
+        Index(URL, secret="SHOP").credentials("elasticsearch")
     monkeypatch.setenv("SHOP", "herring")
-    assert Index(URL, secret="SHOP").credentials("elasticsearch") == ("", "herring")  # noqa: S106
+    assert Index(URL, secret="SHOP").credentials("elasticsearch") == ("", "herring")
     with pytest.raises(InvalidSetting, match="no API keys"):
-        Index(URL, secret="SHOP").credentials("opensearch")  # noqa: S106
+        Index(URL, secret="SHOP").credentials("opensearch")
 
 
 def test_no_name_leaves_its_place_in_the_path() -> None:

@@ -106,7 +106,7 @@ async def test_secrets_come_from_the_environment(
     fake: Fake, built: Built, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     built(index="kept")
-    fake.secret = "Basic bWU6ZmlzaA=="  # noqa: S105 - me:fish
+    fake.secret = "Basic bWU6ZmlzaA=="
     with pytest.raises(IndexUnavailable, match="says 401"):
         open_index(f"{fake.engine}:{fake.url}/kept")
     asked = f"{fake.engine}:{fake.url.replace('//', '//me@')}/kept"
@@ -117,7 +117,7 @@ async def test_secrets_come_from_the_environment(
     monkeypatch.setenv("SHOP", "fish")
     assert await found(described(tmp_path, fake, index="kept", more='user = "me"\nsecret = "SHOP"'), HERON, 1) == [CORPUS[4]]
     if fake.engine == "elasticsearch":
-        fake.secret = "ApiKey herring"  # noqa: S105
+        fake.secret = "ApiKey herring"
         monkeypatch.setenv("ELASTICSEARCH_API_KEY", "herring")
         assert await found(f"{fake.engine}:{fake.url}/kept", HERON, 1) == [CORPUS[4]]
 

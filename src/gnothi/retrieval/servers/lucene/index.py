@@ -22,12 +22,11 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with
-    dots
+    """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
     (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or
-    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key. ``certificates`` is
-    a file of those who sign the server's. ``partial``: the passages of the shards that answer are the result, and it is said
-    that some did not. ``prefix`` is put before ids. Times are in seconds."""
+    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key.
+    ``certificates`` is a file of those who sign the server's. ``partial``: the passages of the shards that answer are the
+    result, and it is said that some did not. ``prefix`` is put before ids. Times are in seconds."""
 
     server: str
     index: str = "passages"
@@ -57,8 +56,8 @@ class Index:
             known = False
         if not known or parts.query or parts.fragment:
             raise InvalidSetting(
-                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, and after "
-                "it the name of the index: https://HOST:PORT/NAME."
+                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, "
+                "and after it the name of the index: https://HOST:PORT/NAME."
             )
         if parts.password is not None:
             raise InvalidSetting(
