@@ -49,6 +49,7 @@ async def test_a_thousand_searches_of_which_a_third_meet_faults(fake: Fake, buil
 
 @pytest.mark.slow
 def test_a_build_of_which_a_third_of_the_requests_meet_faults(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
     for number in range(60):
         write_jsonl(
             tmp_path / "docs" / f"{number}.jsonl", [Passage(f"{number}/{i}", f"Heron {i} of {number}.") for i in range(20)]
