@@ -20,7 +20,7 @@ from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.types import Passage
 
-FAULTS = ("429", "503", "html", "half", "fewer", "wrong", "reset", "lost", "slow")
+FAULTS: tuple[str, ...] = ("429", "503", "html", "half", "fewer", "wrong", "reset", "lost", "slow")
 SLOW = 0.6
 Reply = tuple[int, Any]
 
@@ -77,7 +77,8 @@ class Fake:
     def __init__(self, engine: str, major: int = 9) -> None:
         self.engine, self.major = engine, major
         self.shelves: dict[str, Shelf] = {}
-        self.share, self.faults, self.chance = 0.0, FAULTS, random.Random(3)
+        self.share, self.chance = 0.0, random.Random(3)
+        self.faults = FAULTS
         self.secret, self.failed, self.status = "", 0, "green"
         self.answered, self.met = 0, dict.fromkeys(FAULTS, 0)
         self.lock = threading.Lock()

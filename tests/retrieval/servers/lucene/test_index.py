@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_an_address_names_the_index(argument: str, settings: dict[str, str]) -> 
         ({"server": "https://me:fish@host"}, "environment"),
     ],
 )
-def test_settings_that_cannot_be(more: dict[str, str], said: str) -> None:
+def test_settings_that_cannot_be(more: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidSetting, match=said) as caught:
         Index(**{"server": URL, **more})
     assert "fish" not in str(caught.value)

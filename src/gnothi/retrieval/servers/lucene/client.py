@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,6 +15,8 @@ from gnothi.retrying import asked_to_wait, worth_another_try
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _VERSIONS = "media_type_header_exception"
+for _name in ("elastic_transport", "opensearch"):  # what they would print of failures comes as errors and patience
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Refused(IndexUnavailable):
@@ -93,7 +96,8 @@ class Client:
         status = meta.status if meta is not None else getattr(error, "status_code", None)
         status = status if isinstance(status, int) else 0
         if not status:
-            return Passing(_short(str(error) or type(error).__name__))
+            said = getattr(error, "message", "") or getattr(error, "error", "") or str(error)  # their str() hides the cause
+            return Passing(_short(str(said) or type(error).__name__))
         body = getattr(error, "body", None) if meta is not None else getattr(error, "info", None)
         kind, reason = _reason(body)
         if worth_another_try(status) and status != 409:  # a conflict of versions stays one
