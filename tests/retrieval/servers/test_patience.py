@@ -56,3 +56,17 @@ async def test_all_who_ask_wait_together_and_later_ones_no_more() -> None:
 async def test_a_server_that_says_when_is_asked_then() -> None:
     with pytest.raises(IndexUnavailable, match="busy"):
         await Patience(5, "it").persist(Attempt(1, Passing("busy", wait=60)))
+
+
+def test_without_an_event_loop_it_is_as_patient() -> None:
+    patience, tries = Patience(0.3, "the server"), iter([True, True, False])
+
+    def attempt(failing: bool | None = None) -> str:
+        if next(tries) if failing is None else failing:
+            raise Passing("it is starting")
+        return "found"
+
+    assert patience.persist_blocking(attempt) == "found"
+    with pytest.raises(IndexUnavailable, match="it is starting"):
+        patience.persist_blocking(lambda: attempt(True))
+    assert patience.persist_blocking(lambda: attempt(False)) == "found"

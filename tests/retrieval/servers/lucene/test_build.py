@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +70,22 @@ def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
     build([source], target(fake, "killed"))
     build([source], tmp_path / "folder")
     assert stored(fake, "killed") == contents(tmp_path / "folder")
+
+
+@pytest.mark.slow
+def test_builds_killed_with_sigkill_resume_to_the_same_index(source: Path, tmp_path: Path, fake: Fake) -> None:
+    build([source], tmp_path / "folder")
+    command = "import sys; from gnothi.retrieval import build as b; b.BATCH = 5; b.build([sys.argv[1]], sys.argv[2])"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "src")}
+    for share in (0.1, 0.5, 0.9):
+        process = subprocess.Popen([sys.executable, "-c", command, str(source), target(fake, "sigkill")], env=environment)
+        while process.poll() is None and len(getattr(fake.shelves.get("sigkill"), "documents", ())) < share * 500:
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+    assert 0 < len(fake.shelves["sigkill"].documents) < len(contents(tmp_path / "folder"))
+    build([source], target(fake, "sigkill"))
+    assert stored(fake, "sigkill") == contents(tmp_path / "folder")
 
 
 def test_a_build_that_begins_later_takes_over(source: Path, tmp_path: Path, fake: Fake) -> None:
