@@ -49,6 +49,11 @@ def declaration_of(spec: str) -> Declaration:
     return declared(place.folder if place else None)
 
 
+def shown_to(spec: str, given: str) -> str:
+    """The set of tasks that a model is shown: the one given, or for ``auto`` what its folder says."""
+    return declaration_of(spec).demonstrations if given == "auto" else given
+
+
 def _place(spec: str) -> Place | None:
     """None for a model that is neither a folder nor a file here."""
     name, _, source = scheme_of(spec)

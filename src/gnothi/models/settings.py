@@ -33,7 +33,11 @@ class CallCache:
     cache: UseCache = setting(
         "auto", "whether replies are kept and reused; auto: those of models behind an API", execution=True
     )
-    demonstrations: str = setting("default", "worked examples that are shown: default, short, or a TOML file of your own")
+    demonstrations: str = setting(
+        "auto",
+        "worked examples that are shown: default, short, skill-rag (its paper's own prompt), or a TOML file of your own; auto "
+        "is what the model's folder says, else default",
+    )
     calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
 
 

@@ -28,6 +28,7 @@ from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
 from gnothi.training.collecting import Collecting, Finding
+from gnothi.training.finetuning import LIBRARIES, require_libraries
 from gnothi.training.job import Data, Job, Sources, record
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
@@ -159,6 +160,14 @@ class Staged(Trainable[C], Generic[C, Found]):
     """The folder of the findings in ``out``, where no other is named."""
     training: Mapping[str, Any]
     """What the training depends on, beside the findings."""
+    libraries: ClassVar[Mapping[str, str]] = LIBRARIES
+    """What it takes, and the extra that brings it."""
+
+    def __init__(self, job: Job) -> None:
+        """Raises MissingDependency before hours of finding out."""
+        super().__init__(job)
+        if not job.collect_only:
+            require_libraries("this training", self.libraries)
 
     @property
     def folder(self) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gnothi import lab
-from gnothi.errors import InvalidInput, TrainingCollapsed
+from gnothi.errors import InvalidInput, InvalidSetting, TrainingCollapsed
 from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.self_knowledge.answers import Familiar
@@ -58,6 +58,11 @@ def test_nothing_to_tell_apart() -> None:
         split([Familiar(Question(str(n), "Who?", ("x",)), ("x",), (True,)) for n in range(5)], QUICK)
 
 
+def test_checkpoints_are_between_samplings() -> None:
+    with pytest.raises(InvalidSetting, match="'evaluate_every': got 4, expected a multiple of updates, which is 3"):
+        replace(QUICK, evaluate_every=4, updates=3)
+
+
 def test_collapse() -> None:
     def line(yes: float, neither: float = 0.0) -> dict[str, float]:
         return {"no": float(yes < 0.5), "neither": neither, "yes_known": yes, "yes_unknown": yes - 0.01}
@@ -79,7 +84,9 @@ def test_collapse() -> None:
     [
         QUICK,
         replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-5),
-        replace(QUICK, kl=0.05, rows=8, entropy="none"),
+        replace(
+            QUICK, kl=0.05, rows=4, entropy="none", gradient_checkpointing="on", rank=4, alpha=4.0, targets=("q_proj", "v_proj")
+        ),
     ],
     ids=["lora", "full", "kl"],
 )
@@ -96,7 +103,8 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     assert header == json.loads((tmp_path / HEADER).read_text())
     heard = watch.lines
     assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "reward" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in heard if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
     assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]
     assert train(tmp_path, ORIGIN, asked(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
@@ -110,6 +118,19 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
             await model.aclose()
 
     assert asyncio.run(answer()).strip() == question.answers[0]
+
+
+@pytest.mark.slow
+def test_the_clip_is_felt(tmp_path: Path) -> None:
+    """Several updates on the same replies: without them no probability has moved, and any clip gives the same model."""
+    pytest.importorskip("trl")
+    few = replace(QUICK, steps=2)
+    for clip in (0.2, 0.9):
+        for updates in (1, 2):
+            train(tmp_path / f"{clip}-{updates}", ORIGIN, asked(), replace(few, clip=clip, updates=updates), Correctness())
+    weights = {folder.name: (folder / "model.safetensors").read_bytes() for folder in tmp_path.iterdir()}
+    assert weights["0.2-2"] != weights["0.9-2"]
+    assert weights["0.2-1"] == weights["0.9-1"]
 
 
 @pytest.mark.slow
@@ -153,7 +174,7 @@ def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
     assert started("killed", 2).wait() == 0
     assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json"))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["step"] for line in lines if "reward" in line] == [1, 2, 3, 4]
+    assert [line["step"] for line in lines if "reward" in line] == [1, 3]
     assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
 
 

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
-from gnothi.training.finetuning import Adapter
+from gnothi.training.tuning import Tuning
 
 Criterion = Literal["accuracy", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderTraining:
+class ReaderTraining(Tuning):
     """How a reader is trained (IEKR, section 4.3). The paper: LoRA of unnamed rank, AdamW at 3e-5, batches of 2."""
 
     seed: int = setting(0, "Order of questions and split.", at_least=0)
-    adapter: Adapter = setting("lora", "Train a low-rank adapter, which is merged at the end, or all weights.")
-    rank: int = setting(16, "Rank of the adapter; its scale is twice that.", at_least=1)
     steps: int = setting(300, "Steps, at most.", at_least=1)
     batch: int = setting(16, "Questions per step.", at_least=1)
     rows: int | None = setting(

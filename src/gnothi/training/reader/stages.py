@@ -17,20 +17,16 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.neutral import Neutral
-from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.models.rendering import Renderer
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    Kind,
-    Origin,
-    split,
-)
+from gnothi.training.finetuning import Origin, split
 from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.tuning import Kind, adapted, restore
 from gnothi.training.watch import SILENT, Watch
 
 Figures = dict[str, Any]
@@ -64,9 +60,8 @@ def train(
         return done
     few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
     training, validation = split(examples, settings, few)
-    finetuning.require_libraries("training a reader")
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    format = Format(base, tokenizer, Neutral(make_renderer(origin.settings.renderer, tokenizer, declared.renderer), tokenizer))
+    format = Format(base, tokenizer, finetuning.renderer_of(origin, tokenizer, declared))
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
     if not rows or not validation:
@@ -75,9 +70,9 @@ def train(
             "before a question (a smaller k, say), or use another model."
         )
     with finetuning.quiet():
-        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
+        model = adapted(base, settings, settings.seed, format.kind)
         curve = _curve(out, model, format, rows, validation, settings, by, watch)
-        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
+        restore(model, curve.best_checkpoint, settings.adapter)
         final = model.merge_and_unload() if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)

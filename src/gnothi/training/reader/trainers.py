@@ -44,7 +44,7 @@ def make_trainer(
         "per_device_train_batch_size": pass_rows,
         "gradient_accumulation_steps": settings.batch // pass_rows,
         "warmup_steps": round(settings.warmup * settings.steps),
-        "gradient_checkpointing": model.device.type != "cpu",
+        "gradient_checkpointing": settings.checkpoints(model),
     }
     data = Dataset.from_dict({"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]})
     trainer: Any

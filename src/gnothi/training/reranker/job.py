@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.training.collecting import Finding
@@ -28,6 +28,9 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
     ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header."""
 
     kind, stage = CollectingPairs, "pairs"
+    libraries: ClassVar[Mapping[str, str]] = {
+        "accelerate": "training", "datasets": "training", "sentence_transformers": "dense", "matplotlib": "report",
+    }  # fmt: skip
 
     def __init__(self, job: Job, base: str = LAB) -> None:
         super().__init__(replace(job, limit=job.limit or QUESTIONS))

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.errors import MissingDependency
 from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.training import finetuning
@@ -69,15 +68,8 @@ def train(
         "least 2. Give more questions, or a knowledge graph that knows what they are about."
     )
     training, validation = split(examples, settings, few)
-    try:
-        import accelerate  # noqa: F401
-        import sentence_transformers  # noqa: F401
-        from transformers import set_seed
+    from transformers import set_seed
 
-        import datasets  # noqa: F401
-    except ImportError as error:
-        extra = "dense" if error.name == "sentence_transformers" else "training"
-        raise MissingDependency(error.name or "sentence-transformers", extra, "training a re-ranker") from error
     with finetuning.quiet(), no_progress_bars():
         set_seed(settings.seed)
         curve = _curve(out, base(), training, validation, settings, watch)

@@ -10,6 +10,7 @@ from typing import Any
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.training.collecting import Finding
+from gnothi.training.finetuning import require_libraries
 from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
@@ -32,6 +33,8 @@ class TrainableKnower(Staged[Answers, Familiar]):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.settings = job.settings_as(SelfKnowledgeSettings, "self-knowledge")
+        if self.settings.vllm is not None:
+            require_libraries("setting 'vllm'", {"vllm": "vllm"})
         self.origin = job.origin(self.plan)
         self.index = _index(job, self.settings.answers.sentences)
         self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("answers", self.settings.answers)
