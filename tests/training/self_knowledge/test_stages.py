@@ -137,7 +137,7 @@ def test_the_clip_is_felt(tmp_path: Path) -> None:
 def test_collapse_ends_it(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
-    hasty = replace(hasty, entropy="none", balance=False)
+    hasty = replace(hasty, entropy="none", balance=False, updates=1)
     with pytest.raises(TrainingCollapsed, match=r"2 validations in a row the reply to every question was No.*lower") as raised:
         train(tmp_path, ORIGIN, asked(), hasty, Correctness())
     assert raised.value.exit_code == 1
