@@ -21,6 +21,7 @@ from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.settings import HereSettings, ModelSettings
 from gnothi.runs.journal import replace_file
 from gnothi.tasks.sets import SHIPPED
+from gnothi.training import processes
 from gnothi.types import Prompt, Task
 from gnothi.weights import DECLARATION
 
@@ -55,7 +56,10 @@ class Origin:
     def to_train(self) -> ModelSettings:
         """The settings of its weights and format; how it would decode does not matter."""
         given = self.settings
-        return ModelSettings(device=given.device, dtype=given.dtype, renderer=given.renderer, pack_weights=False)
+        quantize = given.quantize if isinstance(given, ModelSettings) else "off"
+        return ModelSettings(
+            device=given.device, dtype=given.dtype, renderer=given.renderer, pack_weights=False, quantize=quantize
+        )
 
     def shown(self, declared: Declaration) -> str:
         """The set of tasks that it is shown, in training as in use."""
@@ -75,6 +79,7 @@ def require_libraries(what: str, wanted: Mapping[str, str] = LIBRARIES) -> None:
 
 def load_to_train(origin: Origin) -> tuple[Any, Any, Declaration]:
     """Model, tokenizer (which pads) and what the model's folder says of it. Raises ModelUnavailable."""
+    processes.use_own_device()
     model, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -163,7 +168,7 @@ class Validating:
     def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
         trainer: Any = self
         model = trainer.accelerator.unwrap_model(trainer.model)
-        figures = {f"eval_{name}": value for name, value in self.validate(model).items()}
+        figures = {f"eval_{name}": value for name, value in processes.agreed(self.validate(model)).items()}
         trainer.model.eval()  # so that the library files the figures under evaluation; a training step switches back
         trainer.log(dict(figures))
         trainer.control = trainer.callback_handler.on_evaluate(trainer.args, trainer.state, trainer.control, figures)

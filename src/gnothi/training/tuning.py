@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.settings import setting
-from gnothi.models.engine.loading import no_progress_bars
+from gnothi.models.engine.loading import load, no_progress_bars
+
+if TYPE_CHECKING:
+    from gnothi.training.finetuning import Origin
 
 Adapter = Literal["lora", "full"]
 Kind = Literal["CAUSAL_LM", "SEQ_2_SEQ_LM"]
@@ -46,8 +49,12 @@ def adapted(base: Any, tuning: Tuning, seed: int, kind: Kind = "CAUSAL_LM") -> A
     set_seed(seed)
     if tuning.adapter == "full":
         return base
-    from peft import LoraConfig, get_peft_model
+    from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 
+    if getattr(base, "is_quantized", False):
+        base = prepare_model_for_kbit_training(  # type: ignore[no-untyped-call]
+            base, use_gradient_checkpointing=tuning.checkpoints(base)
+        )
     targets = "all-linear" if tuning.targets == EVERY else list(tuning.targets)
     config = LoraConfig(r=tuning.rank, lora_alpha=tuning.scale, target_modules=targets, task_type=kind)  # type: ignore[arg-type]
     try:
@@ -57,6 +64,17 @@ def adapted(base: Any, tuning: Tuning, seed: int, kind: Kind = "CAUSAL_LM") -> A
         raise InvalidSetting(
             f"setting 'targets': got {', '.join(tuning.targets)}, expected names of this model's layers: {', '.join(ends)}."
         ) from error
+
+
+def merged(model: Any, origin: Origin, folder: Path) -> Any:
+    """The model with its adapter in its weights. One that was quantised meanwhile is loaded anew in full for it: what is merged
+    into four bits is rounded away. ``folder`` holds the adapter."""
+    if not getattr(model.get_base_model(), "is_quantized", False):
+        return model.merge_and_unload()
+    from peft import PeftModel
+
+    plain, _, _ = load(origin.source, origin.name, replace(origin.to_train, quantize="off"))
+    return PeftModel.from_pretrained(plain, str(folder)).merge_and_unload()
 
 
 def restore(model: Any, folder: Path, adapter: Adapter) -> None:

@@ -22,6 +22,7 @@ from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import Format, train
 from gnothi.types import Decoding, Passage, Prompt, Question
+from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
@@ -169,3 +170,14 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
     assert_same(tmp_path, [adapter])
+
+
+def by_two(out: Path) -> None:
+    train(out, ORIGIN, examples(), QUICK)
+
+
+@pytest.mark.slow
+def test_two_processes(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
+    launched.killed_and_undisturbed(tmp_path, by_two, 6, files, ["gnothi.training.reader.trainers", "peft"])

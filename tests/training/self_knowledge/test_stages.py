@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
+from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
@@ -143,39 +142,39 @@ def test_collapse_ends_it(tmp_path: Path) -> None:
     assert raised.value.exit_code == 1
 
 
+def by_two(out: Path) -> None:
+    train(out, ORIGIN, asked(), QUICK, Correctness())
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
-    """Two processes on a CPU; one journal, one model, and killed once the same as undisturbed."""
+def test_two_processes(tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    settings = ("steps=4", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
-    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40"]
+    files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
+    launched.killed_and_undisturbed(tmp_path, by_two, 5, files, ["trl.trainer.grpo_trainer", "peft"])
+    lines = [json.loads(line) for line in (tmp_path / "killed" / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4, 6]
+
+
+@pytest.mark.slow
+def test_under_the_launcher(tmp_path: Path) -> None:
+    """Two processes as ``accelerate launch`` starts them, which read what one found out before."""
+    pytest.importorskip("trl")
+    settings = ("steps=2", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
+    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40", "--out", str(tmp_path / "out")]
     command += [part for setting in settings for part in ("--set", setting)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command += ["--answers", str(tmp_path / "answers")]
+    launch += ["--main_process_port", str(29500 + os.getpid() % 1000), "-m"]
 
-    def started(name: str, number: int) -> subprocess.Popen[bytes]:
-        port = ["--main_process_port", str(29500 + os.getpid() % 1000 + number), "-m"]
-        program = [*launch, *port, *command, "--out", str(tmp_path / name)]
-        return subprocess.Popen(program, env=environment, cwd=ROOT, start_new_session=True)
+    def finished(*program: str) -> str:
+        return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
-    first = [sys.executable, "-m", *command, "--out", str(tmp_path / "undisturbed"), "--answers-only"]
-    subprocess.run(first, env=environment, cwd=ROOT, check=True)
-    assert started("undisturbed", 0).wait() == 0
-    process = started("killed", 1)
-    file = tmp_path / "killed" / METRICS
-    while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") >= 4):
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "killed" / HEADER).exists()
-    assert started("killed", 2).wait() == 0
-    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json"))
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["step"] for line in lines if "reward" in line] == [1, 3]
-    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
+    finished(sys.executable, "-m", *command, "--answers-only")
+    said = finished(*launch, *command)
+    assert said.count("training: about ") == 1  # by the first of them
+    assert (tmp_path / "out" / HEADER).exists()
 
 
 @pytest.mark.slow

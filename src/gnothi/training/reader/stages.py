@@ -19,14 +19,14 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer
 from gnothi.stats.intervals import mean_interval
-from gnothi.training import finetuning
+from gnothi.training import finetuning, processes
 from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import Origin, split
 from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.tuning import Kind, adapted, restore
+from gnothi.training.tuning import Kind, adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 
 Figures = dict[str, Any]
@@ -73,7 +73,7 @@ def train(
         model = adapted(base, settings, settings.seed, format.kind)
         curve = _curve(out, model, format, rows, validation, settings, by, watch)
         restore(model, curve.best_checkpoint, settings.adapter)
-        final = model.merge_and_unload() if settings.adapter == "lora" else model
+        final = merged(model, origin, curve.best_checkpoint) if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
     header = {
@@ -87,6 +87,8 @@ def train(
         "after": {"validation_accuracy": fmean(rights), "validation_loss": fmean(losses)},
         "interval": None if interval is None else list(interval),
     }
+    if not processes.leads():
+        return header
     # What was calibrated on the model before says nothing of this one's answers.
     finetuning.write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
     curve.draw()
@@ -115,7 +117,8 @@ def _curve(
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
 
     curve = Curve(out, KEPT, settings.patience, watch)
-    curve.run(make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()]), settings.steps)
+    trainer = make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()])
+    curve.run(trainer, settings.steps, processes.leads())
     return curve
 
 

@@ -26,7 +26,7 @@ from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.figures import PANELS
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings
-from gnothi.training.tuning import adapted, restore
+from gnothi.training.tuning import adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def _finish(
     if settings.adapter == "lora":
         if "ref" in final.peft_config:  # with kl, what training started from
             final.delete_adapter("ref")
-        final = final.merge_and_unload()
+        final = merged(final, origin, curve.best_checkpoint)
     thresholds = dict(declared.thresholds)
     uncertainties, missed = [1 - yes for yes, _ in alone], [not one.known for _, one in alone]
     # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.
