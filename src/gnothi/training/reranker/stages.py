@@ -156,6 +156,7 @@ def _curve(
             "per_device_train_batch_size": together,
             "gradient_accumulation_steps": own // together,
             "gradient_checkpointing": settings.gradient_checkpointing,
+            "ddp_find_unused_parameters": False,  # it does not see through the library's outputs, and all are used
             "warmup_steps": round(settings.warmup * total),
             "weight_decay": settings.weight_decay,
             "batch_sampler": in_order,
