@@ -109,6 +109,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         train("self_knowledge", QUESTIONS, out, index="lab")
     with pytest.raises(InvalidSetting, match="by its weights"):
         train("reader", QUESTIONS, out, model="openai:gpt")
+    with pytest.raises(InvalidSetting, match=r"'adapter': got full with model\.quantize=4bit, expected lora"):
+        train("reader", QUESTIONS, out, settings={"adapter": "full", "model.quantize": "4bit"})
     assert not out.exists()
 
 

@@ -40,6 +40,15 @@ class Tuning:
         return self.gradient_checkpointing == "on" or (self.gradient_checkpointing == "auto" and model.device.type != "cpu")
 
 
+def check(tuning: Tuning, origin: Origin) -> None:
+    """Raise InvalidSetting for weights that cannot be trained."""
+    if tuning.adapter == "full" and origin.to_train.quantize != "off":
+        raise InvalidSetting(
+            f"setting 'adapter': got full with model.quantize={origin.to_train.quantize}, expected lora: weights of a few bits "
+            "cannot be trained themselves."
+        )
+
+
 def adapted(base: Any, tuning: Tuning, seed: int, kind: Kind = "CAUSAL_LM") -> Any:
     """The model with what is to be trained of it: a new adapter on the layers that are meant, or all of it.
 

@@ -19,6 +19,7 @@ from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 
 PROMPT = 1024
@@ -37,6 +38,7 @@ class TrainableReader(Staged[Material, Example]):
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
+        check(self.settings, self.origin)
         self.plan = job.plan(method, asking)
         (self.method,) = self.plan.methods
         self.by: Any = self.method.values.get("choice_score", "tokens")

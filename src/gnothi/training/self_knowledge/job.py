@@ -25,6 +25,7 @@ from gnothi.training.self_knowledge.contexts import find
 from gnothi.training.self_knowledge.figures import draw_familiarity
 from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST
+from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 from gnothi.types import Question
 
@@ -42,6 +43,7 @@ class TrainableKnower(Staged[Answers, Familiar]):
         if self.settings.vllm is not None:
             require_libraries("setting 'vllm'", {"vllm": "vllm"})
         self.origin = job.origin(self.plan)
+        check(self.settings, self.origin)
         self.index = _index(job, self.settings.answers.sentences)
         self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("answers", self.settings.answers)
         self.training = of_settings("training", self.settings, "answers")
