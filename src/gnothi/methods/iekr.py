@@ -118,7 +118,7 @@ class IEKR(GatedSettings):
             return shown([facts[place] for place in kept], self.show)
         if self.retriever is None:
             return ()
-        passages = await search(self.retriever, wanted, self.candidates if self.reranker else self.k)
+        passages = await search(self.retriever, " ".join(wanted.split()), self.candidates if self.reranker else self.k)
         if self.reranker is None:
             return passages
         return tuple(passages[place] for place in await best(self.reranker, wanted, [one.text for one in passages], self.k))

@@ -57,6 +57,9 @@ class HereSettings(CallCache):
     max_rows: int | None = setting(
         None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"
     )
+    context: int = setting(
+        0, "tokens of prompt and reply, at most; 0 is what the model allows, which may be no limit (T5), and under vLLM memory"
+    )
     prefill_tokens: int | None = setting(
         None,
         "prompt tokens that are read in one pass, between which rows advance; none is 8192 on a GPU, fewer for larger models "
@@ -89,6 +92,5 @@ class VLLMSettings(HereSettings):
     """Settings of models under vLLM, which shares prompts and keeps their beginnings in its own way."""
 
     gpu_memory: float = setting(0.9, "share of the GPU's memory that vLLM takes, weights included")
-    context: int = setting(0, "tokens of prompt and reply; 0 is what the model and memory allow")
     tensor_parallel: int = setting(1, "GPUs that share each layer")
     eager: bool = setting(True, "without compiled graphs; false is faster and gives no hidden states")

@@ -258,6 +258,11 @@ def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
             if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
         )
     )
+    if searches.recogniser is not None and not (reads_graph and graph):
+        why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
+        raise InvalidSetting(
+            f"setting 'index.recogniser': got {searches.recogniser!r}, which finds a graph's names, but {why}."
+        )
     return Sources(model, index, graph if reads_graph else None, searches, given)
 
 

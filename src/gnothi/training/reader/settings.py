@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,7 @@ class ReaderTraining(Tuning):
 
     seed: int = setting(0, "Order of questions and split.", at_least=0)
     steps: int = setting(300, "Steps, at most.", at_least=1)
+    epochs: float | None = setting(None, "Times that each question is seen, at most, in place of steps (none).", at_least=0.01)
     batch: int = setting(16, "Questions per step.", at_least=1)
     rows: int | None = setting(
         None, "Questions in one pass of the model, where memory is short (none: all of a step).", at_least=1
@@ -28,6 +30,10 @@ class ReaderTraining(Tuning):
     patience: int = setting(4, "Validations without a better one before training ends.", at_least=1)
     criterion: Criterion = setting("accuracy", "What makes a validation better: more right answers, or a likelier gold answer.")
     answer_tokens: int = setting(32, "Tokens of an answer in validation, where there are no choices.", at_least=1)
+
+    def in_all(self, questions: int) -> int:
+        """Steps over so many training questions, at most."""
+        return self.steps if self.epochs is None else max(1, math.ceil(self.epochs * questions / self.batch))
 
     def __post_init__(self) -> None:
         check_ranges(self)

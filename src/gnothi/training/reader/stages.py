@@ -61,7 +61,7 @@ def train(
     few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
     training, validation = split(examples, settings, few)
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    format = Format(base, tokenizer, finetuning.renderer_of(origin, tokenizer, declared))
+    format = Format(base, tokenizer, finetuning.renderer_of(origin, tokenizer, declared), origin.settings.context)
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
     if not rows or not validation:
@@ -118,17 +118,19 @@ def _curve(
 
     curve = Curve(out, KEPT, settings.patience, watch)
     trainer = make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()])
-    curve.run(trainer, settings.steps, processes.leads())
+    curve.run(trainer, settings.in_all(len(rows)), processes.leads())
     return curve
 
 
 @dataclass(slots=True)
 class Format:
-    """Prompts and answers as this model's tokens. ``context`` is what it can read at most, None where it names no limit."""
+    """Prompts and answers as this model's tokens. ``context`` is what it can read at most, None where there is no limit;
+    ``limit`` one that was given (0: none)."""
 
     model: Any
     tokenizer: Any
     renderer: Renderer
+    limit: int = 0
     encoder: Encoder = field(init=False)
     context: int | None = field(init=False)
     apart: bool = field(init=False)
@@ -139,7 +141,7 @@ class Format:
         eos = end_tokens(self.tokenizer, getattr(self.model, "generation_config", None), self.model.config.get_text_config())
         self.apart = is_encoder_decoder(self.model)
         self.encoder = Encoder(self.tokenizer, self.renderer, eos, self.apart)
-        self.context = context_length(self.model, self.tokenizer)
+        self.context = context_length(self.model, self.tokenizer, self.limit)
 
     @property
     def kind(self) -> Kind:

@@ -39,13 +39,14 @@ def make_trainer(
     """A trainer over ``rows``, which are token ids and labels; its checkpoints go to ``out``. ``validate``: from the model to
     the figures of a validation."""
     several = bool(getattr(model.config, "is_encoder_decoder", False))
+    steps = settings.in_all(len(rows))
     own = processes.share(settings.batch, "setting 'batch'")
     pass_rows = min(settings.rows or own, own)
     options: dict[str, Any] = {
-        **arguments(out, model, settings, settings.steps, BEST),
+        **arguments(out, model, settings, steps, BEST),
         "per_device_train_batch_size": pass_rows,
         "gradient_accumulation_steps": own // pass_rows,
-        "warmup_steps": round(settings.warmup * settings.steps),
+        "warmup_steps": round(settings.warmup * steps),
         "gradient_checkpointing": settings.checkpoints(model),
     }
     data = Dataset.from_dict({"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]})
