@@ -34,7 +34,7 @@ test: ## Run the tests that take seconds
 	$(PYTHON) -m pytest -n auto
 
 test-slow: ## Run the tests that take longer
-	$(PYTHON) -m pytest -m slow
+	$(PYTHON) -m pytest -m slow -n auto --dist worksteal
 
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py

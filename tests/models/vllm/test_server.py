@@ -29,7 +29,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     flags: dict[str, Any] = {"model": folder, "served-model-name": "smollm2", "max-model-len": 4096, "port": port}
     flags |= {"gpu-memory-utilization": 0.2, "dtype": "bfloat16"}  # of the machine's memory, where there is no GPU
     words = [str(part) for key, value in flags.items() for part in (f"--{key}", value)]
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", *words]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--enforce-eager", *words]
     with running(command, port, tmp_path_factory.mktemp("vllm") / "server.log") as address:
         yield address
 
