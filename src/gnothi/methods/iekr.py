@@ -33,7 +33,7 @@ class IEKR(GatedSettings):
     graph: KnowledgeGraph | None = resource("Facts, and the names that questions are searched for.")
     retriever: Retriever | None = resource("Passages, read where there is no graph.")
     reranker: Reranker | None = resource("Scores [question : internal knowledge : fact]; without one, shared words count.")
-    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
+    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader (lab: lab-reader).")
     verifier: LanguageModel | None = resource("Model that revises internal knowledge (verify=true).")
     internal: bool = setting(True, "Reflect; false (ablation): internal knowledge is neither searched with nor read.")
     read_internal: Literal["all", "question", "none"] = setting(

@@ -113,7 +113,7 @@ def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Render
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without what the libraries say to each other."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), no_progress_bars():
         warnings.simplefilter("ignore", FutureWarning)
         yield
 

@@ -12,8 +12,9 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import MODEL_SECTION
-from gnothi.models import LAB, LAB_FOLDER
+from gnothi.models import LAB
 from gnothi.models.registry import scheme_of
+from gnothi.models.scheme import LABORATORYS
 from gnothi.models.settings import HereSettings
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.runs.journal import EXECUTION
@@ -108,7 +109,7 @@ class Job:
                 f"<--model>: got {self.model!r}, expected 'lab', a folder or a hub id, also as vllm:MODEL: a model is trained "
                 "in this process, by its weights."
             )
-        return Origin(self.model, str(LAB_FOLDER) if argument == LAB else argument, settings)
+        return Origin(self.model, str(LABORATORYS.get(argument, argument)), settings)
 
     def asked(self, plan: Plan) -> Asked:
         """Raises UnknownName or InvalidInput."""
