@@ -79,8 +79,10 @@ def require_libraries(what: str, wanted: Mapping[str, str] = LIBRARIES) -> None:
 
 def load_to_train(origin: Origin) -> tuple[Any, Any, Declaration]:
     """Model, tokenizer (which pads) and what the model's folder says of it. Raises ModelUnavailable."""
-    processes.use_own_device()
-    model, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
+    settings = origin.to_train
+    if not processes.on_cuda(settings.device) and settings.dtype == "auto":
+        settings = replace(settings, dtype="float32")  # what a processor answers faster in is too coarse to learn in
+    model, tokenizer, declared = load(origin.source, origin.name, settings)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer, declared

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi.models.places import find
+from gnothi.training import processes
 from gnothi.training.finetuning import Origin
 from gnothi.training.tuning import EVERY, Tuning
 from gnothi.training.watch import Watch
@@ -67,16 +68,10 @@ def of_model(origin: Origin, tuning: Tuning, passes: Passes) -> Memory | None:
     sizes = sizes_of(origin.source, tuning)
     if sizes is None:
         return None
-    given, cuda = origin.to_train, on_cuda(origin.to_train.device)
+    given, cuda = origin.to_train, processes.on_cuda(origin.to_train.device)
     width = 2 if given.dtype == "bfloat16" or (given.dtype == "auto" and cuda) else 4
     checkpoints = tuning.gradient_checkpointing == "on" or (tuning.gradient_checkpointing == "auto" and cuda)
     return estimate(sizes, tuning, passes, width, given.quantize != "off", checkpoints)
-
-
-def on_cuda(device: str = "auto") -> bool:
-    import torch
-
-    return device != "cpu" and torch.cuda.is_available()
 
 
 def tell(need: Memory, watch: Watch) -> None:
@@ -84,7 +79,7 @@ def tell(need: Memory, watch: Watch) -> None:
     import torch
 
     watch.tell(f"training: {need.words}. This is a guess from sizes.")
-    if on_cuda():
+    if processes.on_cuda():
         there, what = float(torch.cuda.mem_get_info()[1]), "GPU"
     else:
         there, what = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")), "machine"

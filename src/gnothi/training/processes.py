@@ -39,12 +39,14 @@ def share(of: int, what: str) -> int:
     return of // number
 
 
-def use_own_device() -> None:
-    """Weights are loaded to the GPU of this process, not all to the first."""
+def on_cuda(device: str = "auto") -> bool:
+    """Whether a model whose setting ``device`` is that runs on a GPU; of several each process takes its own."""
     import torch
 
-    if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
+    found = device != "cpu" and torch.cuda.is_available()
+    if found and "LOCAL_RANK" in os.environ:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    return found
 
 
 def agreed(figures: Mapping[str, Any]) -> dict[str, Any]:

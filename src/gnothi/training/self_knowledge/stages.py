@@ -6,7 +6,6 @@ The folder, from the first to the last: ``warm-start/`` (the adapter, or the mod
 
 from __future__ import annotations
 
-import math
 import random
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from gnothi.models.engine.loading import Declaration, no_progress_bars
 from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.training import finetuning
+from gnothi.training import finetuning, processes
 from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import Origin
 from gnothi.training.self_knowledge import warm_start
@@ -147,7 +146,6 @@ def _reinforce(
     correct: Correctness,
 ) -> None:
     """GRPO from the newest checkpoint or the start to the end."""
-    from accelerate import PartialState
     from trl.trainer.grpo_config import GRPOConfig
 
     from datasets import Dataset
@@ -169,8 +167,8 @@ def _reinforce(
         replies = reply_to(trained, prompts, [one.asked for one in validation], settings.reply_tokens)
         return assess(replies, validation, correct)
 
-    processes = PartialState().num_processes
-    rows = int(min(settings.rows or math.inf, settings.questions * settings.replies // processes))
+    own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
+    rows = min(settings.rows or own, own)
     random_ = random.Random(f"{settings.seed}/order")
     chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
     by_name = {one.asked.name: one for one in chosen}
@@ -188,7 +186,7 @@ def _reinforce(
         **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
-        gradient_accumulation_steps=settings.questions * settings.replies // (rows * processes),
+        gradient_accumulation_steps=own // rows,
         num_generations=settings.replies,
         max_completion_length=settings.reply_tokens,
         temperature=settings.temperature,
