@@ -15,7 +15,7 @@ from tests.training.killing import assert_same
 
 Training = Callable[[Path], object]
 PROCESSES = 2
-LIMIT = 40
+LIMIT = 120
 """Seconds that a training may take."""
 
 
