@@ -54,7 +54,7 @@ test-adapters: ## Run the tests of LangChain, Haystack and LlamaIndex, in an env
 test-exports: ## Open what we export in Inspect and RAGAS, in environments of their own that this makes once
 	.ci/exports .exports
 
-test-servers: ## Run the tests of search servers against a real PostgreSQL, in an environment on top of this one that this makes once
+test-servers: ## Run the tests of search servers against a real PostgreSQL, and clients against a server of ours, in an environment on top of this one that this makes once
 	.ci/servers .venv-servers
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs

@@ -117,7 +117,8 @@ class Searched(Event):
 
 @dataclass(frozen=True, slots=True)
 class Partial(Event):
-    """A search that some of an index's ``servers`` had no part in: ``lacking`` are their names, each with the reason."""
+    """A search that some of an index's ``servers`` (or of a server's shards) had no part in: ``lacking`` are their names,
+    each with the reason."""
 
     index: str
     servers: int

@@ -43,17 +43,35 @@ class Patience:
                 found = await attempt()
             except Passing as error:
                 failures += 1
-                wait = backoff(failures) if error.wait is None else error.wait + backoff(1)
-                now = time.monotonic()
-                self._first = started if self._first is None else self._first
-                self._last = now, str(error)
-                if self._spent or now + wait - self._first > self._seconds:
-                    self._spent = True
-                    raise self._over() from None
-                await asyncio.sleep(wait)
+                await asyncio.sleep(self._wait(error, failures, started))
             else:
                 self._first, self._spent = None, False
                 return found
+
+    def persist_blocking(self, attempt: Callable[[], T]) -> T:
+        """``persist`` for callers without an event loop."""
+        failures = 0
+        while True:
+            started = time.monotonic()
+            try:
+                found = attempt()
+            except Passing as error:
+                failures += 1
+                time.sleep(self._wait(error, failures, started))
+            else:
+                self._first, self._spent = None, False
+                return found
+
+    def _wait(self, error: Passing, failures: int, started: float) -> float:
+        """Seconds until the next try. Raises IndexUnavailable when patience is over."""
+        wait = backoff(failures) if error.wait is None else error.wait + backoff(1)
+        now = time.monotonic()
+        self._first = started if self._first is None else self._first
+        self._last = now, str(error)
+        if self._spent or now + wait - self._first > self._seconds:
+            self._spent = True
+            raise self._over() from None
+        return wait
 
     def check(self) -> None:
         """Raises IndexUnavailable where patience is over and others have just seen that nothing changed."""

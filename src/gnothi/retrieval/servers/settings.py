@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gnothi import config
 from gnothi.config import Given
@@ -16,17 +16,40 @@ SERVERS = "servers"
 FILE = ".toml"
 
 
-def described(kind: type[T], argument: str, scheme: str) -> list[T]:
-    """One for each server. ``argument`` is ADDRESS or ADDRESS#TABLE (settings ``server`` and ``table``), or the name of a TOML
-    file: its keys are settings of all servers, those under ``[[servers]]`` of one.
+class Waits(Protocol):
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def patience(self) -> float: ...
+    @property
+    def connections(self) -> int: ...
+
+
+def check_waits(one: Waits) -> None:
+    """Raises InvalidSetting."""
+    for name in ("timeout", "connections"):
+        if not getattr(one, name) > 0:
+            raise InvalidSetting(f"{name} of a server: got {getattr(one, name)}, expected more than 0.")
+    if not one.patience >= 0:
+        raise InvalidSetting(f"patience with a server: got {one.patience}, expected 0 or more seconds.")
+
+
+def by_mark(argument: str) -> dict[str, Any]:
+    """ADDRESS or ADDRESS#TABLE as settings ``server`` and ``table``."""
+    server, _, table = argument.partition("#")
+    return {"server": server} | ({"table": table} if table else {})
+
+
+def described(kind: type[T], argument: str, scheme: str, address: Callable[[str], Mapping[str, Any]] = by_mark) -> list[T]:
+    """One for each server. ``argument`` is an address, which ``address`` makes settings of, or the name of a TOML file: its
+    keys are settings of all servers, those under ``[[servers]]`` of one.
 
     Raises InvalidInput for a file that cannot be read, UnknownName and InvalidSetting for settings."""
     what = f"index {scheme}:{argument}"
     if not argument.strip("/ "):
         raise InvalidSetting(f"<--index {scheme}:...>: got no address, expected {scheme}:ADDRESS or {scheme}:FILE.toml.")
     if not argument.endswith(FILE):
-        server, _, table = argument.partition("#")
-        return [_built(kind, {"server": server} | ({"table": table} if table else {}), what, argument)]
+        return [_built(kind, address(argument), what, argument)]
     path = Path(argument).expanduser()
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8-sig"))

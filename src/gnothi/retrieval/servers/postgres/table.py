@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gnothi.errors import InvalidSetting, MissingDependency
-from gnothi.retrieval.servers.settings import FILE, described
+from gnothi.retrieval.servers.settings import FILE, check_waits, described
 
 ORIGIN = "gnothi_origin"
 _OPERATORS = {"inner": "<#>", "cosine": "<=>", "euclidean": "<->"}  # pgvector: the smaller the nearer, negative for inner
@@ -39,11 +39,7 @@ class Table:
     optional: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "connections"):
-            if not getattr(self, name) > 0:
-                raise InvalidSetting(f"{name} of a server: got {getattr(self, name)}, expected more than 0.")
-        if not self.patience >= 0:
-            raise InvalidSetting(f"patience with a server: got {self.patience}, expected 0 or more seconds.")
+        check_waits(self)
         for name in ("table", "id", "text"):
             if not getattr(self, name).strip("."):
                 raise InvalidSetting(f"{name} of a table: got {getattr(self, name)!r}, expected a name.")

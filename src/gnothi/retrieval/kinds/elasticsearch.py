@@ -1,0 +1,5 @@
+"""Indices of Elasticsearch, on one server or on several."""
+
+from gnothi.retrieval.servers.lucene.named import scheme
+
+SCHEME = scheme("elasticsearch")

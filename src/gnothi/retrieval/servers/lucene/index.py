@@ -1,0 +1,144 @@
+"""An index of passages on a server: where it is, what its fields are called, how long to wait; what a search asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+from gnothi.errors import InvalidSetting
+from gnothi.retrieval.servers.settings import check_waits, described
+
+Engine = Literal["elasticsearch", "opensearch"]
+TITLES: Mapping[Engine, str] = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}
+ORIGIN = "gnothi_origin"
+OWN_ID = "_id"
+MOST = 10_000
+"""Hits of one search: index.max_result_window as it is unless somebody changes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
+    (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or
+    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key.
+    ``certificates`` is a file of those who sign the server's. ``partial``: the passages of the shards that answer are the
+    result, and it is said that some did not. ``prefix`` is put before ids. Times are in seconds."""
+
+    server: str
+    index: str = "passages"
+    id: str = "id"
+    title: str = "title"
+    text: str = "text"
+    words: str = "gnothi_words"
+    prefix: str = ""
+    user: str = ""
+    secret: str = ""
+    certificates: str = ""
+    timeout: float = 30.0
+    patience: float = 120.0
+    connections: int = 4
+    partial: bool = False
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        check_waits(self)
+        for name in ("index", "id", "text"):
+            if not getattr(self, name).strip():
+                raise InvalidSetting(f"{name} of an index: got {getattr(self, name)!r}, expected a name.")
+        try:
+            parts = urlsplit(self.server)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            known = False
+        if not known or parts.query or parts.fragment:
+            raise InvalidSetting(
+                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, "
+                "and after it the name of the index: https://HOST:PORT/NAME."
+            )
+        if parts.password is not None:
+            raise InvalidSetting(
+                "an address with a password: it would be written into the notes of runs. Put the password into an environment "
+                'variable: user = "..." and secret = "VARIABLE" in a file, or ELASTICSEARCH_PASSWORD, OPENSEARCH_PASSWORD.'
+            )
+
+    @property
+    def name(self) -> str:
+        """For messages: without the user."""
+        return f"{self.address.partition('://')[2]} index {self.index}"
+
+    @property
+    def address(self) -> str:
+        """Without the user."""
+        parts = urlsplit(self.server)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+    def path(self, ending: str, beside: str = "") -> str:
+        """Of a request about the index, or about what stands beside it."""
+        return f"/{quote(self.index + beside, safe='*,')}/{ending}"
+
+    def credentials(self, engine: Engine) -> tuple[str, str]:
+        """User and password, or nobody and an API key, or nobody and nothing. Raises InvalidSetting where the environment
+        variable that should hold the secret is not set."""
+        user = self.user or urlsplit(self.server).username or ""
+        usual = f"{engine.upper()}_{'PASSWORD' if user else 'API_KEY'}"
+        secret = os.environ.get(self.secret or usual, "")
+        if not secret and (user or self.secret):
+            raise InvalidSetting(
+                f"{self.name} wants a secret: set the environment variable {self.secret or usual} to "
+                f"{f'the password of {user}' if user else 'the API key'}."
+            )
+        if secret and not user and engine == "opensearch":
+            raise InvalidSetting(f"{self.name}: OpenSearch takes no API keys: give a user and the password's variable.")
+        return user, secret
+
+    @property
+    def searched(self) -> list[str]:
+        """Fields that hold the words."""
+        return [self.words] if self.words else [name for name in (self.title, self.text) if name]
+
+    @property
+    def shown(self) -> list[str]:
+        """Fields that make a passage."""
+        return [name for name in (self.id, self.title, self.text) if name and name != OWN_ID]
+
+    def by_words(self, query: str, k: int) -> tuple[dict[str, str], dict[str, Any]]:
+        """Parameters and body. Any word may match; nothing in the query is an operator. Rare words are counted over all shards
+        (dfs), and equal queries go to equal copies, so that a ranking depends neither on shards nor on chance."""
+        match = {"query": query, "operator": "or"}
+        found = (
+            {"match": {self.words: match}}
+            if self.words
+            else {"multi_match": {**match, "fields": self.searched, "type": "cross_fields"}}
+        )
+        ties: list[dict[str, str]] = [] if self.id == OWN_ID else [{self.id: "asc"}]
+        parameters = {
+            "search_type": "dfs_query_then_fetch",
+            "allow_partial_search_results": "true" if self.partial else "false",
+            "preference": blake2b(query.encode(), digest_size=8).hexdigest(),
+        }
+        return parameters, {
+            "query": found,
+            "size": k,
+            "track_total_hits": k + 1,
+            "track_scores": True,
+            "timeout": f"{max(1, round(self.timeout * 1000))}ms",
+            "sort": [{"_score": "desc"}, *ties],
+            "_source": self.shown,
+        }
+
+
+def as_settings(argument: str) -> dict[str, Any]:
+    """URL or URL/NAME as settings."""
+    server, _, name = argument.rstrip("/").rpartition("/")
+    if server.endswith("/") or not server:  # the two of https://
+        return {"server": argument}
+    return {"server": server, "index": name}
+
+
+def indices(argument: str, engine: Engine) -> list[Index]:
+    """What ``ENGINE:ARGUMENT`` names, one index for each server. Raises InvalidSetting, InvalidInput, UnknownName."""
+    return described(Index, argument, engine, as_settings)

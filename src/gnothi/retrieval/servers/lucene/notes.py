@@ -1,0 +1,139 @@
+"""What we note beside an index that we built, in an index of its own (``NAME-gnothi``): content, sources, builder."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from gnothi.errors import IndexUnavailable
+from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
+from gnothi.retrieval.servers.lucene.client import Client, Refused
+from gnothi.retrieval.servers.lucene.steady import Steady
+
+BESIDE = "-gnothi"
+_NOTES = "_doc/notes"
+_MAPPING = {"dynamic": False, "properties": {name: {"type": "keyword"} for name in ("path", "origins")}}
+
+
+def digest(text: str) -> str:
+    """A document's own id: a server takes 512 bytes, and not every letter."""
+    return blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def read_notes(client: Client) -> dict[str, Any]:
+    """Nothing for an index of others, or for a pattern. ``content`` changes with the passages."""
+    return dict(_read(client).get("_source", {}))
+
+
+def _read(client: Client) -> dict[str, Any]:
+    index = client.index
+    if set(index.index) & set("*,<>:"):
+        return {}
+    try:
+        return client.ask_blocking("GET", index.path(_NOTES, BESIDE))
+    except Refused as error:
+        if error.status != 404:
+            raise
+        return {}
+
+
+class Notes:
+    """Written by one build at a time: a later one takes over, and the one before finds that out at its next note."""
+
+    def __init__(self, server: Steady) -> None:
+        self._server, self._builder = server, secrets.token_hex(8)
+        found = server.ask(lambda: _read(server.client))
+        self._place = (found.get("_seq_no"), found.get("_primary_term"))
+        self.values: dict[str, Any] = found.get("_source", {})
+        self.there = bool(found)
+
+    def create(self) -> None:
+        """The index beside, empty, whatever was there."""
+        path = self._server.index.path("", BESIDE).rstrip("/")
+        for method, body, fine in (("DELETE", None, 404), ("PUT", {"mappings": _MAPPING}, 400)):
+            try:
+                self._server.send(method, path, body)
+            except Refused as error:
+                if error.status != fine or (method == "PUT" and error.kind != "resource_already_exists_exception"):
+                    raise
+        self._place, self.values = (None, None), {}
+
+    def put(self, changes: Mapping[str, Any]) -> None:
+        """Raises IndexUnavailable where another build has begun."""
+        number = int(self.values.get("number", 0)) + 1
+        self.values = {**self.values, **changes, "number": number, "builder": self._builder}
+        self._place = self._server.ask(lambda: self._try(number))
+
+    def _try(self, number: int) -> tuple[Any, Any]:
+        sequence, term = self._place
+        place = {"op_type": "create"} if sequence is None else {"if_seq_no": str(sequence), "if_primary_term": str(term)}
+        client = self._server.client
+        try:
+            found = client.ask_blocking("PUT", self._server.index.path(_NOTES, BESIDE), self.values, place)
+        except Refused as error:
+            if error.status != 409:
+                raise
+            found = _read(client)  # ours, if the answer to an earlier try was lost
+            held = found.get("_source", {})
+            if (held.get("builder"), held.get("number")) != (self._builder, number):
+                raise IndexUnavailable(
+                    f"{self._server.index.name} is being written by another build, which began later: one at a time. Wait "
+                    "until it has ended, then run this again."
+                ) from None
+        return found.get("_seq_no"), found.get("_primary_term")
+
+
+class LuceneLedger(Ledger):
+    """Sources as documents beside the notes. What changes is kept here until ``save``."""
+
+    def __init__(self, server: Steady) -> None:
+        self._server = server
+        self._changed: dict[str, Entry] = {}
+
+    def by_path(self, path: str) -> Entry | None:
+        changed = next((entry for entry in self._changed.values() if entry.path == path), None)
+        found = [changed] if changed else self._search("path", path)
+        return next((entry for entry in found if changed or entry.key not in self._changed), None)
+
+    def by_key(self, key: str) -> Entry | None:
+        return self._changed[key] if key in self._changed else self._server.ask(lambda: self._get(key))
+
+    def knows(self, origin: str) -> bool:
+        """Whether a source's passages carry it."""
+        return bool(self._search("origins", origin))
+
+    def put(self, entry: Entry) -> None:
+        self._changed[entry.key] = entry
+
+    def save(self) -> None:
+        documents = {
+            digest(entry.key): {"path": entry.path, "origins": [entry.origin, *entry.stale], "entry": json.dumps(as_row(entry))}
+            for entry in self._changed.values()
+        }
+        self._server.bulk(documents, BESIDE)
+        self._server.refresh(BESIDE)
+        self._changed.clear()
+
+    def close(self) -> None:
+        """The client belongs to whoever opened it."""
+
+    def _get(self, key: str) -> Entry | None:
+        try:
+            found = self._server.client.ask_blocking("GET", self._server.index.path(f"_doc/{digest(key)}", BESIDE))
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return None
+        return _entry(found)
+
+    def _search(self, field: str, value: str) -> list[Entry]:
+        body = {"query": {"term": {field: value}}, "size": 10}
+        found = self._server.searched(body, BESIDE)
+        return [_entry(hit) for hit in found]
+
+
+def _entry(document: Mapping[str, Any]) -> Entry:
+    return from_row(json.loads(document["_source"]["entry"]))

@@ -1,0 +1,151 @@
+"""Building an index of Elasticsearch or OpenSearch, with what we note of its sources beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.servers.lucene.answers import as_text, field
+from gnothi.retrieval.servers.lucene.client import Client, Refused
+from gnothi.retrieval.servers.lucene.index import ORIGIN, OWN_ID, Engine, indices
+from gnothi.retrieval.servers.lucene.notes import BESIDE, LuceneLedger, Notes, digest
+from gnothi.retrieval.servers.lucene.steady import Steady
+from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.writer import Put
+from gnothi.types import Passage, encodable
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+@contextmanager
+def opened(argument: str, engine: Engine) -> Iterator[Target]:
+    """Raises IndexUnavailable where the server cannot be reached, or the index is not ours."""
+    found = indices(argument, engine)
+    if len(found) != 1 or found[0].prefix:
+        raise InvalidSetting(
+            f"<--to {engine}:{argument}>: got {len(found)} servers, prefix {found[0].prefix!r}; expected one server without a "
+            "prefix: a build writes to one index. Build one after the other, each by an address of its own."
+        )
+    (index,) = found
+    if not _NAME.fullmatch(index.index) or len(index.index + BESIDE) > 255:
+        raise InvalidSetting(
+            f"an index that is built: got the name {index.index!r:.60}, expected small letters, digits, dots, - and _, "
+            "beginning with a letter or digit, at most 248."
+        )
+    if not (index.title and index.words) or index.id == OWN_ID:
+        raise InvalidSetting("id, title and words of an index that is built: expected names of fields.")
+    client = Client(index, engine)
+    try:
+        server = Steady(client)
+        ledger = LuceneLedger(server)
+        yield Target(LuceneWriter(server, _prepared(server), ledger), ledger)
+    finally:
+        client.close()
+
+
+class LuceneWriter:
+    """Nothing is held back until ``commit``: it makes visible. So before the first passage of an origin the origin is noted,
+    and what a killed build left of one that no source knows is deleted when the next build begins."""
+
+    def __init__(self, server: Steady, notes: Notes, ledger: LuceneLedger) -> None:
+        self._server, self._notes, self._index = server, notes, server.index
+        self._content = str(notes.values.get("content", ""))
+        self._begun: set[str] = set()
+        self._committed = False
+        self.pending_bytes = 0
+        for origin in notes.values.get("begun", ()):
+            if not ledger.knows(origin):
+                self.delete_origin(origin)
+        self._put_notes(complete=False)
+        self.passages = server.count()
+
+    def put_all(self, passages: Written) -> list[Put]:
+        ours = [(Passage(*map(encodable, (given.id, given.text, given.title))), origin) for given, origin in passages]
+        standing = self._standing([passage.id for passage, _ in ours])
+        outcomes: list[Put] = []
+        written: dict[str, tuple[Passage, str]] = {}  # an id may come twice
+        for passage, origin in ours:
+            known = standing.get(passage.id)
+            outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
+            standing[passage.id] = passage, origin
+            if outcomes[-1] != "standing":
+                written[passage.id] = passage, origin
+                self._note("put", passage.id, passage.title, passage.text)
+                self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+        if written:
+            if self._committed:  # and so the ledger knows those of before
+                self._begun, self._committed = set(), False
+            self._begun |= {origin for _, origin in written.values()}
+            self._put_notes(complete=False)
+            self._server.bulk({digest(key): self._document(*one) for key, one in written.items()})
+        return outcomes
+
+    def delete_origin(self, origin: str) -> None:
+        query = {"term": {ORIGIN: origin}}
+        self._server.refresh()
+        if self._server.count(query):
+            self._note("delete origin")
+            self._put_notes(complete=False)
+            self._server.delete(query)
+
+    def commit(self, complete: bool = True) -> None:
+        self._server.refresh()
+        self._put_notes(complete)
+        self._committed = True
+        self.passages, self.pending_bytes = self._server.count(), 0
+
+    def _put_notes(self, complete: bool) -> None:
+        self._notes.put({"content": self._content, "complete": complete, "begun": sorted(self._begun)})
+
+    def _document(self, passage: Passage, origin: str) -> dict[str, str]:
+        index = self._index
+        return {index.id: passage.id, index.title: passage.title, index.text: passage.text, ORIGIN: origin}
+
+    def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
+        index = self._index
+        found = self._server.documents(sorted({digest(key) for key in ids}))
+        return {
+            key: (Passage(key, as_text(field(one, index.text)), as_text(field(one, index.title))), as_text(one.get(ORIGIN)))
+            for key in ids
+            if (one := found.get(digest(key))) is not None
+        }
+
+    def _note(self, *change: str) -> None:
+        """What tells this content from the one before the change."""
+        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
+
+
+def _prepared(server: Steady) -> Notes:
+    """Make what is not there yet; nothing of others is changed."""
+    index, notes = server.index, Notes(server)
+    path = index.path("").rstrip("/")
+    try:
+        server.send("GET", path)
+    except Refused as error:
+        if error.status != 404:
+            raise
+    else:
+        if not notes.there:
+            raise IndexUnavailable(
+                f"{index.name} is there, and no build of ours made it: it can be searched, not written. Name another index."
+            )
+        return notes
+    notes.create()  # notes of an index that is gone tell nothing
+    notes.put({"content": "", "complete": False, "begun": []})
+    body = {"type": "text", "index": False, "copy_to": index.words}
+    mapping = {
+        index.id: {"type": "keyword"},
+        index.title: body,
+        index.text: body,
+        index.words: {"type": "text", "analyzer": "english"},
+        ORIGIN: {"type": "keyword"},
+    }
+    try:
+        server.send("PUT", path, {"mappings": {"dynamic": False, "properties": mapping}})
+    except Refused as error:
+        if error.kind != "resource_already_exists_exception":  # by a try whose answer was lost
+            raise
+    return notes

@@ -1,0 +1,140 @@
+"""Building: added to, changed, interrupted, two at a time, refused where it would do harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.build import build
+from gnothi.retrieval.servers.lucene.writer import LuceneWriter, opened
+from gnothi.types import Passage
+from tests.retrieval.documents import contents, made_up, write_jsonl
+from tests.retrieval.servers.lucene.conftest import described, stored
+from tests.retrieval.servers.lucene.fake import Fake, Shelf
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def target(fake: Fake, index: str) -> str:
+    return f"{fake.engine}:{fake.url}/{index}"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    write_jsonl(
+        folder / "corpus.jsonl", [*made_up(1, 500), Passage("s1-3", "Of one id the last counts."), Passage("x" * 500, "Long.")]
+    )
+    for i in range(6):
+        (folder / f"note {i}.txt").write_text(f"Note {i}. " * 200)
+    return folder
+
+
+def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_path: Path, fake: Fake) -> None:
+    for change in ("nothing", "shorter", "gone", "back"):
+        if change == "shorter":
+            (source / "note 3.txt").write_text("Shorter.")
+            write_jsonl(source / "corpus.jsonl", made_up(1, 300))
+        if change == "gone":
+            (source / "note 4.txt").rename(source / "note 40.txt")
+        ours, theirs = build([source], target(fake, "changes")), build([source], tmp_path / "folder")
+        assert (ours.passages, ours.added, ours.replaced) == (theirs.passages, theirs.added, theirs.replaced)
+        assert stored(fake, "changes") == contents(tmp_path / "folder")
+
+
+def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
+    source: Path, tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LuceneWriter, "commit", killed)
+        with pytest.raises(Killed):
+            build([source], target(fake, "killed"))
+    assert len(fake.shelves["killed"].documents) > 300
+    write_jsonl(source / "corpus.jsonl", made_up(2, 50))
+    build([source], target(fake, "killed"))
+    build([source], tmp_path / "folder")
+    assert stored(fake, "killed") == contents(tmp_path / "folder")
+
+
+def test_a_build_that_begins_later_takes_over(source: Path, tmp_path: Path, fake: Fake) -> None:
+    argument = target(fake, "busy").partition(":")[2]
+    with opened(argument, fake.engine) as first:  # type: ignore[arg-type]
+        first.writer.put_all([(Passage("a", "b"), "origin")])
+        build([source], target(fake, "busy"))
+        with pytest.raises(IndexUnavailable, match="another build, which began later"):
+            first.writer.put_all([(Passage("c", "d"), "origin")])
+    build([source], tmp_path / "folder")
+    assert stored(fake, "busy") == contents(tmp_path / "folder")
+
+
+def test_an_index_of_others_is_not_touched(source: Path, fake: Fake) -> None:
+    fake.shelves["precious"] = Shelf({})
+    with pytest.raises(IndexUnavailable, match="no build of ours made it"):
+        build([source], target(fake, "precious"))
+    assert list(fake.shelves) == ["precious"]
+
+
+def test_an_index_that_was_removed_is_built_whole(source: Path, fake: Fake) -> None:
+    build([source], target(fake, "removed"))
+    before = stored(fake, "removed")
+    del fake.shelves["removed"]
+    build([source], target(fake, "removed"))
+    assert stored(fake, "removed") == before
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('prefix = "x/"', "prefix"),
+        ('id = "_id"', "names of fields"),
+        ('words = ""', "names of fields"),
+        ('title = ""', "names of fields"),
+    ],
+)
+def test_what_cannot_be_built(source: Path, tmp_path: Path, fake: Fake, more: str, said: str) -> None:
+    with pytest.raises(InvalidSetting, match=said):
+        build([source], described(tmp_path, fake, index="odd", more=more))
+    for name in ("Notes", "notes*", "_all", "a" * 250):
+        with pytest.raises(InvalidSetting, match="small letters"):
+            build([source], target(fake, name))
+    assert fake.shelves == {}
+
+
+def test_a_passage_that_the_server_does_not_take_is_named(tmp_path: Path, fake: Fake) -> None:
+    with pytest.raises(IndexUnavailable, match=r"does not take a passage: .*strict"):
+        build([write_jsonl(tmp_path / "a.jsonl", [Passage("a", "unacceptable")])], target(fake, "odd"))
+
+
+def test_large_passages_go_in_several_requests(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnothi.retrieval.servers.lucene.steady._REQUEST_BYTES", 2_000)
+    passages = [Passage(str(i), f"heron {i} " * 100) for i in range(10)]
+    build([write_jsonl(tmp_path / "a.jsonl", passages)], target(fake, "large"), words=0)
+    assert len(stored(fake, "large")) == 10
+
+
+def test_the_command_line(gnothi: Run, fake: Fake, tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
+    spec = target(fake, "shown")
+    code, out, err = gnothi("index", "build", str(source), "--to", spec)
+    assert (code, err) == (0, "")
+    assert "1 passage (1 added or changed)" in out
+    code, out, _ = gnothi("index", "search", spec, "herons", "--json")
+    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
+    code, out, _ = gnothi("ask", "Who?", "--model", "lab", "--method", "rag", "--index", spec, "--json")
+    assert code == 0
+    code, _, err = gnothi("index", "search", f"{fake.engine}:http://127.0.0.1:9/x", "herons")
+    assert code == 3
+    assert "cannot be reached" in err
+    assert "Traceback" not in err
