@@ -121,7 +121,7 @@ def weaken(out: Path, asked: Sequence[Familiar], settings: TrainingSettings) -> 
     set_seed(settings.seed)
     adapted: Any = get_peft_model(model, LoraConfig(r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear"))
     prompts = Prompts(tokenizer, make_renderer("auto", tokenizer, declared.renderer))
-    warm_start.run(adapted, prompts, asked, settings, out / "scratch", cpu=True)
+    warm_start.run(adapted, prompts, asked, settings, out / "scratch")
     adapted.merge_and_unload().save_pretrained(out)
     tokenizer.save_pretrained(out)
     shutil.copy(LAB_FOLDER / "gnothi.json", out)

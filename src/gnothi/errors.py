@@ -78,7 +78,8 @@ class PromptTooLong(UsageError):
     def __init__(self, model: str, tokens: int, limit: int) -> None:
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
-            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context."
+            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context. A limit that "
+            "is not the model's own is another with <--set model.context=...>."
         )
 
 

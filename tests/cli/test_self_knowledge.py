@@ -13,7 +13,7 @@ from gnothi.testing.model import Scripted
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "self-knowledge", "lab-train:one_hop")
-QUICK = ("steps=2", "questions=2", "replies=2", "warm_start_steps=2", "warm_start_batch=4", "evaluate_every=1", "answers.n=2")
+QUICK = ("steps=2", "questions=2", "replies=2", "warm_start_steps=2", "warm_start_batch=4", "evaluate_every=2", "answers.n=2")
 
 
 @pytest.mark.usefixtures("scripted")
@@ -30,6 +30,8 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
     assert "setting 'entropy': got 'all'" in refused("lab-train", "--set", "entropy=all")
     assert "unknown metric: got 'bleu'" in refused("lab-train", "--set", "answers.metric=bleu")
     assert "by its weights" in refused("lab-train", "--model", "openai:gpt")
+    code, _, err = gnothi("train", "self-knowledge", "lab-train", "--set", "vllm=0.3", "--out", str(tmp_path / "out"))
+    assert (code, "setting 'vllm' needs the package 'vllm'" in err) == (3, True)
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answers": []}\n')
     assert "question '1' has no gold answer" in refused(str(tmp_path / "questions.jsonl"))
 

@@ -68,7 +68,7 @@ async def test_internal_knowledge_finds_the_fact_that_the_question_alone_does_no
     answer = await method(QUESTION)
     ((query, candidates),) = reranker.asked
     assert query == (
-        "Which would let the most heat through? new jeans / a steel spoon Heat travels through a thermal conductor. "
+        "Which would let the most heat through? new jeans / a steel spoon\nHeat travels through a thermal conductor.\n"
         "Steel is a metal."
     )
     assert len(candidates) == len(TRIPLES)
@@ -93,7 +93,7 @@ async def test_what_is_searched_with_need_not_be_read(read: str, expected: list[
     method, _, reranker = make(read_internal=read, m=1)
     answer = await method(QUESTION)
     assert told(answer.evidence)[:-1] == [KNOWN[name] for name in expected]
-    assert reranker.asked[0][0].endswith(f"{KNOWN['heat']} {KNOWN['steel']}")
+    assert reranker.asked[0][0].endswith(f"{KNOWN['heat']}\n{KNOWN['steel']}")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gnothi.models.identity import Identity, content, identify
+from gnothi.models.identity import Identity, content, identify, shown_to
 
 
 def folder(path: Path, weights: bytes = b"weights") -> Path:
@@ -52,3 +52,15 @@ def test_where_only_the_name_is_known_it_decides(spec: str) -> None:
     assert not content(spec)
     assert found.same(Identity(spec))
     assert not found.same(Identity("other"))
+
+
+def test_a_model_is_shown_what_it_was_trained_with(tmp_path: Path) -> None:
+    trained = folder(tmp_path / "trained")
+    assert shown_to(str(trained), "auto") == "default"
+    (trained / "gnothi.json").write_text('{"demonstrations": "skill-rag"}')
+    assert shown_to(str(trained), "auto") == "skill-rag"
+    assert shown_to(f"vllm:{trained}", "auto") == "skill-rag"
+    assert shown_to(str(trained), "short") == "short"
+    (trained / "gnothi.json").write_text('{"demonstrations": "tasks.toml"}')
+    (trained / "tasks.toml").write_text("[answer]")
+    assert shown_to(str(trained), "auto") == str(trained / "tasks.toml")

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.events import Reranked, record
 from gnothi.protocols import Reranker
 from gnothi.retrieval.common_prefix import shared
 from gnothi.retrieval.registry import open_reranker
-from gnothi.retrieval.rerank import CrossEncoderReranker
+from gnothi.retrieval.rerank import CrossEncoderReranker, shares
 from gnothi.testing.conformance.reranker import LONG, QUERY, TEXTS, RerankerConformance
 from tests.retrieval.cross_encoders import causal, classifier
 
@@ -67,6 +69,29 @@ async def test_a_long_query_leaves_the_text_whole(folder: str) -> None:
     # What is read of a query is its beginning, whatever the text.
     assert await reranker.score(LONG + " dana brisk", ["the lighthouse of orvel w1"]) == pytest.approx((one,), abs=1e-4)
     await reranker.aclose()
+
+
+async def test_internal_knowledge_is_not_what_a_long_question_cuts_off(folder: str) -> None:
+    reranker = CrossEncoderReranker.open(folder, limit=48)
+    known = "the lighthouse of orvel"
+    read = reranker.fitted(f"{LONG} which one\n{known}\n{known} w1")
+    assert read.endswith(f"which one {known} {known} w1")  # of the question the beginning is lost
+    assert len(read.split()) < 48
+    much = reranker.fitted("which one\n" + "\n".join([LONG, known, LONG]))
+    assert much.startswith("which one the ")
+    assert known in much
+    assert reranker.fitted("which one\nw1") == "which one w1"
+    await reranker.aclose()
+
+
+@given(st.lists(st.integers(0, 50), max_size=8), st.integers(0, 100))
+def test_nobody_gets_more_than_it_asks_for_and_nothing_is_left_over(sizes: list[int], room: int) -> None:
+    given = shares(sizes, room)
+    assert all(got <= size for got, size in zip(given, sizes, strict=True))
+    assert sum(given) == min(room, sum(sizes))
+    short = [got for got, size in zip(given, sizes, strict=True) if got < size]
+    assert not short or max(short) - min(short) <= 1
+    assert not short or all(got == size for got, size in zip(given, sizes, strict=True) if size < min(short))
 
 
 async def test_a_ranking_is_an_event(folder: str) -> None:

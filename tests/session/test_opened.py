@@ -18,6 +18,7 @@ from gnothi.protocols import LanguageModel
 from gnothi.retrieval.registry import open_index
 from gnothi.session import sources
 from gnothi.session.data import LAB_QUESTIONS, load_questions
+from gnothi.session.plan import Request, resolve
 from gnothi.session.record import of_settings
 from gnothi.testing.model import Scripted
 from gnothi.types import Passage
@@ -180,3 +181,17 @@ def test_unknown_data_sets_fail() -> None:
         load_questions("lap")
     with pytest.raises(InvalidInput, match="no file"):
         load_questions("absent.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "why"),
+    [
+        ("iekr", {"model": "some/model", "index": "lab"}, "there is no graph"),
+        ("rag", {"graph": "lab"}, "none of the methods reads one"),
+    ],
+)
+def test_a_recogniser_without_a_graph_is_refused(method: str, given: dict[str, Any], why: str) -> None:
+    settings = read_settings(overrides=["index.recogniser=spacy:en_core_web_sm"])
+    with pytest.raises(InvalidSetting, match=f"got 'spacy:en_core_web_sm', which finds a graph's names, but {why}"):
+        resolve(Request(methods=[method], settings=settings, **given))
+    resolve(Request(methods=["iekr"], settings=settings))

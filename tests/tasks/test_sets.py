@@ -9,7 +9,8 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import final_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, TASKS
 from gnothi.models.demonstrated import Demonstrated, demonstrated
-from gnothi.tasks.sets import SHIPPED, shipped, tasks_of
+from gnothi.models.rendering import Plain
+from gnothi.tasks.sets import shipped, tasks_of
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Demonstration, Passage, Prompt, Task
 
@@ -27,11 +28,23 @@ instruction = "Think."
 
 def test_the_shipped_sets_hold_the_same_tasks() -> None:
     default = shipped()
-    for name in SHIPPED:
+    for name in ("default", "short"):
         assert {key: (task.name, task.instruction) for key, task in shipped(name).items()} == {
             key: (task.name, task.instruction) for key, task in default.items()
         }
     assert {task.name for task in default.values()} == TASKS.keys()
+
+
+def test_the_paper_of_skill_rag_asks_in_its_own_words() -> None:
+    own = shipped("skill-rag")
+    assert [key for key, task in own.items() if task != shipped()[key]] == ["know"]
+    asked = Prompt(own["know"], "Who planned the Dunmere Salt Tram?")
+    assert Plain().render(asked) == (  # section 4.2
+        'Do you know the answer to this question? If you know, please answer "Yes, I know" and then provide the shortest '
+        "possible answer to the question. If you don't know, please answer \"No, I don't know\".\n\n"
+        "Question: Who planned the Dunmere Salt Tram?\nAnswer:"
+    )
+    assert own["know"].name == "know"  # what the laboratory's model and the filter know it as
 
 
 def test_the_short_set_is_shorter_and_its_answers_can_be_read() -> None:
@@ -79,7 +92,7 @@ def test_what_is_wrong_with_a_set_is_told(tmp_path: Path, text: str, told: str) 
 
 
 def test_a_set_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected one of default, short or a TOML file"):
+    with pytest.raises(InvalidInput, match="expected one of default, short, skill-rag or a TOML file"):
         tasks_of("shorter")
     with pytest.raises(InvalidInput, match="expected one of default"):
         tasks_of(str(tmp_path))

@@ -14,9 +14,13 @@ class Heard(Watch):
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
         self.warnings: list[str] = []
+        self.told: list[str] = []
 
     def line(self, figures: Mapping[str, Any]) -> None:
         self.lines.append(dict(figures))
+
+    def tell(self, message: str) -> None:
+        self.told.append(message)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)

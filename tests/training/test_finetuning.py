@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gnothi.training.finetuning import newest_checkpoint, out_of_patience, read_header, write_header
+import pytest
+
+from gnothi.errors import MissingDependency
+from gnothi.models import ModelSettings, VLLMSettings
+from gnothi.models.engine.loading import Declaration, declared
+from gnothi.models.rendering import Plain
+from gnothi.tasks.sets import shipped
+from gnothi.training.finetuning import (
+    Origin,
+    Showing,
+    newest_checkpoint,
+    out_of_patience,
+    read_header,
+    renderer_of,
+    require_libraries,
+    write_header,
+    write_model,
+)
+from gnothi.types import Prompt
 
 
 def test_patience() -> None:
@@ -28,3 +46,40 @@ def test_a_header_says_that_it_is_finished(tmp_path: Path) -> None:
     assert read_header(tmp_path) is None
     write_header(tmp_path, {"steps": 3})
     assert read_header(tmp_path) == {"steps": 3}
+
+
+class Saved:
+    """In place of a model and a tokenizer that save themselves."""
+
+    def save_pretrained(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text("{}")
+
+
+def test_a_model_is_trained_with_the_prompts_it_will_be_asked_with(tmp_path: Path) -> None:
+    plain = ModelSettings(renderer="plain", demonstrations="skill-rag")
+    asked = Prompt(shipped()["know"], "Who?")
+    origin = Origin("base", "base", plain)
+    own = renderer_of(origin, object(), Declaration())
+    assert own.render(asked).startswith("Do you know the answer to this question?")
+    assert (own.name, own.special_tokens) == ("plain", True)
+    assert Showing(Plain(), {}).render(asked) == Plain().render(asked)
+    write_model(tmp_path, Saved(), Saved(), "self-knowledge", origin, Declaration(), {})
+    assert declared(tmp_path).demonstrations == "skill-rag"
+    further = Origin("trained", str(tmp_path), VLLMSettings(renderer="plain"))
+    assert renderer_of(further, object(), declared(tmp_path)).render(asked) == own.render(asked)
+
+
+def test_a_users_set_of_tasks_goes_with_the_model(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[know]\ninstruction = "Well?"\ndemonstrations = []\n')
+    origin = Origin("base", "base", ModelSettings(renderer="plain", demonstrations=str(tmp_path / "own.toml")))
+    write_model(tmp_path / "out", Saved(), Saved(), "reader", origin, Declaration(), {})
+    (tmp_path / "own.toml").unlink()
+    again = Origin("out", str(tmp_path / "out"), ModelSettings(renderer="plain"))
+    made = renderer_of(again, object(), declared(tmp_path / "out"))
+    assert made.render(Prompt(shipped()["know"], "Who?")) == "Well?\n\nQuestion: Who?\nAnswer:"
+
+
+def test_what_is_not_installed_is_told_before_any_work() -> None:
+    with pytest.raises(MissingDependency, match=r"this training needs the package 'no_such'.*gnothi\[training\]"):
+        require_libraries("this training", {"json": "report", "no_such": "training"})

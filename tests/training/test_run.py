@@ -13,7 +13,7 @@ import pytest
 
 from gnothi import training
 from gnothi.config import Settings
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, MissingDependency, UnknownName
 from gnothi.filtering.reference import HEADER, open_reference
 from gnothi.testing.model import Scripted
 from gnothi.training.job import Job
@@ -109,7 +109,32 @@ def test_what_is_refused(tmp_path: Path) -> None:
         train("self_knowledge", QUESTIONS, out, index="lab")
     with pytest.raises(InvalidSetting, match="by its weights"):
         train("reader", QUESTIONS, out, model="openai:gpt")
+    with pytest.raises(InvalidSetting, match=r"'adapter': got full with model\.quantize=4bit, expected lora"):
+        train("reader", QUESTIONS, out, settings={"adapter": "full", "model.quantize": "4bit"})
     assert not out.exists()
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    ("thing", "package"), [("self_knowledge", "trl"), ("reader", "peft"), ("reranker", "sentence_transformers")]
+)
+def test_nothing_is_found_out_for_a_training_that_cannot_be(
+    thing: str, package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("gnothi.training.finetuning.find_spec", lambda name: None if name == package else name)
+    with pytest.raises(MissingDependency, match=f"needs the package '{package}'"):
+        train(thing, "lab-train:choice", tmp_path / "out", limit=2)
+    assert not (tmp_path / "out").exists()
+    assert train(thing, "lab-train:choice", tmp_path / "out", limit=2, collect_only=True).failed == 0
+
+
+def test_vllm_samples_and_the_library_trains() -> None:
+    job = Job("lab-train", Path("out"), Settings(), model="vllm:some/model")
+    origin = job.origin(job.plan())
+    assert (origin.name, origin.source) == ("vllm:some/model", "some/model")
+    assert origin.to_train.pack_weights is False
+    lab = Job("lab-train", Path("out"), Settings(), model="vllm:lab")
+    assert Path(lab.origin(lab.plan()).source).is_dir()
 
 
 def test_all_questions_fail(monkeypatch: pytest.MonkeyPatch, scripted: Scripted, tmp_path: Path) -> None:

@@ -94,8 +94,9 @@ def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[...
             *, dataset: str | tuple[str, ...], sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any
         ) -> int:
             from gnothi.session.execute import budget_of
+            from gnothi.training import processes
             from gnothi.training.job import Job
-            from gnothi.training.run import leads, run
+            from gnothi.training.run import run
 
             for group in (sources, asking):
                 given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
@@ -103,7 +104,7 @@ def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[...
             job, plan, budget = made.job, made.plan, budget_of(made.plan)
             with spending(budget, plan.remote, job.out, err=as_json):
                 trained = run(made, _bars(), budget)
-                if leads():
+                if processes.leads():
                     rows = [] if job.collect_only else [(label, used.format(job.out))]
                     _show(as_json, trained.figures, [*made.report(trained), *rows])
             return SOME_FAILED if trained.failed else 0
@@ -123,6 +124,9 @@ def _bars() -> Watch:
 
         def counting(self, total: int, done: int, label: str) -> RunProgress:
             return RunProgress(total, done, label)
+
+        def tell(self, message: str) -> None:
+            click.echo(message, err=True)
 
         def warn(self, message: str) -> None:
             click.echo(f"warning: {message}", err=True)

@@ -161,7 +161,7 @@ class Compose(ReaderSettings):
             return [keywords(question.text)]
         if self.query == "reflection":
             internal = await reflect(self.model, await subjects(self.graph, question), self.max_tokens)
-            return [expanded(question, internal)]
+            return [" ".join(expanded(question, internal).split())]
         draft = memory.greedy if memory else await self._draft(question)
         certainty = CERTAINTY[self.query] if self.certainty is None else self.certainty
         if self.query == "draft":

@@ -33,7 +33,7 @@ class IEKR(GatedSettings):
     graph: KnowledgeGraph | None = resource("Facts, and the names that questions are searched for.")
     retriever: Retriever | None = resource("Passages, read where there is no graph.")
     reranker: Reranker | None = resource("Scores [question : internal knowledge : fact]; without one, shared words count.")
-    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
+    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader (lab: lab-reader).")
     verifier: LanguageModel | None = resource("Model that revises internal knowledge (verify=true).")
     internal: bool = setting(True, "Reflect; false (ablation): internal knowledge is neither searched with nor read.")
     read_internal: Literal["all", "question", "none"] = setting(
@@ -118,7 +118,7 @@ class IEKR(GatedSettings):
             return shown([facts[place] for place in kept], self.show)
         if self.retriever is None:
             return ()
-        passages = await search(self.retriever, wanted, self.candidates if self.reranker else self.k)
+        passages = await search(self.retriever, " ".join(wanted.split()), self.candidates if self.reranker else self.k)
         if self.reranker is None:
             return passages
         return tuple(passages[place] for place in await best(self.reranker, wanted, [one.text for one in passages], self.k))

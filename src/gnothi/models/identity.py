@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gnothi.models.engine.loading import Declaration, declared
 from gnothi.models.places import Place, find
 from gnothi.models.registry import scheme_of
-from gnothi.models.scheme import LAB, LAB_FOLDER
+from gnothi.models.scheme import LABORATORYS
 from gnothi.weights import version_of
 
 _LOCAL = ("transformers", "vllm")
@@ -49,10 +49,15 @@ def declaration_of(spec: str) -> Declaration:
     return declared(place.folder if place else None)
 
 
+def shown_to(spec: str, given: str) -> str:
+    """The set of tasks that a model is shown: the one given, or for ``auto`` what its folder says."""
+    return declaration_of(spec).demonstrations if given == "auto" else given
+
+
 def _place(spec: str) -> Place | None:
     """None for a model that is neither a folder nor a file here."""
     name, _, source = scheme_of(spec)
-    return find(str(LAB_FOLDER) if source == LAB else source) if name in _LOCAL else None
+    return find(str(LABORATORYS.get(source, source))) if name in _LOCAL else None
 
 
 def _version(spec: str) -> str:

@@ -54,7 +54,9 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
         raise InvalidSetting(
             f"model {spec!r}: got {type(given).__name__}, expected settings of the class {scheme.settings.__name__}."
         )
-    tasks = demonstrated(given.demonstrations)  # before the model is loaded, which takes a while
+    from gnothi.models.identity import shown_to
+
+    tasks = demonstrated(shown_to(spec, given.demonstrations))  # before the model is loaded, which takes a while
     model = Traced(Seeded(scheme.open(argument, spec, given)))
     return Demonstrated(model, tasks) if tasks else model
 

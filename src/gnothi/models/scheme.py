@@ -14,6 +14,9 @@ from gnothi.schemes import Scheme, as_scheme
 
 LAB = "lab"
 LAB_FOLDER = Path(__file__).parent.parent / "lab" / "model"
+LAB_READER = "lab-reader"
+LABORATORYS = {LAB: LAB_FOLDER, LAB_READER: LAB_FOLDER.parent / "reader"}
+"""Models that come with the package, and their folders."""
 PLUGINS = "of other packages"
 
 
@@ -60,18 +63,18 @@ def kept(model: LanguageModel, settings: CallCache, argument: str, fingerprint: 
 
 
 def folder_of(argument: str, spec: str) -> str:
-    """A folder or hub id; for ``lab`` the folder that comes with the package. Raises UsageError for a blank one."""
+    """A folder or hub id; of the laboratory's models the folder in the package. Raises UsageError for a blank one."""
     if not argument.strip():
         raise UsageError(
             f"no model was named: got {spec!r}, expected 'lab', a folder or a hub id, or one of them after 'vllm:', "
             "or openai:NAME."
         )
-    return str(LAB_FOLDER) if argument == LAB else argument
+    return str(LABORATORYS.get(argument, argument))
 
 
 def check_folder(argument: str, spec: str, on_the_hub: bool) -> None:
     """Raise ModelUnavailable where there is no such model here; to look ``on_the_hub`` takes a moment."""
     from gnothi.models.places import locate
 
-    if argument != LAB and argument.strip():
+    if argument not in LABORATORYS and argument.strip():
         locate(argument, spec, on_the_hub)

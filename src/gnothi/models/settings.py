@@ -33,7 +33,11 @@ class CallCache:
     cache: UseCache = setting(
         "auto", "whether replies are kept and reused; auto: those of models behind an API", execution=True
     )
-    demonstrations: str = setting("default", "worked examples that are shown: default, short, or a TOML file of your own")
+    demonstrations: str = setting(
+        "auto",
+        "worked examples that are shown: default, short, skill-rag (its paper's own prompt), or a TOML file of your own; auto "
+        "is what the model's folder says, else default",
+    )
     calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
 
 
@@ -52,6 +56,9 @@ class HereSettings(CallCache):
     )
     max_rows: int | None = setting(
         None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"
+    )
+    context: int = setting(
+        0, "tokens of prompt and reply, at most; 0 is what the model allows, which may be no limit (T5), and under vLLM memory"
     )
     prefill_tokens: int | None = setting(
         None,
@@ -85,6 +92,5 @@ class VLLMSettings(HereSettings):
     """Settings of models under vLLM, which shares prompts and keeps their beginnings in its own way."""
 
     gpu_memory: float = setting(0.9, "share of the GPU's memory that vLLM takes, weights included")
-    context: int = setting(0, "tokens of prompt and reply; 0 is what the model and memory allow")
     tensor_parallel: int = setting(1, "GPUs that share each layer")
     eager: bool = setting(True, "without compiled graphs; false is faster and gives no hidden states")

@@ -56,7 +56,7 @@ class TransformersBackend(ContinuousBackend):
         self, model: Any, tokenizer: Any, renderer: Renderer, *, name: str, settings: ModelSettings | None = None
     ) -> None:
         settings = settings or ModelSettings()
-        for setting, least in (("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
+        for setting, least in (("context", 0), ("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
             given = getattr(settings, setting)
             if given is not None and given < least:
                 raise InvalidSetting(f"setting 'model.{setting}': got {given}, expected at least {least}.")
@@ -67,7 +67,7 @@ class TransformersBackend(ContinuousBackend):
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
         replies_apart = is_encoder_decoder(model)
         self._encoder = Encoder(tokenizer, renderer, self._eos, replies_apart)
-        self._context = context_length(model, tokenizer)
+        self._context = context_length(model, tokenizer, settings.context)
         self._network = Network(model, tokenizer.pad_token_id or 0)
         self._detokenizer = Detokenizer(tokenizer)
         self._calls = 0
@@ -377,9 +377,17 @@ Looked = tuple[Job[Request, Result], tuple[int, ...], tuple[Tap, ...]]
 """A request, the prompt's tokens, and where to look."""
 
 
-def context_length(model: Any, tokenizer: Any) -> int | None:
-    """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit."""
-    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None) or tokenizer.model_max_length
+def context_length(model: Any, tokenizer: Any, given: int = 0) -> int | None:
+    """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit. What is ``given`` (0:
+    nothing) takes the tokenizer's place, and makes the model's shorter.
+
+    Positions relative to each other (T5) end nowhere: what such a tokenizer says is how long training texts were."""
+    config = model.config.get_text_config()
+    own = getattr(config, "max_position_embeddings", None)
+    if own:
+        return min(int(own), given or int(own))
+    relative = getattr(config, "relative_attention_num_buckets", None) is not None
+    limit = given or (None if relative else tokenizer.model_max_length)
     return int(limit) if limit and limit < 10**9 else None
 
 

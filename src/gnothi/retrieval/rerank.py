@@ -40,9 +40,9 @@ class CrossEncoderReranker:
     """A cross-encoder on a thread of its own; all pairs that wait are scored together, those of like length in one batch.
 
     A score is the model's raw output for the pair (what ``CrossEncoder.predict`` gives without an activation). A pair has at
-    most ``limit`` tokens. A longer query, such as one with much internal knowledge, loses its end to keep at least a quarter
-    of them for the text: so a fact always survives whole, and how much of a query is read depends on nothing but the query.
-    A text longer than what is left loses its end, too.
+    most ``limit`` tokens. A longer query, such as one with much internal knowledge, is shortened (``fitted``) to keep at least
+    a quarter of them for the text: so a fact always survives whole, and how much of a query is read depends on nothing but the
+    query. A text longer than what is left loses its end, too.
     """
 
     def __init__(self, model: Any, name: str, limit: int | None = None) -> None:
@@ -118,24 +118,50 @@ class CrossEncoderReranker:
         return len(self._model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def fitted(self, query: str) -> str:
-        """What is read of a query: all of it, or its beginning where it would leave less than a quarter of the limit to the
-        text."""
+        """What is read of a query: all of it, in one line, or what leaves a quarter of the limit to the text. Of a query in
+        lines the first, which asks, then loses its beginning and the others their ends, so that neither side takes more than
+        half of the room where the other needs it; of one in a single line the end is lost."""
         if self._extra is None:  # what every pair has beside the two: special tokens, a template
             features = self._model.preprocess([("a", "a")])
             self._extra = int(features["attention_mask"].sum()) - 2 * self._tokens("a")
         room = max(1, self._limit - self._limit // 4 - self._extra)
-        if len(query) <= room:  # a token has a character at least
-            return query
-        tokenizer = self._model.tokenizer
-        if not tokenizer.is_fast:  # no places of tokens in the text: the library's truncation has to do
-            return query
-        ends = [
-            end
-            for _, end in tokenizer(query, add_special_tokens=False, return_offsets_mapping=True, verbose=False)[
-                "offset_mapping"
-            ]
-        ]
-        return query if len(ends) <= room else query[: ends[room - 1]]
+        # A token has a character at least; without places of tokens in the text the library's truncation has to do.
+        if len(query) <= room or not self._model.tokenizer.is_fast:
+            return _in_a_line(query)
+        first, *others = [(line, self._places(line)) for line in query.split("\n")]
+        if not others:
+            return _cut(*first, room)
+        sizes = [len(places) for _, places in others]
+        asked, rest = shares([len(first[1]), sum(sizes)], room)
+        lines = [_cut(*one, size) for one, size in zip(others, shares(sizes, rest), strict=True)]
+        return _in_a_line("\n".join((_cut(*first, -asked), *lines)))
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Beginning and end of each token."""
+        found = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return list(found["offset_mapping"])
+
+
+def shares(sizes: Sequence[int], room: int) -> list[int]:
+    """How much of ``room`` each gets: what it asks for where all can, else equal parts, of which none is left unused."""
+    left, given = room, [0] * len(sizes)
+    for done, place in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        given[place] = min(sizes[place], left // (len(sizes) - done))
+        left -= given[place]
+    return given
+
+
+def _cut(text: str, places: Sequence[tuple[int, int]], tokens: int) -> str:
+    """The first ``tokens`` of it, or below zero the last."""
+    if len(places) <= abs(tokens) or not places:
+        return text
+    if tokens == 0:
+        return ""
+    return text[: places[tokens - 1][1]] if tokens > 0 else text[places[tokens][0] :]
+
+
+def _in_a_line(text: str) -> str:
+    return " ".join(line for line in text.split("\n") if line)
 
 
 def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:

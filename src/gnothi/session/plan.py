@@ -20,6 +20,7 @@ from gnothi.methods.registry import METHODS
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
 from gnothi.session.data import load_several
+from gnothi.session.readers import with_the_laboratorys
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
 from gnothi.session.untrained import untrained
@@ -153,6 +154,7 @@ def resolve(request: Request) -> Plan:
     """
     settings = request.settings
     planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
+    planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     found = _calibration(request.calibration)
     told: list[str] = []
     if found is not None:
@@ -258,6 +260,11 @@ def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
             if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
         )
     )
+    if searches.recogniser is not None and not (reads_graph and graph):
+        why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
+        raise InvalidSetting(
+            f"setting 'index.recogniser': got {searches.recogniser!r}, which finds a graph's names, but {why}."
+        )
     return Sources(model, index, graph if reads_graph else None, searches, given)
 
 

@@ -26,7 +26,7 @@ from gnothi.errors import InvalidInput
 from gnothi.types import Demonstration, Passage, Task
 
 DEFAULT = "default"
-SHIPPED = (DEFAULT, "short")
+SHIPPED = (DEFAULT, "short", "skill-rag")
 _PASSAGE = "demonstration"
 
 

@@ -83,6 +83,16 @@ class Collecting:
         """How many questions something is missing of."""
         return len(self.missing)
 
+    def require_finished(self, flag: str) -> None:
+        """Raise InvalidInput for questions that nothing was tried for; with ``flag`` nothing else is done."""
+        rest = [question.id for question in self.questions if question.id not in self._lines]
+        if rest:
+            raise InvalidInput(
+                f"{self.out / self.file}: got {len(self.questions) - len(rest)} questions, expected {len(rest)} more "
+                f"({rest[0]!r}, ...). Find out what is learnt from first, in one process: the same command without the "
+                f"launcher, with {flag}."
+            )
+
     def why_failed(self) -> str:
         """How many questions failed and the commonest reason, as a sentence; empty where none did."""
         errors = [error for line in self._lines.values() if (error := line.get("error"))]

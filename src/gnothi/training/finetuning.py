@@ -8,20 +8,26 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidInput, MissingDependency
+from gnothi.models.demonstrated import demonstrated
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
-from gnothi.models.settings import ModelSettings
+from gnothi.models.neutral import Neutral
+from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.models.settings import HereSettings, ModelSettings
 from gnothi.runs.journal import replace_file
+from gnothi.tasks.sets import SHIPPED
+from gnothi.training import processes
+from gnothi.types import Prompt, Task
 from gnothi.weights import DECLARATION
 
 METRICS, HEADER, CHECKPOINTS = "metrics.jsonl", "training.json", "checkpoints"
-Adapter = Literal["lora", "full"]
-Kind = Literal["CAUSAL_LM", "SEQ_2_SEQ_LM"]
-"""PEFT's names of what a model does."""
+TASKS = "tasks.toml"
+"""The user's own set of tasks that a model was trained with, in its folder."""
 E = TypeVar("E")
 
 
@@ -44,37 +50,72 @@ class Origin:
 
     name: str
     source: str
-    settings: ModelSettings
+    settings: HereSettings
 
     @property
     def to_train(self) -> ModelSettings:
         """The settings of its weights and format; how it would decode does not matter."""
         given = self.settings
-        return ModelSettings(device=given.device, dtype=given.dtype, renderer=given.renderer, pack_weights=False)
+        quantize = given.quantize if isinstance(given, ModelSettings) else "off"
+        return ModelSettings(
+            device=given.device, dtype=given.dtype, renderer=given.renderer, pack_weights=False, quantize=quantize
+        )
+
+    def shown(self, declared: Declaration) -> str:
+        """The set of tasks that it is shown, in training as in use."""
+        return declared.demonstrations if self.settings.demonstrations == "auto" else self.settings.demonstrations
 
 
-def require_libraries(what: str) -> None:
-    """Raise MissingDependency without the libraries of the extra ``training``; ``what`` needs them."""
-    try:
-        import accelerate  # noqa: F401
-        import peft  # noqa: F401
-        import trl  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(error.name or "trl", "training", what) from error
+LIBRARIES = {"accelerate": "training", "datasets": "training", "peft": "training", "trl": "training", "matplotlib": "report"}
+"""What a training of a language model takes, and the extra that brings it."""
+
+
+def require_libraries(what: str, wanted: Mapping[str, str] = LIBRARIES) -> None:
+    """Raise MissingDependency without one of them; ``what`` needs them. Loads none: it is asked before hours of work."""
+    for name, extra in wanted.items():
+        if find_spec(name) is None:
+            raise MissingDependency(name, extra, what)
 
 
 def load_to_train(origin: Origin) -> tuple[Any, Any, Declaration]:
     """Model, tokenizer (which pads) and what the model's folder says of it. Raises ModelUnavailable."""
-    model, tokenizer, declared = load(origin.source, origin.name, origin.to_train)
+    settings = origin.to_train
+    if not processes.on_cuda(settings.device) and settings.dtype == "auto":
+        settings = replace(settings, dtype="float32")  # what a processor answers faster in is too coarse to learn in
+    model, tokenizer, declared = load(origin.source, origin.name, settings)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model, tokenizer, declared
 
 
+class Showing:
+    """A renderer that shows other tasks ``instead`` of some, as the model will be shown them in use."""
+
+    def __init__(self, inner: Renderer, instead: Mapping[Task, Task]) -> None:
+        self._inner, self._instead = inner, instead
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def special_tokens(self) -> bool:
+        return self._inner.special_tokens
+
+    def render(self, prompt: Prompt) -> str:
+        return self._inner.render(replace(prompt, task=self._instead.get(prompt.task, prompt.task)))
+
+
+def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Renderer:
+    """How prompts become this model's text, in training as in use. Raises InvalidInput for tasks that cannot be read."""
+    made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer)
+    return Showing(Neutral(made, tokenizer), demonstrated(origin.shown(declared)))
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without what the libraries say to each other."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), no_progress_bars():
         warnings.simplefilter("ignore", FutureWarning)
         yield
 
@@ -129,7 +170,7 @@ class Validating:
     def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
         trainer: Any = self
         model = trainer.accelerator.unwrap_model(trainer.model)
-        figures = {f"eval_{name}": value for name, value in self.validate(model).items()}
+        figures = {f"eval_{name}": value for name, value in processes.agreed(self.validate(model)).items()}
         trainer.model.eval()  # so that the library files the figures under evaluation; a training step switches back
         trainer.log(dict(figures))
         trainer.control = trainer.callback_handler.on_evaluate(trainer.args, trainer.state, trainer.control, figures)
@@ -137,29 +178,6 @@ class Validating:
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """None: the folder says what it is."""
-
-
-def adapted(base: Any, adapter: Adapter, rank: int, seed: int, kind: Kind = "CAUSAL_LM") -> Any:
-    """The model with what is to be trained of it: a new adapter on every linear layer, its scale twice the rank, or all."""
-    from transformers import set_seed
-
-    set_seed(seed)
-    if adapter == "full":
-        return base
-    from peft import LoraConfig, get_peft_model
-
-    return get_peft_model(base, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type=kind))
-
-
-def restore(model: Any, folder: Path, adapter: Adapter) -> None:
-    """Take the trained weights saved in ``folder``."""
-    if adapter == "lora":
-        from peft import load_peft_weights, set_peft_model_state_dict
-
-        set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
-    else:
-        with no_progress_bars():
-            model.load_state_dict(type(model).from_pretrained(folder, dtype=model.dtype).state_dict())
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -190,6 +208,11 @@ def write_model(
     tokenizer.save_pretrained(temporary)
     tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
     made = {"trained": trained, "from": origin.name}
+    if (shown := origin.shown(declared)) in SHIPPED:
+        made |= {} if shown == SHIPPED[0] else {"demonstrations": shown}
+    else:
+        shutil.copyfile(Path(shown).expanduser(), temporary / TASKS)
+        made["demonstrations"] = TASKS
     declaration = {"renderer": declared.renderer, **tasks, "thresholds": dict(thresholds), **made}
     replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
     move_into(out, temporary, last="config.json")

@@ -12,7 +12,10 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import MODEL_SECTION
-from gnothi.models import LAB, LAB_FOLDER, ModelSettings
+from gnothi.models import LAB
+from gnothi.models.registry import scheme_of
+from gnothi.models.scheme import LABORATORYS
+from gnothi.models.settings import HereSettings
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.runs.journal import EXECUTION
 from gnothi.session import sources
@@ -98,14 +101,15 @@ class Job:
         return spec
 
     def origin(self, plan: Plan) -> Origin:
-        """The model as one whose weights are trained. Raises InvalidSetting where they are not at hand."""
-        settings = plan.models[self.model]
-        if not isinstance(settings, ModelSettings):
+        """The model as one whose weights are trained; one under vLLM finds out what is learnt from, and the library trains it.
+        Raises InvalidSetting where the weights are not at hand."""
+        settings, argument = plan.models[self.model], scheme_of(self.model)[2]
+        if not isinstance(settings, HereSettings):
             raise InvalidSetting(
-                f"<--model>: got {self.model!r}, expected 'lab', a folder or a hub id: a model is trained in this "
-                "process, by its weights."
+                f"<--model>: got {self.model!r}, expected 'lab', a folder or a hub id, also as vllm:MODEL: a model is trained "
+                "in this process, by its weights."
             )
-        return Origin(self.model, str(LAB_FOLDER) if self.model == LAB else self.model, settings)
+        return Origin(self.model, str(LABORATORYS.get(argument, argument)), settings)
 
     def asked(self, plan: Plan) -> Asked:
         """Raises UnknownName or InvalidInput."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,9 @@ from gnothi.runs.runner import CONCURRENCY
 from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
+from gnothi.training import memory, processes
 from gnothi.training.collecting import Collecting, Finding
+from gnothi.training.finetuning import LIBRARIES, read_header, require_libraries
 from gnothi.training.job import Data, Job, Sources, record
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
@@ -94,6 +95,9 @@ class Trainable(ABC, Generic[C]):
         findings: C = self.kind(self.folder, questions, about)  # type: ignore[assignment]
         return findings
 
+    def announce(self, watch: Watch) -> None:
+        """Tell what it will take, before anything is found out."""
+
     @abstractmethod
     async def finding(self, collecting: C, sources: Sources) -> Finding:
         """What finds out about a question."""
@@ -117,6 +121,7 @@ def run(trainable: Trainable[Any], watch: Watch = SILENT, budget: Budget | None 
     questions = trainable.asked.questions
     trainable.kind.require_usable(questions)
     about = record(trainable.plan, trainable.asked, trainable.named) | dict(trainable.recorded)
+    trainable.announce(watch)
     with books.spending(budget or budget_of(trainable.plan)), ExitStack() as locks:
         trainable.claim(locks, about)
         collecting = asyncio.run(_collect(trainable, questions, about, watch, locks))
@@ -159,6 +164,15 @@ class Staged(Trainable[C], Generic[C, Found]):
     """The folder of the findings in ``out``, where no other is named."""
     training: Mapping[str, Any]
     """What the training depends on, beside the findings."""
+    libraries: ClassVar[Mapping[str, str]] = LIBRARIES
+    """What it takes, and the extra that brings it."""
+
+    def __init__(self, job: Job) -> None:
+        """Raises MissingDependency before hours of finding out."""
+        super().__init__(job)
+        if not job.collect_only:
+            require_libraries("this training", self.libraries)
+            processes.check()
 
     @property
     def folder(self) -> Path:
@@ -169,8 +183,31 @@ class Staged(Trainable[C], Generic[C, Found]):
         return f"{self.asked.dataset}: {self.stage}"
 
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
-        if leads():
+        if processes.leads():
             locks.enter_context(claim(self.job.out, {**about, **self.training}, "training"))
+
+    def announce(self, watch: Watch) -> None:
+        if not self.job.collect_only and processes.leads() and read_header(self.job.out) is None:
+            need = self.memory()
+            if need is not None:
+                memory.tell(need, watch)
+
+    def memory(self) -> memory.Memory | None:
+        """What the training will hold, None where that is not known."""
+        return None
+
+    async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> C:
+        """Several processes only read: they would wait for each other too long. Raises InvalidInput where they find nothing."""
+        if processes.count() == 1:
+            return await super().opened(questions, about, sources)
+        findings = self.read(questions)
+        findings.require_finished(f"--{self.stage}-only (in Python: collect_only=True)")
+        return findings
+
+    def read(self, questions: Sequence[Question]) -> C:
+        """What was found out, only to be read."""
+        findings: C = self.kind(self.folder, questions, None)  # type: ignore[assignment]
+        return findings
 
     def conclude(self, collecting: C, watch: Watch) -> Trained:
         failed = collecting.failed
@@ -189,11 +226,6 @@ class Staged(Trainable[C], Generic[C, Found]):
     @abstractmethod
     def train(self, found: Sequence[Found], watch: Watch) -> dict[str, Any]:
         """What the training says of itself at its end."""
-
-
-def leads() -> bool:
-    """Whether this is the only process, or the first of those that a launcher started."""
-    return int(os.environ.get("RANK", "0")) == 0
 
 
 # --- words ---------------------------------------------------------------------------------------------------------

@@ -31,6 +31,9 @@ class Watch:
     def line(self, figures: Mapping[str, Any]) -> None:
         """One more line of a training's ``metrics.jsonl``."""
 
+    def tell(self, message: str) -> None:
+        """A sentence worth knowing."""
+
     def warn(self, message: str) -> None:
         """A sentence about what may mislead; work goes on."""
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.filtering.best import best
-from gnothi.methods.steps.external import candidates, shown
+from gnothi.methods.steps.external import candidates, in_turn, shown
 from gnothi.methods.steps.reflection import Subject
 from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Fact
@@ -68,3 +68,32 @@ def test_shown(showing: str, expected: list[tuple[str, str]]) -> None:
     assert [(passage.title, passage.text) for passage in passages] == expected
     assert len({passage.id for passage in passages}) == len(passages)
     assert shown([], showing) == ()  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=2, max_size=12),
+    st.integers(1, 60),
+)
+def test_every_list_keeps_its_share(sizes: list[int], most: int) -> None:
+    lists = [[Fact(f"{n}", "has", f"{k}", "") for k in range(size)] for n, size in enumerate(sizes)]
+    lists[0] = [*lists[0], *lists[-1]]  # a fact may be around several
+    kept = in_turn(lists, most)
+    assert len(kept) == min(most, len({fact for one in lists for fact in one}))
+    for one in lists:
+        assert len(kept.intersection(one)) >= min(len(one), most // len(lists))
+        assert len(one) <= most // len(lists) or one[0] in kept or most < len(lists)
+
+
+async def test_with_twelve_entities_and_two_hops_each_keeps_its_share() -> None:
+    """Each has 10 facts and as many behind every one; a hundred in all are taken, as ever the nearer of each."""
+    names = "abcdefghijkl"
+    triples = [(one, "likes", f"{one}{n}") for one in names for n in range(10)]
+    triples += [(f"{one}{n}", "knows", f"{one}{n}{m}") for one in names for n in range(10) for m in range(10)]
+    graph, about = ListedGraph(triples), [Subject(one, one) for one in names]
+    found = await candidates(graph, about, 2, 100, 240)
+    for one in names:
+        of_it = [fact for fact in found if fact.head.startswith(one)]
+        assert [fact.relation for fact in of_it] == ["likes"] * 10 + ["knows"] * 10
+    few = await candidates(graph, about, 2, 100, 60)
+    assert {one: sum(fact.head == one for fact in few) for one in names} == dict.fromkeys(names, 5)
+    assert len(await candidates(graph, about, 2, 100, 10_000)) == len(triples)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi import methods
-from gnothi.methods.steps.naming import names_in, naming
+from gnothi.methods.steps.naming import names_in, naming, runs_of_names
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Question
@@ -42,3 +42,27 @@ async def test_a_reader_is_shown_what_helps(settings: dict[str, object], expecte
     resources = {"model": model, "retriever": ScriptedRetriever([OTHER, RIGHT])}
     answer = await methods.create("rag", resources, settings)(Question("q", QUESTION))
     assert (answer.text, model.prompts[0].passages) == ("engineer", expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who is the mother of the director of film Polish-Russian War (Film)?", ("Polish-Russian War (Film)",)),
+        ("Which film came out first, Blind Shaft or The Mask Of Fu Manchu?", ("Blind Shaft", "The Mask Of Fu Manchu")),
+        (
+            "Are Bank of England and Apollo 11 older than Nina Simone's brother Sam?",
+            ("Bank of England", "Apollo 11", "Nina Simone", "Sam"),
+        ),
+        ("Steel conducts heat, why?", ("Steel",)),
+        ("why does metal conduct 3 kinds of heat", ()),
+        ("", ()),
+    ],
+)
+def test_names_as_the_question_writes_them(question: str, names: tuple[str, ...]) -> None:
+    assert runs_of_names(question) == names
+
+
+@given(st.text(max_size=60))
+def test_every_name_stands_in_the_question(question: str) -> None:
+    for name in runs_of_names(question):
+        assert all(word in question for word in name.split())

@@ -20,7 +20,10 @@ async def test_entities_of_question_and_choices_each_once_as_they_are_written() 
     assert found == (Subject("velkarra", "Velkarra"), Subject("Kestrel", "Kestrel", True), Subject("Ulm", "Ulm", True))
 
 
-async def test_without_a_graph_the_question_is_what_is_asked_about() -> None:
+async def test_without_a_graph_names_are_what_is_asked_about() -> None:
+    """Section 6.3, where passages are the knowledge base; a question that names nothing is itself asked about."""
+    named = Question("q", "Is the director of Blind Shaft older than Nina Simone?")
+    assert await subjects(None, named) == (Subject("Blind Shaft"), Subject("Nina Simone"))
     assert await subjects(None, QUESTION) == (Subject(QUESTION.text),)
 
 
@@ -71,7 +74,7 @@ def test_query() -> None:
     internal = (Passage("a", "Velkarra is a film."), Passage("b", "Ulm is a town."))
     assert query(Question("q", " Who? ")) == "Who?"
     assert query(QUESTION, internal) == (
-        "Where was the director of velkarra born? Kestrel / Ulm / in Kestrel Velkarra is a film. Ulm is a town."
+        "Where was the director of velkarra born? Kestrel / Ulm / in Kestrel\nVelkarra is a film.\nUlm is a town."
     )
 
 
@@ -92,7 +95,7 @@ async def test_any_search_can_be_expanded() -> None:
     assert retriever.queries[-1] == "Who made Velkarra? It was made by Mira Tolven."
 
 
-async def test_without_a_graph_the_query_is_asked_about() -> None:
+async def test_without_a_graph_the_names_in_the_query_are_asked_about() -> None:
     retriever = ScriptedRetriever([])
-    await Expanded(retriever, Scripted({"Who made Velkarra?": "Velkarra is a film."})).search("Who made Velkarra?", 2)
+    await Expanded(retriever, Scripted({"Velkarra": "Velkarra is a film."})).search("Who made Velkarra?", 2)
     assert retriever.queries == ["Who made Velkarra? Velkarra is a film."]

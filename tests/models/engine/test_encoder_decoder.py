@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 import torch
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, UsageError
+from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Plain
@@ -96,6 +96,28 @@ def test_there_is_one_way_of_attention() -> None:
         TransformersBackend(
             build_seq2seq("t5"), build_closing_tokenizer(), Plain(), name="t", settings=ModelSettings(attention="forked")
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "fits"), [("t5", 0, True), ("t5", 600, False), ("bart", 0, False), ("bart", 9999, False)]
+)
+async def test_positions_that_end_nowhere_read_long_inputs(kind: str, given: int, fits: bool) -> None:
+    """What T5's tokenizer says is how long training texts were; a limit can be given, but none beyond learned positions."""
+    tokenizer = build_closing_tokenizer()
+    tokenizer.model_max_length = 512
+    model = Batched(
+        TransformersBackend(build_seq2seq(kind), tokenizer, Plain(), name=kind, settings=ModelSettings(context=given))
+    )
+    long = replace(PROMPTS[0], question="w1 " * 1000)
+    try:
+        if fits:
+            assert (await model.generate(long, Decoding(max_tokens=4))).prompt_tokens > 1000
+            assert all(score.logprob < 0 for score in await model.score(long, ("w1", "w2")))
+        else:
+            with pytest.raises(PromptTooLong, match=r"expected at most \d+\..*'context'"):
+                await model.generate(long, Decoding(max_tokens=4))
+    finally:
+        await model.aclose()
 
 
 async def test_a_folder_is_opened_like_any_other(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.reader.stages import Format, train
 from gnothi.types import Decoding, Passage, Prompt, Question
+from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
@@ -47,6 +48,11 @@ def test_the_split_depends_on_the_seed(tmp_path: Path) -> None:
     assert split(everything, replace(QUICK, seed=1), "") != (training, validation)
     with pytest.raises(InvalidInput, match="got 1 training questions"):
         train(tmp_path, ORIGIN, everything[:1], QUICK)
+
+
+def test_epochs_take_the_place_of_steps() -> None:
+    assert QUICK.in_all(1000) == 6
+    assert [replace(QUICK, epochs=epochs).in_all(1000) for epochs in (3, 0.01)] == [375, 2]
 
 
 def test_passes_divide_a_step() -> None:
@@ -126,21 +132,26 @@ def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
     from tests.models.tiny import build_closing_tokenizer, build_seq2seq
 
     build_seq2seq(kind).save_pretrained(tmp_path / "base")
-    build_closing_tokenizer().save_pretrained(tmp_path / "base")
+    tokenizer = build_closing_tokenizer()
+    tokenizer.model_max_length = 512
+    tokenizer.save_pretrained(tmp_path / "base")
     origin = Origin("tiny", str(tmp_path / "base"), ModelSettings(renderer="tagged"))
     choices = ("w1", "w2", "w3 w4")
     asked = [Question(f"q{n}", f"where is w{5 + n} ?", ("w3 w4",), choices) for n in range(20)]
     material = [Example(question, ask(ANSWER, question), "w3 w4") for question in asked]
-    settings = replace(QUICK, steps=40, evaluate_every=10, learning_rate=3e-2, criterion="loss")
+    long = Prompt(ANSWER, "where is w5 ?", (Passage("p", "w6 " * 1000),), choices)
+    material[0] = replace(material[0], prompt=long)  # T5's positions end nowhere, whatever its tokenizer says
+    settings = replace(QUICK, epochs=16, evaluate_every=10, learning_rate=3e-2, criterion="loss")
 
     header = train(tmp_path / "out", origin, material, settings)
     assert header["after"]["validation_accuracy"] == 1
+    assert header["questions"]["too_long"] == (kind == "bart")
     assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]
 
     async def said() -> str:
         model = load_model(str(tmp_path / "out"), ModelSettings(renderer="tagged"))
         try:
-            return (await model.generate(material[0].prompt, Decoding(max_tokens=6))).text
+            return (await model.generate(material[1].prompt, Decoding(max_tokens=6))).text
         finally:
             await model.aclose()
 
@@ -169,3 +180,14 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
     assert_same(tmp_path, [adapter])
+
+
+def by_two(out: Path) -> None:
+    train(out, ORIGIN, examples(), QUICK)
+
+
+@pytest.mark.slow
+def test_two_processes(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
+    launched.killed_and_undisturbed(tmp_path, by_two, 6, files, ["gnothi.training.reader.trainers", "peft"])

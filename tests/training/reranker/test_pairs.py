@@ -55,7 +55,7 @@ def test_a_line(tmp_path: Path) -> None:
     assert line.pop("usage")["model_calls"] == 3
     assert line == {
         "question_id": "film",
-        "query": "Where was the director of Film born? Rome / Oslo Film was made by Ann.",
+        "query": "Where was the director of Film born? Rome / Oslo\nFilm was made by Ann.",
         "positive": ["Film director Ann.", "Ann birthplace Oslo."],
         "negative": ["Film star Bob.", "Bob birthplace Rome.", "Cy birthplace Oslo.", "Play author Cy."],
         "candidates": 6,

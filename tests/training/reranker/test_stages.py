@@ -17,6 +17,7 @@ from gnothi.training.reranker.pairs import Example
 from gnothi.training.reranker.settings import TrainingSettings
 from gnothi.training.reranker.stages import assess, ordered, train
 from tests.retrieval.cross_encoders import causal, classifier
+from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
@@ -122,3 +123,16 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     killed_and_undisturbed(tmp_path, command, settings, moments, (METRICS, "pairs/pairs.jsonl"))
     assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "tokenizer.json", "modules.json", "pairs/pairs.jsonl"))
     assert any((tmp_path / "killed" / CHECKPOINTS).glob("checkpoint-*"))
+
+
+def by_two(out: Path) -> None:
+    base = next(path.parent for path in (out.parent / "base").rglob("tokenizer.json") if path.parent.name != "parts")
+    train(out, lambda: load_cross_encoder(str(base), "base"), "base", EXAMPLES, SETTINGS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [classifier, causal])
+def test_two_processes(make: Any, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    make(tmp_path / "base")
+    launched.killed_and_undisturbed(tmp_path, by_two, 3, (METRICS, HEADER, "model.safetensors"), ["sentence_transformers"])

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gnothi import lab
-from gnothi.errors import InvalidInput, TrainingCollapsed
+from gnothi.errors import InvalidInput, InvalidSetting, TrainingCollapsed
 from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.self_knowledge.answers import Familiar
@@ -23,6 +21,7 @@ from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
+from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
 
@@ -58,6 +57,11 @@ def test_nothing_to_tell_apart() -> None:
         split([Familiar(Question(str(n), "Who?", ("x",)), ("x",), (True,)) for n in range(5)], QUICK)
 
 
+def test_checkpoints_are_between_samplings() -> None:
+    with pytest.raises(InvalidSetting, match="'evaluate_every': got 4, expected a multiple of updates, which is 3"):
+        replace(QUICK, evaluate_every=4, updates=3)
+
+
 def test_collapse() -> None:
     def line(yes: float, neither: float = 0.0) -> dict[str, float]:
         return {"no": float(yes < 0.5), "neither": neither, "yes_known": yes, "yes_unknown": yes - 0.01}
@@ -79,7 +83,9 @@ def test_collapse() -> None:
     [
         QUICK,
         replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-5),
-        replace(QUICK, kl=0.05, rows=8, entropy="none"),
+        replace(
+            QUICK, kl=0.05, rows=4, entropy="none", gradient_checkpointing="on", rank=4, alpha=4.0, targets=("q_proj", "v_proj")
+        ),
     ],
     ids=["lora", "full", "kl"],
 )
@@ -96,7 +102,8 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     assert header == json.loads((tmp_path / HEADER).read_text())
     heard = watch.lines
     assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "reward" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in heard if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
     assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]
     assert train(tmp_path, ORIGIN, asked(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
@@ -113,48 +120,61 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
 
 
 @pytest.mark.slow
+def test_the_clip_is_felt(tmp_path: Path) -> None:
+    """Several updates on the same replies: without them no probability has moved, and any clip gives the same model."""
+    pytest.importorskip("trl")
+    few = replace(QUICK, steps=2)
+    for clip in (0.2, 0.9):
+        for updates in (1, 2):
+            train(tmp_path / f"{clip}-{updates}", ORIGIN, asked(), replace(few, clip=clip, updates=updates), Correctness())
+    weights = {folder.name: (folder / "model.safetensors").read_bytes() for folder in tmp_path.iterdir()}
+    assert weights["0.2-2"] != weights["0.9-2"]
+    assert weights["0.2-1"] == weights["0.9-1"]
+
+
+@pytest.mark.slow
 def test_collapse_ends_it(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
-    hasty = replace(hasty, entropy="none", balance=False)
+    hasty = replace(hasty, entropy="none", balance=False, updates=1)
     with pytest.raises(TrainingCollapsed, match=r"2 validations in a row the reply to every question was No.*lower") as raised:
         train(tmp_path, ORIGIN, asked(), hasty, Correctness())
     assert raised.value.exit_code == 1
 
 
+def by_two(out: Path) -> None:
+    train(out, ORIGIN, asked(), QUICK, Correctness())
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_two_processes_under_the_launcher(tmp_path: Path) -> None:
-    """Two processes on a CPU; one journal, one model, and killed once the same as undisturbed."""
+def test_two_processes(tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    settings = ("steps=4", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
-    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40"]
+    files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
+    launched.killed_and_undisturbed(tmp_path, by_two, 5, files, ["trl.trainer.grpo_trainer", "peft"])
+    lines = [json.loads(line) for line in (tmp_path / "killed" / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4, 6]
+
+
+@pytest.mark.slow
+def test_under_the_launcher(tmp_path: Path) -> None:
+    """Two processes as ``accelerate launch`` starts them, which read what one found out before."""
+    pytest.importorskip("trl")
+    settings = ("steps=2", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
+    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40", "--out", str(tmp_path / "out")]
     command += [part for setting in settings for part in ("--set", setting)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command += ["--answers", str(tmp_path / "answers")]
+    launch += ["--main_process_port", str(29500 + os.getpid() % 1000), "-m"]
 
-    def started(name: str, number: int) -> subprocess.Popen[bytes]:
-        port = ["--main_process_port", str(29500 + os.getpid() % 1000 + number), "-m"]
-        program = [*launch, *port, *command, "--out", str(tmp_path / name)]
-        return subprocess.Popen(program, env=environment, cwd=ROOT, start_new_session=True)
+    def finished(*program: str) -> str:
+        return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
-    first = [sys.executable, "-m", *command, "--out", str(tmp_path / "undisturbed"), "--answers-only"]
-    subprocess.run(first, env=environment, cwd=ROOT, check=True)
-    assert started("undisturbed", 0).wait() == 0
-    process = started("killed", 1)
-    file = tmp_path / "killed" / METRICS
-    while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") >= 4):
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "killed" / HEADER).exists()
-    assert started("killed", 2).wait() == 0
-    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json"))
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["step"] for line in lines if "reward" in line] == [1, 2, 3, 4]
-    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
+    finished(sys.executable, "-m", *command, "--answers-only")
+    said = finished(*launch, *command)
+    assert said.count("training: about ") == 1  # by the first of them
+    assert (tmp_path / "out" / HEADER).exists()
 
 
 @pytest.mark.slow

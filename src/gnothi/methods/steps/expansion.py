@@ -41,7 +41,7 @@ class Expanded:
             return await self._retriever.search(query_text, k)
         asked = Question("", query_text)
         internal = await reflect(self._model, await subjects(self._graph, asked), self._max_tokens, self._sure)
-        return await self._retriever.search(query(asked, internal) if internal else query_text, k)
+        return await self._retriever.search(" ".join(query(asked, internal).split()) if internal else query_text, k)
 
     async def aclose(self) -> None:
         """Closes the retriever; model and graph belong to others."""

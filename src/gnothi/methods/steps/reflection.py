@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.methods.steps.naming import runs_of_names
 from gnothi.methods.steps.prompts import DESCRIBE, REVISE
 from gnothi.methods.steps.settings import LIST_STOPS
 from gnothi.protocols import KnowledgeGraph, LanguageModel
@@ -36,9 +37,10 @@ class Subject:
 
 
 async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Subject, ...]:
-    """The entities that a question and then its choices name, each once; without a graph the question itself is it."""
+    """The entities that a question and then its choices name, each once; without a graph what has a capital there, and where
+    nothing has, the question itself."""
     if graph is None:
-        return (Subject(question.text),)
+        return tuple(map(Subject, runs_of_names(question.text))) or (Subject(question.text),)
     texts = (question.text, *question.choices)
     linked = await gather(*(graph.link(text) for text in texts))
     found: dict[str, Subject] = {}
@@ -81,9 +83,10 @@ def admits_ignorance(text: str) -> bool:
 
 
 def query(question: Question, internal: Sequence[Passage] = ()) -> str:
-    """What external knowledge is looked for with, [q : IK] (section 4.2): the question, its choices, the internal knowledge."""
-    choices = " / ".join(question.choices)
-    return " ".join(part for part in (question.text.strip(), choices, *(one.text for one in internal)) if part)
+    """What external knowledge is looked for with, [q : IK] (section 4.2): the question and its choices in a line, then the
+    internal knowledge, a line each, so that a re-ranker can shorten either."""
+    asked = " ".join(" ".join((question.text, " / ".join(question.choices))).split())
+    return "\n".join((asked, *(one.text for one in internal)))
 
 
 DRAFT = "Draft"

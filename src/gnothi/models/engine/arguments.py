@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,7 +25,7 @@ def load_arguments(settings: ModelSettings, name: str, cuda: bool) -> tuple[str,
         arguments["device_map"] = settings.device_map
     if settings.quantize != "off":
         _check("quantize", settings.quantize, device, "bitsandbytes", "quantized")
-        arguments.setdefault("device_map", {"": 0})
+        arguments.setdefault("device_map", {"": int(os.environ.get("LOCAL_RANK", "0"))})  # of several that train together
         arguments["quantization_config"] = {"quant_method": "bitsandbytes", f"load_in_{settings.quantize}": True} | (
             {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": precision} if settings.quantize == "4bit" else {}
         )

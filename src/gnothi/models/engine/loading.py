@@ -19,12 +19,14 @@ from gnothi.weights import DECLARATION, reason
 @dataclass(frozen=True)
 class Declaration:
     """What a model's folder says of it: the renderer it was trained with, thresholds calibrated on it by signal, and the only
-    tasks it was taught (None: any that an instruction explains), and what ``gnothi train`` made of it."""
+    tasks it was taught (None: any that an instruction explains), what ``gnothi train`` made of it, and the set of tasks that it
+    was shown in that training."""
 
     renderer: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
     tasks: frozenset[str] | None = None
     trained: str = ""
+    demonstrations: str = "default"
 
 
 def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
@@ -94,7 +96,9 @@ def declared(folder: Path | None) -> Declaration:
         renderer = given.get("renderer")
         thresholds = {str(signal): float(value) for signal, value in given.get("thresholds", {}).items()}
         tasks = frozenset(map(str, given["tasks"])) if given.get("tasks") is not None else None
+        shown = str(given.get("demonstrations", "default"))
     except (ValueError, TypeError, AttributeError) as error:
         expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
         raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
-    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks, str(given.get("trained", "")))
+    shown = str(folder / shown) if (folder / shown).is_file() else shown
+    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks, str(given.get("trained", "")), shown)

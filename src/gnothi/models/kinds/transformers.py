@@ -8,7 +8,7 @@ from gnothi.models.batched import Backend, Batched
 from gnothi.models.neutral import Neutral
 from gnothi.models.packaged import PACKAGED
 from gnothi.models.rendering import Renderer, make_renderer
-from gnothi.models.scheme import LAB, ModelScheme, check_folder, folder_of
+from gnothi.models.scheme import LAB, LAB_READER, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel
@@ -41,6 +41,7 @@ SCHEME = ModelScheme(
     where="in this process",
     specs={
         LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
+        LAB_READER: "the same, trained to choose an answer by what iekr shows it",
         **{name: one.line for name, one in PACKAGED.items()},
         "PATH": "a folder with a model in transformers format, or a GGUF file, which is read once and kept in the cache",
         "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",

@@ -11,13 +11,19 @@ from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.training import processes
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_settings
+from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.settings import ReaderTraining
 from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
+
+PROMPT = 1024
+"""Tokens of a prompt, as long as none is made."""
 
 
 class TrainableReader(Staged[Material, Example]):
@@ -32,6 +38,7 @@ class TrainableReader(Staged[Material, Example]):
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
+        check(self.settings, self.origin)
         self.plan = job.plan(method, asking)
         (self.method,) = self.plan.methods
         self.by: Any = self.method.values.get("choice_score", "tokens")
@@ -48,6 +55,10 @@ class TrainableReader(Staged[Material, Example]):
         sources = self.plan.sources
         self.named = {"index": (Retriever, sources.index), "graph": (KnowledgeGraph, sources.graph)}
         self.training = of_settings("training", self.settings)
+
+    def memory(self) -> Memory | None:
+        own = max(1, self.settings.batch // processes.count())
+        return of_model(self.origin, self.settings, Passes(min(self.settings.rows or own, own), PROMPT, PROMPT))
 
     async def finding(self, collecting: Material, sources: Sources) -> Finding:  # noqa: ARG002
         return partial(prompt_of, method=await sources.method())

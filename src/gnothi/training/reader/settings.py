@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
-from gnothi.training.finetuning import Adapter
+from gnothi.training.tuning import Tuning
 
 Criterion = Literal["accuracy", "loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderTraining:
+class ReaderTraining(Tuning):
     """How a reader is trained (IEKR, section 4.3). The paper: LoRA of unnamed rank, AdamW at 3e-5, batches of 2."""
 
     seed: int = setting(0, "Order of questions and split.", at_least=0)
-    adapter: Adapter = setting("lora", "Train a low-rank adapter, which is merged at the end, or all weights.")
-    rank: int = setting(16, "Rank of the adapter; its scale is twice that.", at_least=1)
     steps: int = setting(300, "Steps, at most.", at_least=1)
+    epochs: float | None = setting(None, "Times that each question is seen, at most, in place of steps (none).", at_least=0.01)
     batch: int = setting(16, "Questions per step.", at_least=1)
     rows: int | None = setting(
         None, "Questions in one pass of the model, where memory is short (none: all of a step).", at_least=1
@@ -30,6 +30,10 @@ class ReaderTraining:
     patience: int = setting(4, "Validations without a better one before training ends.", at_least=1)
     criterion: Criterion = setting("accuracy", "What makes a validation better: more right answers, or a likelier gold answer.")
     answer_tokens: int = setting(32, "Tokens of an answer in validation, where there are no choices.", at_least=1)
+
+    def in_all(self, questions: int) -> int:
+        """Steps over so many training questions, at most."""
+        return self.steps if self.epochs is None else max(1, math.ceil(self.epochs * questions / self.batch))
 
     def __post_init__(self) -> None:
         check_ranges(self)

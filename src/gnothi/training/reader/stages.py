@@ -17,20 +17,16 @@ from gnothi.errors import InvalidInput
 from gnothi.methods.steps.choosing import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.neutral import Neutral
-from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.models.rendering import Renderer
 from gnothi.stats.intervals import mean_interval
-from gnothi.training import finetuning
+from gnothi.training import finetuning, processes
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    Kind,
-    Origin,
-    split,
-)
+from gnothi.training.finetuning import Origin, split
 from gnothi.training.pictures import BLUE, GREEN, Panel
 from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.tuning import Kind, adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 
 Figures = dict[str, Any]
@@ -64,9 +60,8 @@ def train(
         return done
     few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
     training, validation = split(examples, settings, few)
-    finetuning.require_libraries("training a reader")
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    format = Format(base, tokenizer, Neutral(make_renderer(origin.settings.renderer, tokenizer, declared.renderer), tokenizer))
+    format = Format(base, tokenizer, finetuning.renderer_of(origin, tokenizer, declared), origin.settings.context)
     rows = format.rows(training)
     validation = [example for example in validation if format.fits(example)]
     if not rows or not validation:
@@ -75,10 +70,10 @@ def train(
             "before a question (a smaller k, say), or use another model."
         )
     with finetuning.quiet():
-        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed, format.kind)
+        model = adapted(base, settings, settings.seed, format.kind)
         curve = _curve(out, model, format, rows, validation, settings, by, watch)
-        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
-        final = model.merge_and_unload() if settings.adapter == "lora" else model
+        restore(model, curve.best_checkpoint, settings.adapter)
+        final = merged(model, origin, curve.best_checkpoint) if settings.adapter == "lora" else model
     rights, losses = asyncio.run(_ask(final, format, validation, by, settings.answer_tokens))
     interval = mean_interval(rights)
     header = {
@@ -92,6 +87,8 @@ def train(
         "after": {"validation_accuracy": fmean(rights), "validation_loss": fmean(losses)},
         "interval": None if interval is None else list(interval),
     }
+    if not processes.leads():
+        return header
     # What was calibrated on the model before says nothing of this one's answers.
     finetuning.write_model(out, final, tokenizer, "reader", origin, declared, thresholds={})
     curve.draw()
@@ -120,17 +117,20 @@ def _curve(
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
 
     curve = Curve(out, KEPT, settings.patience, watch)
-    curve.run(make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()]), settings.steps)
+    trainer = make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()])
+    curve.run(trainer, settings.in_all(len(rows)), processes.leads())
     return curve
 
 
 @dataclass(slots=True)
 class Format:
-    """Prompts and answers as this model's tokens. ``context`` is what it can read at most, None where it names no limit."""
+    """Prompts and answers as this model's tokens. ``context`` is what it can read at most, None where there is no limit;
+    ``limit`` one that was given (0: none)."""
 
     model: Any
     tokenizer: Any
     renderer: Renderer
+    limit: int = 0
     encoder: Encoder = field(init=False)
     context: int | None = field(init=False)
     apart: bool = field(init=False)
@@ -141,7 +141,7 @@ class Format:
         eos = end_tokens(self.tokenizer, getattr(self.model, "generation_config", None), self.model.config.get_text_config())
         self.apart = is_encoder_decoder(self.model)
         self.encoder = Encoder(self.tokenizer, self.renderer, eos, self.apart)
-        self.context = context_length(self.model, self.tokenizer)
+        self.context = context_length(self.model, self.tokenizer, self.limit)
 
     @property
     def kind(self) -> Kind:

@@ -11,6 +11,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from datasets import Dataset
+from gnothi.training import processes
 from gnothi.training.finetuning import Validating, arguments, silent
 from gnothi.training.reader.settings import ReaderTraining
 
@@ -38,13 +39,15 @@ def make_trainer(
     """A trainer over ``rows``, which are token ids and labels; its checkpoints go to ``out``. ``validate``: from the model to
     the figures of a validation."""
     several = bool(getattr(model.config, "is_encoder_decoder", False))
-    pass_rows = settings.rows or settings.batch
+    steps = settings.in_all(len(rows))
+    own = processes.share(settings.batch, "setting 'batch'")
+    pass_rows = min(settings.rows or own, own)
     options: dict[str, Any] = {
-        **arguments(out, model, settings, settings.steps, BEST),
+        **arguments(out, model, settings, steps, BEST),
         "per_device_train_batch_size": pass_rows,
-        "gradient_accumulation_steps": settings.batch // pass_rows,
-        "warmup_steps": round(settings.warmup * settings.steps),
-        "gradient_checkpointing": model.device.type != "cpu",
+        "gradient_accumulation_steps": own // pass_rows,
+        "warmup_steps": round(settings.warmup * steps),
+        "gradient_checkpointing": settings.checkpoints(model),
     }
     data = Dataset.from_dict({"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]})
     trainer: Any

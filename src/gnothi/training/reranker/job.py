@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+from gnothi.models import LAB_FOLDER
 from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.training import processes
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_named, of_settings
+from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
 from gnothi.training.reranker.settings import RerankerSettings
 from gnothi.training.run import Staged, Trained, changes, failures
+from gnothi.training.tuning import Tuning
 from gnothi.training.watch import Watch
 
 LAB = "lab"
@@ -28,6 +32,9 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
     ``out`` is then a cross-encoder that ``--set reranker=`` takes; under ``training`` of the figures stands its header."""
 
     kind, stage = CollectingPairs, "pairs"
+    libraries: ClassVar[Mapping[str, str]] = {
+        "accelerate": "training", "datasets": "training", "sentence_transformers": "dense", "matplotlib": "report",
+    }  # fmt: skip
 
     def __init__(self, job: Job, base: str = LAB) -> None:
         super().__init__(replace(job, limit=job.limit or QUESTIONS))
@@ -37,6 +44,13 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         self.graph = job.or_lab(job.graph, lacking)
         self.named, self.recorded = {"graph": (KnowledgeGraph, self.graph)}, of_settings("pairs", self.settings.pairs)
         self.training = of_named(base=(Reranker, base)) | of_settings("training", self.settings, "pairs")
+
+    def memory(self) -> Memory | None:
+        full = Tuning(adapter="full")
+        sizes = sizes_of(str(LAB_FOLDER) if self.base == LAB else self.base, full)
+        own = max(1, self.settings.batch // processes.count())
+        passes = Passes(min(self.settings.rows or own, own), self.settings.limit, 1)
+        return estimate(sizes, full, passes, 4, False, self.settings.gradient_checkpointing) if sizes else None
 
     async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
         graph = sources.graph(self.graph)

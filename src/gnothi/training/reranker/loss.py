@@ -13,8 +13,9 @@ def pair_loss(model: Any) -> Any:
     from torch import nn
 
     from gnothi.retrieval.common_prefix import CommonPrefix
+    from gnothi.training import processes
 
-    if not CommonPrefix.serves(model):
+    if processes.count() > 1 or not CommonPrefix.serves(model):  # several wrap the model, whose insides are read here
         return BinaryCrossEntropyLoss(model)
 
     class QueryOnceLoss(nn.Module):

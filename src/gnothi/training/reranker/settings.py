@@ -32,6 +32,10 @@ class TrainingSettings:
     seed: int = setting(0, "Split, order and new weights.", at_least=0)
     epochs: int = setting(4, "Times that each pair is seen, at most.", at_least=1)
     batch: int = setting(64, "Pairs per step; those of one question stand together.", at_least=1)
+    rows: int | None = setting(None, "Pairs in one pass of the model, where memory is short (none: all of a step).", at_least=1)
+    gradient_checkpointing: bool = setting(
+        False, "Compute activations again instead of keeping them: less memory, a third more time."
+    )
     learning_rate: float = setting(2e-5, "Learning rate, falling linearly to zero.", at_least=0.0)
     warmup: float = setting(0.1, "Share of the steps in which it rises.", at_least=0.0, at_most=1.0)
     weight_decay: float = setting(0.01, "Weight decay.", at_least=0.0)
@@ -42,6 +46,8 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.rows is not None and self.batch % self.rows:
+            raise ValueError(f"setting 'rows': got {self.rows}, expected a divisor of batch, which is {self.batch}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

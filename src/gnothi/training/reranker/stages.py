@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.errors import MissingDependency
 from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
-from gnothi.training import finetuning
+from gnothi.training import finetuning, processes
 from gnothi.training.curve import Curve, Kept
 from gnothi.training.finetuning import split
 from gnothi.training.pictures import BLUE, GREEN, Panel
@@ -69,18 +68,13 @@ def train(
         "least 2. Give more questions, or a knowledge graph that knows what they are about."
     )
     training, validation = split(examples, settings, few)
-    try:
-        import accelerate  # noqa: F401
-        import sentence_transformers  # noqa: F401
-        from transformers import set_seed
+    from transformers import set_seed
 
-        import datasets  # noqa: F401
-    except ImportError as error:
-        extra = "dense" if error.name == "sentence_transformers" else "training"
-        raise MissingDependency(error.name or "sentence-transformers", extra, "training a re-ranker") from error
     with finetuning.quiet(), no_progress_bars():
         set_seed(settings.seed)
         curve = _curve(out, base(), training, validation, settings, watch)
+        if not processes.leads():
+            return curve.header((BEST, "first"))
         after = _put(out, curve.best_checkpoint, validation, settings)
     curve.draw()
     header = {
@@ -144,7 +138,6 @@ def _curve(
     watch: Watch,
 ) -> Curve:
     """The training in ``out``, from the newest checkpoint or the start to the end."""
-    from sentence_transformers.base.evaluation import BaseEvaluator
     from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
 
     from datasets import Dataset
@@ -153,12 +146,17 @@ def _curve(
     fitted = [Example(one.question_id, reranker.fitted(one.query), one.positive, one.negative) for one in training]
     rows = ordered(fitted, settings)
     total = math.ceil(len(rows) / settings.batch)
+    own = processes.share(settings.batch, "setting 'batch'")
+    together = min(settings.rows or own, own)
     options = finetuning.arguments(out, model, settings, total, f"eval_{BEST}")
     untyped: Any = CrossEncoderTrainingArguments
     args = untyped(
         **options
         | {
-            "per_device_train_batch_size": settings.batch,
+            "per_device_train_batch_size": together,
+            "gradient_accumulation_steps": own // together,
+            "gradient_checkpointing": settings.gradient_checkpointing,
+            "ddp_find_unused_parameters": False,  # it does not see through the library's outputs, and all are used
             "warmup_steps": round(settings.warmup * total),
             "weight_decay": settings.weight_decay,
             "batch_sampler": in_order,
@@ -166,21 +164,22 @@ def _curve(
         }
     )
 
-    def validate(*_: Any, **__: Any) -> Figures:
+    def validate(_: Any) -> Figures:
         model.eval()
         return assess(reranker.score_blocking, validation)
 
     curve = Curve(out, KEPT, settings.patience, watch)
     columns = list(zip(*rows, strict=True))
-    trainer: Any = CrossEncoderTrainer(
+    data = Dataset.from_dict(dict(zip(("query", "text", "label"), map(list, columns), strict=True)))
+    trainer: Any = type("Trainer", (finetuning.Validating, CrossEncoderTrainer), {"validate": staticmethod(validate)})(
         model=model,
         args=args,
-        train_dataset=Dataset.from_dict(dict(zip(("query", "text", "label"), map(list, columns), strict=True))),
+        train_dataset=data,
         loss=pair_loss(model),
-        evaluator=type("Validation", (BaseEvaluator,), {"__call__": validate})(),
+        eval_dataset=data.select(range(1)),  # the library asks for one; ``validate`` has its own
         callbacks=[curve.listener()],
     )
-    curve.run(finetuning.silent(trainer), total)
+    curve.run(finetuning.silent(trainer), total, processes.leads())
     return curve
 
 

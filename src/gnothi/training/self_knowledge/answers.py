@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
@@ -101,19 +100,11 @@ class Answers(Collecting):
 
     @classmethod
     def finished(cls, out: Path, questions: Sequence[Question]) -> Answers:
-        """Those of a finished sampling, only to be read. Raises InvalidInput where some are missing."""
+        """Those of a finished sampling, only to be read."""
         found: dict[str, list[Passage]] = {}
-        names = set()
         for _, line in read_lines(out / ANSWERS):
-            names.add(name := line["question_id"])
             if sentence := _sentence(line):
-                found.setdefault(name.removesuffix(_after(sentence)), []).append(sentence)
-        missing = [question.id for question in questions if question.id not in names]
-        if missing:
-            raise InvalidInput(
-                f"{out / ANSWERS}: got {len(questions) - len(missing)} questions, expected {len(missing)} more "
-                f"({missing[0]!r}, ...). Sample the answers alone first, in one process."
-            )
+                found.setdefault(line["question_id"].removesuffix(_after(sentence)), []).append(sentence)
         return cls(out, questions, None, found)
 
     @property

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.steps.prompts import ask
+from gnothi.models.demonstrated import demonstrated
+from gnothi.models.identity import declaration_of
+from gnothi.models.rendering import Plain
 from gnothi.protocols import Retriever
+from gnothi.signals.kinds.self_report import KNOW
+from gnothi.training import processes
 from gnothi.training.collecting import Finding
+from gnothi.training.finetuning import require_libraries
 from gnothi.training.job import Job, Sources, of_settings
+from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Familiar
@@ -18,6 +25,7 @@ from gnothi.training.self_knowledge.contexts import find
 from gnothi.training.self_knowledge.figures import draw_familiarity
 from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST
+from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 from gnothi.types import Question
 
@@ -32,19 +40,33 @@ class TrainableKnower(Staged[Answers, Familiar]):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.settings = job.settings_as(SelfKnowledgeSettings, "self-knowledge")
+        if self.settings.vllm is not None:
+            require_libraries("setting 'vllm'", {"vllm": "vllm"})
         self.origin = job.origin(self.plan)
+        check(self.settings, self.origin)
         self.index = _index(job, self.settings.answers.sentences)
         self.named, self.recorded = {"index": (Retriever, self.index)}, of_settings("answers", self.settings.answers)
         self.training = of_settings("training", self.settings, "answers")
 
+    def memory(self) -> Memory | None:
+        shown = demonstrated(self.origin.shown(declaration_of(self.origin.name))).get(KNOW, KNOW)
+        # A token has three letters at least, in languages that tokenizers were made for.
+        longest = max(len(Plain().render(ask(shown, question))) for question in self.asked.questions) // 3
+        rows = self.settings.questions * self.settings.replies // processes.count()
+        passes = Passes(min(self.settings.rows or rows, rows), longest + self.settings.reply_tokens, self.settings.reply_tokens)
+        return of_model(self.origin, self.settings, passes)
+
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Answers:
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # a launcher's processes would wait for each other too long
-            return Answers.finished(self.folder, questions)
+        if processes.count() > 1:
+            return await super().opened(questions, about, sources)
         shown = None
         if self.index is not None:
             answers = self.settings.answers
             shown = await find(questions, sources.index(self.index), answers.sentences, answers.k)
         return Answers(self.folder, questions, about, shown)
+
+    def read(self, questions: Sequence[Question]) -> Answers:
+        return Answers.finished(self.folder, questions)
 
     async def finding(self, collecting: Answers, sources: Sources) -> Finding:
         return collecting.sampling(sources.model(), self.settings.answers)

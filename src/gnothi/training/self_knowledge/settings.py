@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gnothi.errors import UnknownName
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
 from gnothi.metrics import METRICS
-from gnothi.training.finetuning import Adapter
 from gnothi.training.self_knowledge.advantage import AdvantageRule, EntropyWeighting
 from gnothi.training.self_knowledge.reward import Correctness
+from gnothi.training.tuning import Tuning
 from gnothi.types import Decoding
 
 WarmStart = Literal["labels", "format", "none"]
@@ -50,12 +50,10 @@ class AnswerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSettings:
+class TrainingSettings(Tuning):
     """How the model is trained (SKILL-RAG, section 4.2)."""
 
     seed: int = setting(0, "Order of questions, split and sampled replies.", at_least=0)
-    adapter: Adapter = setting("lora", "Train a low-rank adapter, which is merged at the end, or all weights.")
-    rank: int = setting(16, "Rank of the adapter; its scale is twice that.", at_least=1)
     warm_start: WarmStart = setting(
         "labels",
         "Supervised stage before: replies right by familiarity, replies at random that teach the format alone, or no stage.",
@@ -67,17 +65,23 @@ class TrainingSettings:
     questions: int = setting(16, "Questions per step.", at_least=1)
     replies: int = setting(8, "G: replies sampled per question.", at_least=2)
     balance: bool = setting(True, "Known and unknown questions are drawn equally often, however many there are of each.")
+    updates: int = setting(
+        2, "mu: steps taken on the same replies. With 1 no probability has moved yet, and clip does nothing.", at_least=1
+    )
     rows: int | None = setting(None, "Replies that one device learns from in one pass (none: all of a step).", at_least=1)
     reply_tokens: int = setting(24, "Tokens a reply may have.", at_least=4)
     temperature: float = setting(1.0, "Temperature of the replies.", at_least=0.01)
+    vllm: float | None = setting(
+        None, "Share of each GPU's memory for vLLM, which then samples the replies (none: the library does).", at_most=0.9
+    )
     learning_rate: float = setting(3e-4, "Learning rate, falling linearly to zero.", at_least=0.0)
     mix: float = setting(0.5, "lambda: share of the normalised advantage; the rest is by rank.", at_least=0.0, at_most=1.0)
     entropy: EntropyWeighting = setting("positive", "Which advantages the entropy of the reply damps.")
     beta: float = setting(1.0, "beta: how much it damps them.", at_least=0.0)
-    clip: float = setting(0.2, "epsilon: how far a probability may move in one step.", at_least=0.0)
+    clip: float = setting(0.2, "epsilon: how far a probability may move while replies are learnt from.", at_least=0.0)
     kl: float = setting(0.0, "Weight of the divergence from the model before (the paper prints none).", at_least=0.0)
     validation: float = setting(0.15, "Share of the questions that is kept for validation.", at_least=0.01, at_most=0.5)
-    evaluate_every: int = setting(10, "Steps between two validations; each is a checkpoint.", at_least=1)
+    evaluate_every: int = setting(10, "Steps between two validations, a multiple of updates; each is a checkpoint.", at_least=1)
     patience: int = setting(6, "Validations without a better reward before training ends.", at_least=1)
     collapse_after: int = setting(
         3, "Validations in a row with one and the same reply to everything that count as collapse.", at_least=1
@@ -85,6 +89,10 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.evaluate_every % self.updates:  # between two updates, replies are held that no checkpoint has
+            raise InvalidSetting(
+                f"setting 'evaluate_every': got {self.evaluate_every}, expected a multiple of updates, which is {self.updates}."
+            )
 
     @property
     def rule(self) -> AdvantageRule:

@@ -6,7 +6,6 @@ The folder, from the first to the last: ``warm-start/`` (the adapter, or the mod
 
 from __future__ import annotations
 
-import math
 import random
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,21 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
-from gnothi.models.neutral import Neutral
-from gnothi.models.rendering import make_renderer
 from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
-from gnothi.training import finetuning
+from gnothi.training import finetuning, processes
 from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import (
-    Origin,
-)
+from gnothi.training.finetuning import Origin
 from gnothi.training.self_knowledge import warm_start
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.figures import PANELS
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings
+from gnothi.training.tuning import adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:
@@ -40,7 +36,7 @@ BEST = "validation_reward"
 
 KEPT = Kept(
     BEST,
-    ("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std"),
+    ("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std", "clip_ratio/region_mean"),
     (BEST, "yes_known", "yes_unknown", "auroc", "refusal", "hallucination", "no", "neither"),
     PANELS,
     (("reward", "reward"), ("yes_known", "P(Yes) known"), ("yes_unknown", "unknown")),
@@ -83,18 +79,17 @@ def train(
     if (done := finetuning.read_header(out)) is not None:
         return done
     training, validation = split(asked, settings)
-    finetuning.require_libraries("training self-knowledge")
     from gnothi.training.self_knowledge.policy import Prompts
 
     base, tokenizer, declared = finetuning.load_to_train(origin)
-    prompts = Prompts(tokenizer, Neutral(make_renderer(origin.settings.renderer, tokenizer, declared.renderer), tokenizer))
+    prompts = Prompts(tokenizer, finetuning.renderer_of(origin, tokenizer, declared))
     prompts.first_tokens()
     with finetuning.quiet():
-        model = finetuning.adapted(base, settings.adapter, settings.rank, settings.seed)
+        model = adapted(base, settings, settings.seed)
         _warm(out, model, prompts, training, settings)
         curve = Curve(out, KEPT, settings.patience, watch)
         _reinforce(curve, model, prompts, training, validation, settings, correct)
-        finetuning.restore(model, curve.best_checkpoint, settings.adapter)
+        restore(model, curve.best_checkpoint, settings.adapter)
         return _finish(out, origin, model, prompts, declared, validation, settings, correct, curve)
 
 
@@ -111,7 +106,7 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
     state.wait_for_everyone()
     if not ready:
         if settings.warm_start != "none":
-            warm_start.run(model, prompts, training, settings, temporary, model.device.type == "cpu")
+            warm_start.run(model, prompts, training, settings, temporary)
         if state.is_main_process:
             shutil.rmtree(temporary, ignore_errors=True)
             with no_progress_bars():
@@ -119,7 +114,7 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
             temporary.rename(done)
         state.wait_for_everyone()
     # From the disk even now: what goes on is what a killed training would go on with.
-    finetuning.restore(model, done, settings.adapter)
+    restore(model, done, settings.adapter)
 
 
 # --- reinforcement learning ----------------------------------------------------------------------------------------
@@ -151,7 +146,6 @@ def _reinforce(
     correct: Correctness,
 ) -> None:
     """GRPO from the newest checkpoint or the start to the end."""
-    from accelerate import PartialState
     from trl.trainer.grpo_config import GRPOConfig
 
     from datasets import Dataset
@@ -173,13 +167,26 @@ def _reinforce(
         replies = reply_to(trained, prompts, [one.asked for one in validation], settings.reply_tokens)
         return assess(replies, validation, correct)
 
-    processes = PartialState().num_processes
-    rows = int(min(settings.rows or math.inf, settings.questions * settings.replies // processes))
+    own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
+    rows = min(settings.rows or own, own)
+    random_ = random.Random(f"{settings.seed}/order")
+    chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
+    by_name = {one.asked.name: one for one in chosen}
+    prompted = dataset(chosen)
+    sampled_by: dict[str, Any] = {}
+    if settings.vllm is not None:
+        longest = max(map(len, prompts.encode(sorted(set(prompted["prompt"])))))
+        sampled_by = {
+            "use_vllm": True,
+            "vllm_mode": "colocate",
+            "vllm_gpu_memory_utilization": settings.vllm,
+            "vllm_max_model_length": longest + settings.reply_tokens,
+        }
     args = GRPOConfig(
         **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
-        gradient_accumulation_steps=settings.questions * settings.replies // (rows * processes),
+        gradient_accumulation_steps=own // rows,
         num_generations=settings.replies,
         max_completion_length=settings.reply_tokens,
         temperature=settings.temperature,
@@ -187,16 +194,15 @@ def _reinforce(
         epsilon=settings.clip,
         loss_type="grpo",
         shuffle_dataset=False,  # the epochs are shuffled below: TRL's sampler resumes right only within its first
-        gradient_checkpointing=model.device.type != "cpu",
+        gradient_checkpointing=settings.checkpoints(model),
+        num_iterations=settings.updates,
+        **sampled_by,
     )
-    random_ = random.Random(f"{settings.seed}/order")
-    chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
-    by_name = {one.asked.name: one for one in chosen}
     trainer = SkillTrainer(
         model=model,
         reward_funcs=[rewards],
         args=args,
-        train_dataset=dataset(chosen),
+        train_dataset=prompted,
         eval_dataset=dataset(validation),
         processing_class=prompts.tokenizer,
         callbacks=[curve.listener(lambda: _refuse_collapse(curve, settings))],
@@ -244,7 +250,7 @@ def _finish(
     if settings.adapter == "lora":
         if "ref" in final.peft_config:  # with kl, what training started from
             final.delete_adapter("ref")
-        final = final.merge_and_unload()
+        final = merged(final, origin, curve.best_checkpoint)
     thresholds = dict(declared.thresholds)
     uncertainties, missed = [1 - yes for yes, _ in alone], [not one.known for _, one in alone]
     # The other thresholds are the base model's: what it answers is hardly touched. This signal's reply is what was trained.

@@ -48,7 +48,7 @@ def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Famil
         yield from random_.sample(asked, len(asked))
 
 
-def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path, cpu: bool) -> None:
+def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
     from accelerate import PartialState
     from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
@@ -58,13 +58,18 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
     random_ = random.Random(f"{settings.seed}/warm start")
     chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
     rows = [prompts.with_reply(one.asked, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
+    cpu = model.device.type == "cpu"
+    share = max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes)
+    together = min(settings.rows or share, share)
     arguments: Any = TrainingArguments
     trainer: Any = Trainer(
         model=model,
         args=arguments(
             output_dir=str(scratch),
             max_steps=settings.warm_start_steps,
-            per_device_train_batch_size=max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes),
+            per_device_train_batch_size=together,
+            gradient_accumulation_steps=max(1, share // together),
+            gradient_checkpointing=settings.checkpoints(model),
             learning_rate=settings.warm_start_rate,
             lr_scheduler_type="linear",
             seed=settings.seed,

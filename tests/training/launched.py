@@ -1,0 +1,68 @@
+"""Two processes that train one model on a CPU, without starting Python twice for it: what a launcher sets is set, and they are
+forked from a server that has loaded the libraries."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gnothi.training.finetuning import HEADER, METRICS
+from tests.training.killing import assert_same
+
+Training = Callable[[Path], object]
+PROCESSES = 2
+LIMIT = 120
+"""Seconds that a training may take."""
+
+
+def killed_and_undisturbed(folder: Path, train: Training, lines: int, same: tuple[str, ...], libraries: list[str]) -> None:
+    """``train`` into ``undisturbed`` and ``killed`` in ``folder``, by two processes each; the second is killed after so many
+    ``lines`` of metrics and started again. They have to end in the ``same`` files."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(libraries)
+    run(context, train, folder / "undisturbed")
+    killed = folder / "killed"
+    run(context, train, killed, lines)
+    assert not (killed / HEADER).exists()
+    run(context, train, killed)
+    assert_same(folder, same)
+
+
+def run(context: multiprocessing.context.ForkServerContext, train: Training, out: Path, lines: int | None = None) -> None:
+    out.mkdir(exist_ok=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = [context.Process(target=_one, args=(train, out, rank, port)) for rank in range(PROCESSES)]
+    for process in started:
+        process.start()
+    file, until = out / METRICS, time.monotonic() + LIMIT
+    try:
+        while any(process.is_alive() for process in started):
+            failed = [process.exitcode for process in started if process.exitcode]
+            assert not failed, "a process failed"
+            assert time.monotonic() < until, "they wait for each other"
+            if lines is not None and file.exists() and file.read_bytes().count(b"\n") >= lines:
+                return
+            time.sleep(0.005)
+        assert lines is None, "it ended before it was killed"
+        assert [process.exitcode for process in started] == [0] * PROCESSES
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
+
+
+def _one(train: Training, out: Path, rank: int, port: int) -> None:
+    os.environ |= {
+        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(PROCESSES), "LOCAL_WORLD_SIZE": str(PROCESSES),
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true",
+    }  # fmt: skip
+    import torch
+
+    torch.set_num_threads(1)
+    train(out)
