@@ -39,7 +39,10 @@ class Asking:
     def content(self) -> bytes:
         if self.raw is not None:
             return self.raw
-        return b"" if self.body is None else json.dumps(self.body).encode("utf-8", "surrogatepass")
+        try:
+            return b"" if self.body is None else json.dumps(self.body).encode("utf-8", "surrogatepass")
+        except RecursionError:  # deeper than Python writes
+            return b'{"a":' * 5_000
 
 
 @dataclass(slots=True)
@@ -309,13 +312,13 @@ def judged(name: str, side: Side, asking: Asking, found: Reply, folder: Path) ->
     problems = []
     if not found.status and asking.leaves is None and not (name == "mcp" and asking.method == "GET"):
         problems.append("no response")
-    if found.status >= 500:
+    if found.status >= 500 and not (name == "mcp" and asking.leaves == 0):  # its library says so to a client that has gone
         problems.append(f"status {found.status}")
     if "Traceback (most recent" in text or str(folder) in text or text.strip() == "secret":
         problems.append("tells of the server's inside")
     if side.key and side.key in text:
         problems.append("tells the key")
-    if found.status >= 400 and asking.method != "HEAD" and not text.strip() and asking.leaves is None:
+    if found.status >= 400 and asking.method != "HEAD" and not text.strip() and asking.leaves is None and name != "mcp":
         problems.append(f"status {found.status} without a word")
     kind = found.headers.get("content-type", "")
     if kind.startswith("application/json") and found.whole and asking.method != "HEAD" and found.status != 202:

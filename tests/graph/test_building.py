@@ -239,6 +239,19 @@ def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
         build(tmp_path / "graph", source)
 
 
+@pytest.mark.parametrize("number", [-1, 9])
+@pytest.mark.parametrize("column", range(4))
+def test_numbers_that_nothing_has_are_said(tmp_path: Path, number: int, column: int) -> None:
+    source = write(tmp_path / "a.tsv", "tea | is | hot")
+    build(tmp_path / "graph", source)
+    rows = np.fromfile(tmp_path / "graph" / "import" / "triples.i32", dtype=np.int32)
+    rows[column] = number
+    rows.tofile(tmp_path / "graph" / "import" / "triples.i32")
+    source.write_text("tea\tis\twarm\n")
+    with pytest.raises(IndexUnavailable, match=r"triples\.i32 is damaged"):
+        build(tmp_path / "graph", source)
+
+
 def test_a_header_is_no_fact_wherever_it_stands(tmp_path: Path) -> None:
     source = write(tmp_path / "t.tsv", "", "head | relation | tail", "tea | is | hot")
     assert build(tmp_path / "graph", source).facts == 1

@@ -57,7 +57,8 @@ def test_of_a_model_without_states(tmp_path: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"holds no probe.*gnothi train probe"):
         open_probe(tmp_path)
-    for text in ("{", "[]", '{"format": 2}'):
+    odd = ('{"format": 1, "model": 7}', '{"format": 1, "model": {"name": 7}}', '{"format": 1, "data": {"fingerprint": []}}')
+    for text in ("{", "[]", '{"format": 2}', *odd):
         (tmp_path / HEADER).write_text(text)
         with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
             open_probe(tmp_path)

@@ -115,9 +115,15 @@ def read_header(spec: str | Path) -> dict[str, Any]:
         about: Any = json.loads((path / HEADER).read_text("utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this version reads {FORMAT}")
+        for key in ("model", "settings", "data"):
+            if not isinstance(about.get(key, {}), dict):
+                raise ValueError(f"{key} is no object")
+        for key, name in (("model", "name"), ("model", "fingerprint"), ("data", "name"), ("data", "fingerprint")):
+            if not isinstance(about.get(key, {}).get(name, ""), str):
+                raise ValueError(f"{key}.{name} is no text")
     except OSError:
         raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
     return dict(about)
 
