@@ -17,6 +17,7 @@ from benchmarks._faults_trial import WATCH, call, confine, scripted
 QUESTION = "Who wrote the book?"
 _ASK = ("ask", QUESTION, "--model", "lab", "--index", "lab")
 _OUT = ("--out", "made")
+_DIRECT, _MODELS = ("--method", "direct", "--set", "max_tokens=8"), ("./model", "./model.gguf")
 _RUN = tuple("eval sets/plain.jsonl --method direct,rag,seakr --model lab --index lab --out run".split())
 
 # What is changed, and the commands that read it.
@@ -102,8 +103,8 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
         ),
     ),
     "models": (
-        ("model", "model.gguf"),
-        tuple(("ask", QUESTION, "--method", "direct", "--model", model) for model in ("./model", "./model.gguf")),
+        ("model", "model.gguf", "tasks.toml"),
+        tuple(("ask", QUESTION, *_DIRECT, "--set", "model.demonstrations=tasks.toml", "--model", model) for model in _MODELS),
     ),
 }
 _TOLD = (".json", ".toml", ".sqlite")
@@ -161,6 +162,7 @@ def prepare(folder: Path, only: str) -> None:
     """Once a process. Every command does its work on files that nobody changed: otherwise nothing would be tried."""
     import matplotlib.pyplot  # noqa: F401 - its cache is written once
 
+    os.environ["GNOTHI_CACHE"] = "cache"  # in the folder of each trial
     seeds(folder / "seeds", only == HEAVY)
     for command in [one for name, (_, commands) in TARGETS.items() for one in commands if (name == HEAVY) == (only == HEAVY)]:
         _fresh(folder)
@@ -264,6 +266,9 @@ def _texts() -> None:
     }
     Path("sets/choices.jsonl").write_text(json.dumps(choices) + "\n")
     Path("config.toml").write_text('k = 3\n[model]\ncache = "off"\n')
+    Path("tasks.toml").write_text(
+        '[answer]\ninstruction = "Say it."\n[[answer.demonstrations]]\nquestion = "Who?"\nanswer = "Ada"\n'
+    )
     Path("prices.toml").write_text("prompt = 0.5\ngenerated = 1.5\n")
     variants = "".join(
         f'[[variant]]\nlabel = "{one}"\nmethod = "{one}"\nsettings = {{ max_tokens = 20 }}\n' for one in ("rag", "seakr")
