@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks._shared import ROOT, say, table
 
-PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "killed", "world")}
+PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "remote", "killed", "world")}
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0

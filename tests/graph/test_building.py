@@ -182,7 +182,9 @@ def test_sources_without_facts_are_an_error(tmp_path: Path) -> None:
         build(tmp_path / "graph", write(tmp_path / "empty.tsv"))
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "header", "pipe", "kind", "sizes", "outside", "json", "version", "field"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "cut", "header", "pipe", "kind", "sizes", "outside", "json", "version", "field", "text"]
+)
 def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
@@ -208,6 +210,8 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         (out / FILE).write_text("{")
     elif damage == "version":
         (out / FILE).write_text(json.dumps(manifest | {"version": 99}))
+    elif damage == "text":
+        (out / FILE).write_text(json.dumps(manifest | {"lemmatiser": []}))
     else:
         (out / FILE).write_text(json.dumps(manifest | {"relations": [["r", "no places"]]}))
     with pytest.raises(IndexUnavailable, match="gnothi index build" if damage != "json" else "damaged"):

@@ -132,7 +132,7 @@ def end_tokens(*sources: Any) -> tuple[int, ...]:
         found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
     if odd := [one for one in found if not isinstance(one, int)]:
         raise ModelUnavailable(
-            f"the model's files name {odd[0]!r:.40} as eos_token_id, expected a number or a list of numbers. Correct the model's "
+            f"the model's files name {odd[0]!r:.40} as eos_token_id, expected a number or a list of numbers. Correct its "
             "generation_config.json or config.json, or copy them again."
         )
     return tuple(dict.fromkeys(found))
