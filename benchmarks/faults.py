@@ -31,7 +31,7 @@ SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0
 READY = {"ready": True}
-ONLY = {"fuzz": "a kind of file", "api": "a route", "killed": "a job", "world": "a fault, or FAULT: JOB"}
+ONLY = {"fuzz": "a kind of file", "api": "a route", "remote": "twice", "killed": "a job", "world": "a fault, or FAULT: JOB"}
 
 Trial = Callable[[int, int, Path, str], dict[str, Any]]
 
