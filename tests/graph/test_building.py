@@ -243,6 +243,15 @@ def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
         build(tmp_path / "graph", source)
 
 
+@pytest.mark.parametrize("kept", ["7", "[", '{"relations": 7}'])
+def test_kept_templates_that_are_none_are_said(tmp_path: Path, kept: str) -> None:
+    source = write(tmp_path / "a.tsv", "tea | is | hot")
+    build(tmp_path / "graph", source, templates=Templates.of({"is": "{head} is {tail}."}))
+    (tmp_path / "graph" / "import" / "templates.json").write_text(kept)
+    with pytest.raises(IndexUnavailable, match=r"templates\.json is damaged.*templates=FILE"):
+        build(tmp_path / "graph", source)
+
+
 @pytest.mark.parametrize("number", [-1, 9])
 @pytest.mark.parametrize("column", range(4))
 def test_numbers_that_nothing_has_are_said(tmp_path: Path, number: int, column: int) -> None:

@@ -78,3 +78,10 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / WORDS).write_text(json.dumps({"features": {}, "constants": [1.0]}))
     with pytest.raises(InvalidInput, match="weights of shape"):
         open_probe(tmp_path)
+
+
+@pytest.mark.parametrize("held_out", [7, {"probe": 7}, {"probe": {"threshold": [1]}}, {"question": {"threshold": "high"}}])
+def test_thresholds_are_numbers(tmp_path: Path, held_out: object) -> None:
+    write_probe(tmp_path, replace(probe_saying(0.5), about=ABOUT | {"held_out": held_out}))
+    with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
+        open_probe(tmp_path)
