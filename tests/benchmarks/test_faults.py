@@ -52,7 +52,7 @@ def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("plant", ["dropped fsync", "double append", "lock ignored"])
+@pytest.mark.parametrize("plant", ["dropped fsync", "swallowed error", "double append", "lock ignored"])
 def test_a_planted_mistake_is_found(plant: str, tmp_path: Path) -> None:
     found = campaign("--part", "planted", "--only", plant, "--minutes", "3", "--seed", "1", "--out", str(tmp_path))
     assert found[plant]["found_at"] is not None
