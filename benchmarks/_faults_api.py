@@ -41,7 +41,7 @@ class Asking:
             return self.raw
         try:
             return b"" if self.body is None else json.dumps(self.body).encode("utf-8", "surrogatepass")
-        except RecursionError:  # deeper than Python writes
+        except (RecursionError, ValueError):  # deeper than Python writes, or within itself
             return b'{"a":' * 5_000
 
 

@@ -42,7 +42,7 @@ def test_a_change_is_drawn_from_the_seed_alone(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("part", "trials"), [("fuzz", "300"), ("api", "300"), ("remote", "3"), ("killed", "20"), ("world", "20")]
+    ("part", "trials"), [("fuzz", "300"), ("api", "300"), ("remote", "3"), ("killed", "20"), ("stopped", "20"), ("world", "20")]
 )
 def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> None:
     found = campaign("--part", part, "--minutes", "10", "--trials", trials, "--seed", "15", "--out", str(tmp_path))
