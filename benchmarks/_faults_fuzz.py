@@ -17,6 +17,8 @@ from benchmarks._faults_trial import WATCH, call, confine, scripted
 QUESTION = "Who wrote the book?"
 _ASK = ("ask", QUESTION, "--model", "lab", "--index", "lab")
 _OUT = ("--out", "made")
+_DIRECT, _MODELS = ("--method", "direct", "--set", "max_tokens=8"), ("./model", "./model.gguf")
+_RUN = tuple("eval sets/plain.jsonl --method direct,rag,seakr --model lab --index lab --out run".split())
 
 # What is changed, and the commands that read it.
 TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
@@ -62,33 +64,32 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("report", "run", "--csv", "made"),
             ("report", "run", "--json"),
             ("export", "run", "--to", "jsonl", "--out", "made.jsonl"),
-            ("export", "run", "--to", "inspect", "--out", "made.json"),
+            ("export", "run", "--to", "inspect", "--method", "rag", "--out", "made.json"),
             ("gates", "run"),
             ("calibrate", "run", "--signal", "gram", "--out", "made.toml"),
-            (
-                "eval",
-                "sets/plain.jsonl",
-                "--method",
-                "direct,rag,seakr",
-                "--limit",
-                "4",
-                "--model",
-                "lab",
-                "--index",
-                "lab",
-                "--out",
-                "run",
-            ),
+            _RUN,
         ),
     ),
     "calibrations": (("cal.toml",), ((*_ASK, "--method", "seakr", "--calibration", "cal.toml"),)),
     "configurations": (
-        ("config.toml", "prices.toml"),
+        ("config.toml", "prices.toml", "study.toml"),
         (
             (*_ASK, "--method", "rag", "--config", "config.toml"),
-            ("eval", "sets/plain.jsonl", "--model", "lab", "--index", "lab", "--config", "config.toml", *_OUT),
+            (
+                "eval",
+                "sets/plain.jsonl",
+                "--method",
+                "rag",
+                "--model",
+                "lab",
+                "--index",
+                "lab",
+                "--config",
+                "config.toml",
+                *_OUT,
+            ),
             ("report", "run", "--prices", "prices.toml"),
-            ("ablate", "study.toml"),
+            ("ablate", "study.toml", "--limit", "3", *_OUT),
         ),
     ),
     "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "probe=probe"),)),
@@ -101,7 +102,10 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("calibrate", "outcomes.jsonl", "--signal", "doubt", "--out", "made.toml"),
         ),
     ),
-    "models": (("model",), (("ask", QUESTION, "--method", "direct", "--model", "model", "--set", "model.max_new_tokens=2"),)),
+    "models": (
+        ("model", "model.gguf", "tasks.toml"),
+        tuple(("ask", QUESTION, *_DIRECT, "--set", "model.demonstrations=tasks.toml", "--model", model) for model in _MODELS),
+    ),
 }
 _TOLD = (".json", ".toml", ".sqlite")
 """Files that say what others hold: changed more often."""
@@ -120,20 +124,7 @@ def seeds(folder: Path, heavy: bool) -> None:
             for command in (
                 ("index", "build", "docs", "--out", "index"),
                 ("index", "build", "triples", "--graph", "--out", "graph"),
-                (
-                    "eval",
-                    "sets/plain.jsonl",
-                    "--method",
-                    "direct,rag,seakr",
-                    "--limit",
-                    "4",
-                    "--model",
-                    "lab",
-                    "--index",
-                    "lab",
-                    "--out",
-                    "run",
-                ),
+                _RUN,
                 (
                     "calibrate",
                     "sets/plain.jsonl",
@@ -157,19 +148,27 @@ def seeds(folder: Path, heavy: bool) -> None:
         shutil.copytree(LAB_FOLDER, "probe")
         if heavy:
             from benchmarks._shared import small_model
+            from tests.models.tiny_gguf import write as write_gguf
 
             model, tokenizer = small_model(layers=1, hidden=64)
             model.save_pretrained("model")
             tokenizer.save_pretrained("model")
+            write_gguf(Path("model.gguf"))
     finally:
         os.chdir(here)
 
 
 def prepare(folder: Path, only: str) -> None:
-    """Once a process."""
+    """Once a process. Every command does its work on files that nobody changed: otherwise nothing would be tried."""
     import matplotlib.pyplot  # noqa: F401 - its cache is written once
 
+    os.environ["GNOTHI_CACHE"] = "cache"  # in the folder of each trial
     seeds(folder / "seeds", only == HEAVY)
+    for command in [one for name, (_, commands) in TARGETS.items() for one in commands if (name == HEAVY) == (only == HEAVY)]:
+        _fresh(folder)
+        with scripted():
+            if (found := call(command)).code:
+                raise RuntimeError(f"{command} on unchanged files: {found}")
     confine()
 
 
@@ -179,9 +178,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     names = [only] if only else [name for name in TARGETS if name != HEAVY]
     name = rng.choice(names)
     changed, commands = TARGETS[name]
-    work = folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(folder / "seeds", work, symlinks=True)
+    work = _fresh(folder)
     (folder / CANARY).write_text("secret")
     WATCH.forbidden = CANARY
     files = sorted(file for top in changed for file in ((work / top).rglob("*") if (work / top).is_dir() else [work / top]))
@@ -194,7 +191,6 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         file = rng.choices(among, [6 if one.suffix in _TOLD else 1 for one in among])[0]
         if os.path.lexists(file):
             done.append(f"{file.relative_to(work)}: {mutate(file, rng)}")
-    os.chdir(work)
     with scripted():
         found = call(command)
         problems = list(found.problems)
@@ -208,6 +204,15 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         "problems": problems,
         "said": (found.err.strip().splitlines() or [""])[-1][:200],
     }
+
+
+def _fresh(folder: Path) -> Path:
+    """The seeds once more, to work in."""
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(folder / "seeds", work, symlinks=True)
+    os.chdir(work)
+    return work
 
 
 def _texts() -> None:
@@ -233,7 +238,7 @@ def _texts() -> None:
     Path("triples/d.csv").write_text(
         '/a/[/r/IsA/,/c/en/cat/,/c/en/animal/]\t/r/IsA\t/c/en/cat\t/c/en/animal\t{"weight": 1.0}\n'
     )
-    Path("templates.toml").write_text('"eats" = "{head} eats {tail}."\n"lives in" = "{head} lives in {tail}."\n')
+    Path("templates.toml").write_text('[relations]\n"eats" = "{head} eats {tail}."\n"lives in" = "{head} lives in {tail}."\n')
     asked = [{"id": f"q{n}", "question": f"Who wrote book {'x' * n}?", "answers": ["Ada Bram", "A"]} for n in range(24)]
     Path("sets/plain.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
     squad = [
@@ -260,15 +265,18 @@ def _texts() -> None:
         "answerKey": "A",
     }
     Path("sets/choices.jsonl").write_text(json.dumps(choices) + "\n")
-    Path("config.toml").write_text(
-        'method = "rag"\nk = 3\n[model]\nmax_new_tokens = 5\n[index]\nrerank_depth = 5\n'.replace(
-            "[index]\nrerank_depth = 5\n", ""
-        )
+    Path("config.toml").write_text('k = 3\n[model]\ncache = "off"\n')
+    Path("tasks.toml").write_text(
+        '[answer]\ninstruction = "Say it."\n[[answer.demonstrations]]\nquestion = "Who?"\nanswer = "Ada"\n'
     )
     Path("prices.toml").write_text("prompt = 0.5\ngenerated = 1.5\n")
-    Path("study.toml").write_text('title = "T"\n')
+    variants = "".join(
+        f'[[variant]]\nlabel = "{one}"\nmethod = "{one}"\nsettings = {{ max_tokens = 20 }}\n' for one in ("rag", "seakr")
+    )
+    sources = 'dataset = "sets/plain.jsonl"\nmetric = "em"\nmodel = "lab"\nindex = "lab"\n'
+    Path("study.toml").write_text(f'title = "T"\n{sources}[settings]\nreason = true\n{variants}')
     Path("scores.csv").write_text(
-        "id,question,never,always,doubt\n" + "".join(f"{n},Who?,{n % 2},{1 - n % 3 // 2},{n / 3}\n" for n in range(12))
+        "id,question,never,always,doubt\n" + "".join(f"{n},Who?,{n % 2},{1 - n % 3 // 2},{n / 3}\n" for n in range(24))
     )
     outcomes = [
         {
@@ -278,7 +286,7 @@ def _texts() -> None:
             "one_retrieval": "Ada",
             "direct": {"answer": "Ada", "doubt": n / 7},
         }
-        for n in range(12)
+        for n in range(24)
     ]
     Path("outcomes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in outcomes))
 

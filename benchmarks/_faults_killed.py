@@ -50,11 +50,16 @@ def _graph() -> Any:
 
 
 def _rows() -> Any:
+    return rows_of(Path("made"))
+
+
+def rows_of(run: Path) -> Any:
+    """Lines, and what is in them that is the same whenever a run was made."""
     from gnothi.runs.folder import read_events, read_rows
 
-    rows = list(read_rows(Path("made")))
-    lines = Path("made/rows.jsonl").read_bytes().count(b"\n")
-    events = read_events(Path("made"), [row.key for row in rows])
+    rows = list(read_rows(run))
+    lines = (run / "rows.jsonl").read_bytes().count(b"\n")
+    events = read_events(run, [row.key for row in rows])
     return lines, [(row.comparable(), len(events.get(row.key, ()))) for row in rows]
 
 

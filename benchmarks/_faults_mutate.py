@@ -133,8 +133,14 @@ def value(rng: Random) -> Any:
 
 
 def _bytes(path: Path, rng: Random) -> str:
-    data = bytearray(path.read_bytes())
-    done = []
+    data, done = changed_bytes(path.read_bytes(), rng)
+    path.write_bytes(data)
+    return f"bytes {done}"
+
+
+def changed_bytes(content: bytes, rng: Random) -> tuple[bytes, str]:
+    """Cut, doubled, swapped or written over in one place or some; and how."""
+    data, done = bytearray(content), []
     for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
         at, end = sorted((rng.randint(0, len(data)), rng.randint(0, len(data))))
         end = min(end, at + rng.choice((1, 8, 64, 4_096)))
@@ -156,11 +162,10 @@ def _bytes(path: Path, rng: Random) -> str:
         else:
             data = data[end:] + data[:end]
         done.append(way)
-    path.write_bytes(data)
-    return "bytes " + ",".join(dict.fromkeys(done))
+    return bytes(data), ",".join(dict.fromkeys(done))
 
 
-def _tree(root: Any, rng: Random) -> Any:
+def changed_tree(root: Any, rng: Random) -> Any:
     """The same tree with one node replaced, left out, renamed or put in too deep."""
     places: list[tuple[Any, Any]] = []
     stack = [root]
@@ -192,7 +197,7 @@ def _tree(root: Any, rng: Random) -> Any:
 
 def _json(path: Path, rng: Random) -> str:
     root = json.loads(path.read_bytes())
-    path.write_text(json.dumps(_tree(root, rng)), encoding="utf-8", errors="surrogatepass")
+    path.write_text(json.dumps(changed_tree(root, rng)), encoding="utf-8", errors="surrogatepass")
     return "json"
 
 
@@ -201,7 +206,7 @@ def _lines(path: Path, rng: Random) -> str:
     at = rng.randrange(len(lines))
     way = rng.choice(("tree", "tree", "tree", "double", "gone", "swap"))
     if way == "tree":
-        changed = json.dumps(_tree(json.loads(lines[at]), rng), ensure_ascii=rng.random() < 0.5)
+        changed = json.dumps(changed_tree(json.loads(lines[at]), rng), ensure_ascii=rng.random() < 0.5)
         lines[at] = changed.encode("utf-8", "surrogatepass") + b"\n"
     elif way == "double":
         lines.insert(rng.randrange(len(lines)), lines[at])
@@ -215,7 +220,7 @@ def _lines(path: Path, rng: Random) -> str:
 
 
 def _toml(path: Path, rng: Random) -> str:
-    root = _tree(tomllib.loads(path.read_text("utf-8")), rng)
+    root = changed_tree(tomllib.loads(path.read_text("utf-8")), rng)
     path.write_text(tomli_w.dumps(root), encoding="utf-8")
     return "toml"
 
@@ -277,7 +282,7 @@ def _arrays(path: Path, rng: Random) -> str:
 def _safetensors(path: Path, rng: Random) -> str:
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
-    header = json.dumps(_tree(json.loads(data[8 : 8 + size]), rng)).encode()
+    header = json.dumps(changed_tree(json.loads(data[8 : 8 + size]), rng)).encode()
     length = len(header) if rng.random() < 0.8 else rng.choice((0, 2**63, size * 1_000, len(header) - 1))
     path.write_bytes(length.to_bytes(8, "little") + header + data[8 + size :])
     return "header"

@@ -124,11 +124,11 @@ def call(arguments: Sequence[str]) -> Outcome:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main.run(arguments)
     except Late as error:
-        problems.append(f"hangs: {_where(error)}")
+        problems.append(f"hangs: {where(error)}")
     except MemoryError as error:
-        problems.append(f"memory: {_where(error)}")
+        problems.append(f"memory: {where(error)}")
     except BaseException as error:  # noqa: BLE001 - what it is, is the finding
-        problems.append(f"traceback: {type(error).__name__} {_where(error)}")
+        problems.append(f"traceback: {type(error).__name__} {where(error)}")
     finally:
         WATCH.folder = None
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -149,7 +149,7 @@ def call(arguments: Sequence[str]) -> Outcome:
     return Outcome(code, shown, said, tuple(problems))
 
 
-def _where(error: BaseException) -> str:
+def where(error: BaseException) -> str:
     """File and function of the innermost frame of ours, and the innermost of all."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/gnothi/" in frame.filename]

@@ -12,9 +12,13 @@ from typing import Any
 
 from benchmarks import _faults_killed as killed
 
+_LARGEST: dict[str, int] = {}
+"""Bytes of the largest file that a job makes."""
 
-def _full(rng: Random) -> Callable[[], None]:
-    size = int(2 ** rng.uniform(0, 15))
+
+def _full(rng: Random, most: int) -> Callable[[], None]:
+    """Of any order of size, or anywhere within what the job writes: most of it is written at its end."""
+    size = int(2 ** rng.uniform(0, 15) if rng.random() < 0.4 else rng.uniform(0, most))
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -24,7 +28,7 @@ def _full(rng: Random) -> Callable[[], None]:
     return limit
 
 
-def _handles(rng: Random) -> Callable[[], None]:
+def _handles(rng: Random, _: int) -> Callable[[], None]:
     spare = rng.randint(0, 24)
 
     def limit() -> None:
@@ -34,7 +38,7 @@ def _handles(rng: Random) -> Callable[[], None]:
     return limit
 
 
-def _clock(rng: Random) -> Callable[[], None]:
+def _clock(rng: Random, _: int) -> Callable[[], None]:
     real, far = time.time, 10 ** rng.randint(3, 9)
 
     def jump() -> None:
@@ -43,7 +47,11 @@ def _clock(rng: Random) -> Callable[[], None]:
     return jump
 
 
-FAULTS: Mapping[str, Callable[[Random], Callable[[], None]]] = {"full disk": _full, "no handles": _handles, "clock": _clock}
+FAULTS: Mapping[str, Callable[[Random, int], Callable[[], None]]] = {
+    "full disk": _full,
+    "no handles": _handles,
+    "clock": _clock,
+}
 
 
 def prepare(folder: Path, only: str) -> None:
@@ -57,10 +65,12 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     fault, name = fault or rng.choice(list(FAULTS)), name or rng.choice(list(killed.JOBS))
     job = killed.JOBS[name]
     expected, _, _ = killed.undisturbed(name, folder)
+    if name not in _LARGEST:  # it was just made
+        _LARGEST[name] = max(one.stat().st_size for one in (Path("made"), *Path("made").rglob("*")) if one.is_file())
     killed.fresh(folder)
     problems: list[str] = []
     for _ in range(rng.choice((1, 1, 2))):
-        found = killed.run(job.command, FAULTS[fault](rng))
+        found = killed.run(job.command, FAULTS[fault](rng, _LARGEST[name]))
         problems += found.problems
         if found.code == 0 and not killed.same(job, expected):
             problems.append("says it is done, and is not")

@@ -26,12 +26,19 @@ from typing import Any
 
 from benchmarks._shared import ROOT, say, table
 
-PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "killed", "world")}
+PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "remote", "killed", "stopped", "world")}
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0
 READY = {"ready": True}
-ONLY = {"fuzz": "a kind of file", "killed": "a job", "world": "a fault, or FAULT: JOB"}
+ONLY = {
+    "fuzz": "a kind of file",
+    "api": "a route",
+    "remote": "twice",
+    "killed": "a job",
+    "stopped": "a job",
+    "world": "a fault, or FAULT: JOB",
+}
 
 Trial = Callable[[int, int, Path, str], dict[str, Any]]
 

@@ -41,7 +41,9 @@ def test_a_change_is_drawn_from_the_seed_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("part", "trials"), [("fuzz", "300"), ("killed", "20"), ("world", "20")])
+@pytest.mark.parametrize(
+    ("part", "trials"), [("fuzz", "300"), ("api", "300"), ("remote", "3"), ("killed", "20"), ("stopped", "20"), ("world", "20")]
+)
 def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> None:
     found = campaign("--part", part, "--minutes", "10", "--trials", trials, "--seed", "15", "--out", str(tmp_path))
     assert found["trials"] == int(trials)
@@ -50,7 +52,7 @@ def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("plant", ["dropped fsync", "double append", "lock ignored"])
+@pytest.mark.parametrize("plant", ["dropped fsync", "swallowed error", "double append", "lock ignored"])
 def test_a_planted_mistake_is_found(plant: str, tmp_path: Path) -> None:
     found = campaign("--part", "planted", "--only", plant, "--minutes", "3", "--seed", "1", "--out", str(tmp_path))
     assert found[plant]["found_at"] is not None

@@ -55,3 +55,12 @@ def test_a_run_over_what_a_probe_learnt_from_says_so(gnothi: Run, tmp_path: Path
     assert code == 0
     assert "warning: the probe lab learnt from questions of lab-train:one_hop" in err
     assert "learnt from" not in gnothi("eval", "lab:one_hop", *given, "--out", str(tmp_path / "new"))[2]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_probe_that_does_not_say_of_what_model_it_is(gnothi: Run, tmp_path: Path) -> None:
+    spec = probe_of(tmp_path / "probe", "lab-train", "0123")
+    given = ("--method", "compose", "--set", "gate=question", "--set", f"probe={spec}", "--model", "lab")
+    code, _, err = gnothi("ask", "Who?", *given)
+    assert code == 2
+    assert "probe.json lacks 'model'. Expected a folder made by `gnothi train probe`" in err

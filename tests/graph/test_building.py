@@ -182,7 +182,9 @@ def test_sources_without_facts_are_an_error(tmp_path: Path) -> None:
         build(tmp_path / "graph", write(tmp_path / "empty.tsv"))
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "header", "pipe", "kind", "sizes", "outside", "json", "version", "field"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "cut", "header", "pipe", "kind", "sizes", "outside", "json", "version", "field", "text"]
+)
 def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | is | hot"))
@@ -208,6 +210,8 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         (out / FILE).write_text("{")
     elif damage == "version":
         (out / FILE).write_text(json.dumps(manifest | {"version": 99}))
+    elif damage == "text":
+        (out / FILE).write_text(json.dumps(manifest | {"lemmatiser": []}))
     else:
         (out / FILE).write_text(json.dumps(manifest | {"relations": [["r", "no places"]]}))
     with pytest.raises(IndexUnavailable, match="gnothi index build" if damage != "json" else "damaged"):
@@ -236,6 +240,28 @@ def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
     build(tmp_path / "graph", source)
     (tmp_path / "graph" / "import" / "log.json").write_text(state)
     with pytest.raises(IndexUnavailable, match=r"log\.json is damaged"):
+        build(tmp_path / "graph", source)
+
+
+@pytest.mark.parametrize("kept", ["7", "[", '{"relations": 7}'])
+def test_kept_templates_that_are_none_are_said(tmp_path: Path, kept: str) -> None:
+    source = write(tmp_path / "a.tsv", "tea | is | hot")
+    build(tmp_path / "graph", source, templates=Templates.of({"is": "{head} is {tail}."}))
+    (tmp_path / "graph" / "import" / "templates.json").write_text(kept)
+    with pytest.raises(IndexUnavailable, match=r"templates\.json is damaged.*templates=FILE"):
+        build(tmp_path / "graph", source)
+
+
+@pytest.mark.parametrize("number", [-1, 9])
+@pytest.mark.parametrize("column", range(4))
+def test_numbers_that_nothing_has_are_said(tmp_path: Path, number: int, column: int) -> None:
+    source = write(tmp_path / "a.tsv", "tea | is | hot")
+    build(tmp_path / "graph", source)
+    rows = np.fromfile(tmp_path / "graph" / "import" / "triples.i32", dtype=np.int32)
+    rows[column] = number
+    rows.tofile(tmp_path / "graph" / "import" / "triples.i32")
+    source.write_text("tea\tis\twarm\n")
+    with pytest.raises(IndexUnavailable, match=r"triples\.i32 is damaged"):
         build(tmp_path / "graph", source)
 
 

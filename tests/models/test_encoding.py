@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from gnothi.models.encoding import Encoder
+from gnothi.errors import ModelUnavailable
+from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Plain, join
 from tests.models.tiny import build_tokenizer
 
@@ -112,3 +114,9 @@ def test_what_many_begin_with_is_tokenised_once(tokenizer: Any) -> None:
     counting.characters = 0
     encoder.continuations_of(texts, ids, [["Yes"]] * len(texts))
     assert counting.characters < sum(map(len, texts)) / 3
+
+
+def test_ends_are_numbers() -> None:
+    assert end_tokens(SimpleNamespace(eos_token_id=3), SimpleNamespace(eos_token_id=[4, 3]), None) == (3, 4)
+    with pytest.raises(ModelUnavailable, match=r"name \[5\] as eos_token_id, expected a number"):
+        end_tokens(SimpleNamespace(eos_token_id=[3, [5]]))

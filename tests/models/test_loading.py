@@ -145,6 +145,13 @@ def test_damaged_weights_or_configuration(folder: Path) -> None:
         load_model(str(folder), CPU)
 
 
+def test_a_tokenizer_without_a_longest_text(folder: Path) -> None:
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"model_max_length": "long"}))
+    with pytest.raises(ModelUnavailable, match=r"cannot load model .*: model_max_length of its tokenizer is 'long'"):
+        load_model(str(folder), CPU)
+
+
 def test_a_model_that_is_no_language_model(folder: Path) -> None:
     ViTModel(ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)).save_pretrained(
         folder

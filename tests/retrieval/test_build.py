@@ -353,7 +353,10 @@ def test_a_damaged_ledger_is_said(docs: Path, tmp_path: Path) -> None:
     assert build([docs], tmp_path / "index").passages == len(ALL)
 
 
-@pytest.mark.parametrize("harm", ["UPDATE sources SET stale = '[['", "ALTER TABLE sources DROP COLUMN stale"])
+_HARM = ["stale = '[['", "stale = 7", "stale = '[7]'", "offset = 'x'", "line = 0.5"]
+
+
+@pytest.mark.parametrize("harm", [*(f"UPDATE sources SET {one}" for one in _HARM), "ALTER TABLE sources DROP COLUMN stale"])
 def test_a_ledger_with_odd_content_is_said(docs: Path, tmp_path: Path, harm: str) -> None:
     build([docs], tmp_path / "index")
     database = sqlite3.connect(tmp_path / "index" / "gnothi-sources.sqlite")

@@ -57,7 +57,8 @@ def test_of_a_model_without_states(tmp_path: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"holds no probe.*gnothi train probe"):
         open_probe(tmp_path)
-    for text in ("{", "[]", '{"format": 2}'):
+    odd = ('{"format": 1, "model": 7}', '{"format": 1, "model": {"name": 7}}', '{"format": 1, "data": {"fingerprint": []}}')
+    for text in ("{", "[]", '{"format": 2}', *odd):
         (tmp_path / HEADER).write_text(text)
         with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
             open_probe(tmp_path)
@@ -76,4 +77,11 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
             open_probe(tmp_path)
     (tmp_path / WORDS).write_text(json.dumps({"features": {}, "constants": [1.0]}))
     with pytest.raises(InvalidInput, match="weights of shape"):
+        open_probe(tmp_path)
+
+
+@pytest.mark.parametrize("held_out", [7, {"probe": 7}, {"probe": {"threshold": [1]}}, {"question": {"threshold": "high"}}])
+def test_thresholds_are_numbers(tmp_path: Path, held_out: object) -> None:
+    write_probe(tmp_path, replace(probe_saying(0.5), about=ABOUT | {"held_out": held_out}))
+    with pytest.raises(InvalidInput, match="made by `gnothi train probe`"):
         open_probe(tmp_path)

@@ -8,7 +8,7 @@ from typing import Any
 from gnothi.calibration.apply import identity_of
 from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
-from gnothi.errors import InvalidSetting, OtherModel
+from gnothi.errors import InvalidInput, InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod
 from gnothi.models.identity import Identity
 from gnothi.signals.probe import Probe
@@ -25,14 +25,18 @@ def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | No
         about = read_header(spec)
         if anyway:
             continue
-        own, got = Identity(**about["model"]), identity_of(method.speaker(model))
+        try:
+            own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]
+        except KeyError as error:
+            raise _unlike(spec, error) from None
+        got = identity_of(method.speaker(model))
         if not own.same(got):
             which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
             raise OtherModel(
                 f"setting 'probe': {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
                 f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
             )
-        _check_settings(spec, about["settings"], method.values, hint)
+        _check_settings(spec, wanted, method.values, hint)
 
 
 def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str = "") -> list[str]:
@@ -44,8 +48,14 @@ def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str
 
 def learnt(spec: str, dataset: str, fingerprint: str) -> bool:
     """Whether this probe did. Raises InvalidInput for a folder that holds none."""
-    data = read_header(spec)["data"]
+    data = read_header(spec).get("data", {})
+    if "name" not in data:
+        raise _unlike(spec, KeyError("data.name"))
     return same_questions(data["name"], data.get("fingerprint", ""), dataset, fingerprint)
+
+
+def _unlike(spec: str, missing: KeyError) -> InvalidInput:
+    return InvalidInput(f"{spec}: probe.json lacks {missing}. Expected a folder made by `{COMMAND}`.")
 
 
 def evaluating_warning(spec: str, dataset: str) -> str:

@@ -197,7 +197,12 @@ class _Build(SourceReader[GraphReport]):
         """Those given, else those of earlier builds, else ConceptNet's for its dump."""
         file = self.folder / _IMPORT / _TEMPLATES
         if given is None and file.exists():
-            return Templates.from_dict(json.loads(file.read_bytes()))
+            try:
+                return Templates.from_dict(json.loads(file.read_bytes()))
+            except (ValueError, RecursionError) as error:
+                raise IndexUnavailable(
+                    f"{file} is damaged: {error}. Give the templates again with <--templates FILE>."
+                ) from None
         chosen = given or (sentences.conceptnet() if self.dump else None)
         if chosen is not None:
             file.write_text(json.dumps(chosen.as_dict(), ensure_ascii=False), encoding="utf-8")

@@ -74,6 +74,8 @@ def read_manifest(path: Path) -> Manifest:
         manifest = Manifest(**(raw | {"relations": relations}))
         if manifest.tables not in ("", Path(manifest.tables).name):  # nothing outside the folder is opened
             raise ValueError
+        if not all(isinstance(one, str) for one in (manifest.lemmatiser, manifest.language, manifest.digest, manifest.content)):
+            raise ValueError
         return manifest
     except (KeyError, TypeError, ValueError):
         raise damaged(path, GRAPH, f"a field of {FILE} is missing or of the wrong type") from None

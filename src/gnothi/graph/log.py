@@ -89,8 +89,14 @@ class Log:
         write_whole(self._folder / _STATE, json.dumps(state, ensure_ascii=False))
 
     def triples(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """All that was committed: (rows, 4) numbers of head, relation, tail and source; the weights."""
+        """All that was committed: (rows, 4) numbers of head, relation, tail and source; the weights. Raises IndexUnavailable
+        for numbers that nothing has."""
         rows = np.fromfile(self._folder / _ROWS, dtype=np.int32, count=self.rows * _COLUMNS).reshape(-1, _COLUMNS)
+        most = [len(self._nodes), len(self._relations), len(self._nodes), len(self._sources)]
+        if len(rows) and (rows.min() < 0 or (rows.max(axis=0) >= most).any()):
+            raise IndexUnavailable(
+                f"{self._folder / _ROWS} is damaged: got nodes that are not there. Build the graph again into a new folder."
+            )
         return rows, np.fromfile(self._folder / _WEIGHTS, dtype=np.float32, count=self.rows)
 
     def close(self) -> None:

@@ -122,7 +122,9 @@ def packaged(name: str) -> Templates:
     return _parsed(tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8")))
 
 
-def _parsed(document: Mapping[str, Any]) -> Templates:
+def _parsed(document: Any) -> Templates:
+    if not isinstance(document, dict):
+        raise ValueError("got no tables")
     if unknown := document.keys() - {"relations", "merged"}:
         raise ValueError(f"got a table or key {sorted(unknown)[0]!r}")
     sentences = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gnothi.errors import ModelUnavailable
 from gnothi.models.rendering import Renderer, join
 
 # Fewer texts are tokenised whole.
@@ -123,9 +124,15 @@ def _agreed(whole: Sequence[object], end: Sequence[object]) -> int:
 
 
 def end_tokens(*sources: Any) -> tuple[int, ...]:
-    """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration)."""
+    """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration). Raises
+    ModelUnavailable for what is no id."""
     found: list[int] = []
     for source in sources:
         ids = getattr(source, "eos_token_id", None)
         found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
+    if odd := [one for one in found if not isinstance(one, int)]:
+        raise ModelUnavailable(
+            f"the model's files name {odd[0]!r:.40} as eos_token_id, expected a number or a list of numbers. Correct its "
+            "generation_config.json or config.json, or copy them again."
+        )
     return tuple(dict.fromkeys(found))

@@ -171,5 +171,10 @@ def as_row(entry: Entry) -> tuple[str | int | bool, ...]:
 
 
 def from_row(row: Sequence[Any]) -> Entry:
-    key, path, stamp, origin, stale, offset, line, invalid, empty, complete = row
-    return Entry(key, path, stamp, origin, tuple(json.loads(stale)), Checkpoint(offset, line), invalid, empty, bool(complete))
+    """The inverse of ``as_row``. Raises ValueError for what it did not write."""
+    key, path, stamp, origin, kept, offset, line, invalid, empty, complete = row
+    stale: Any = json.loads(kept) if isinstance(kept, str) else None
+    texts = isinstance(stale, list) and all(isinstance(one, str) for one in (key, path, origin, *stale))
+    if not texts or not all(isinstance(one, int) for one in (offset, line, invalid, empty)):
+        raise ValueError("a row holds values of the wrong kinds")
+    return Entry(key, path, stamp, origin, tuple(stale), Checkpoint(offset, line), invalid, empty, bool(complete))

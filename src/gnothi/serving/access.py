@@ -6,6 +6,7 @@ import time
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gnothi.serving import logs
@@ -45,7 +46,7 @@ class Access:
         try:
             self._admit(scope)
             await self._app(scope, receive, sending)
-        except Left:
+        except (Left, ClientDisconnect):  # after the body, or within it
             status = LEFT
         except Exception as error:  # noqa: BLE001 - see above
             failure = error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import re
 import sys
 import traceback
 from typing import Any
@@ -17,6 +18,8 @@ from gnothi.serving.shown import Shown
 LOG = logging.getLogger("gnothi.serving")
 NOTES = "gnothi.notes"
 """Where a request keeps what its line of the log is to say."""
+_STEERING = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Letters that JSON lets through, and that steer a terminal or turn the order of what is read."""
 
 
 class Lines(logging.Handler):
@@ -25,7 +28,8 @@ class Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         said = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
         time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
-        sys.stderr.write(json.dumps({"time": time, "level": record.levelname.lower(), **said}, ensure_ascii=False) + "\n")
+        line = json.dumps({"time": time, "level": record.levelname.lower(), **said}, ensure_ascii=False)
+        sys.stderr.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n")
 
 
 def install() -> None:

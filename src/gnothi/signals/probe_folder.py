@@ -47,7 +47,7 @@ class FittedProbe:
     @property
     def thresholds(self) -> dict[str, float]:
         found = self.about.get("held_out", {})
-        return {name: found[name]["threshold"] for name in SIGNALS if "threshold" in found.get(name, {})}
+        return {name: float(found[name]["threshold"]) for name in SIGNALS if "threshold" in found.get(name, {})}
 
     def wrong_by_state(self, state: NDArray[np.floating]) -> float:
         size = 0 if self.regression is None else len(self.regression.weights)
@@ -99,7 +99,9 @@ def open_probe(spec: str | Path) -> FittedProbe:
         words = WordClassifier.from_dict(json.loads((path / WORDS).read_text("utf-8")), len(CLASSES))
         states = tuple(StateSpec(one["layer"], one["site"], one["position"]) for one in about["states"])
         regression = _weights(path / WEIGHTS) if states else None
-        return FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
+        fitted = FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
+        _ = fitted.thresholds  # numbers
+        return fitted
     except OSError as error:
         raise InvalidInput(
             f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
@@ -115,9 +117,15 @@ def read_header(spec: str | Path) -> dict[str, Any]:
         about: Any = json.loads((path / HEADER).read_text("utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this version reads {FORMAT}")
+        for key in ("model", "settings", "data"):
+            if not isinstance(about.get(key, {}), dict):
+                raise ValueError(f"{key} is no object")
+        for key, name in (("model", "name"), ("model", "fingerprint"), ("data", "name"), ("data", "fingerprint")):
+            if not isinstance(about.get(key, {}).get(name, ""), str):
+                raise ValueError(f"{key}.{name} is no text")
     except OSError:
         raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
     return dict(about)
 

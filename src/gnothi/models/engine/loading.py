@@ -48,6 +48,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     try:
         with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            if not isinstance(tokenizer.model_max_length, int | float):
+                raise TypeError(f"model_max_length of its tokenizer is {tokenizer.model_max_length!r:.40}, no number.")
             config = AutoConfig.from_pretrained(source, trust_remote_code=False)
             several = bool(getattr(config, "is_encoder_decoder", False))
             if settings.dtype == "auto":
