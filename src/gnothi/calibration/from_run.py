@@ -12,6 +12,7 @@ import numpy as np
 from gnothi import methods
 from gnothi.calibration.ends import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
 from gnothi.calibration.replay import Replay, Scores
+from gnothi.calibration.traits import Texts
 from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.methods.panel import place_of
@@ -98,6 +99,10 @@ def replay_methods(
         ),
         settings=settings or {},
         questions=tuple(common),
+        texts=tuple(
+            Texts(row.question, row.answer, ends[with_][question].answer)
+            for question, row in ((question, ends[without][question]) for question in common)
+        ),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from gnothi.calibration.traits import Texts
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -46,7 +48,7 @@ class Replay:
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
     ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
-    where the record has some."""
+    where the record has some, ``texts`` what was asked and answered, where it holds that."""
 
     source: str
     dataset: str
@@ -60,6 +62,7 @@ class Replay:
     alarms: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[str, ...] = ()
+    texts: tuple[Texts, ...] = ()
 
     @property
     def n(self) -> int:

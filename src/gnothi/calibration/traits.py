@@ -1,0 +1,87 @@
+"""What texts alone show of a question and of two answers to it: numbers, of which none knows a gold answer.
+
+``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``READING`` once there is one from
+evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gnothi.metrics.f1 import f1
+from gnothi.metrics.normalise import normalise, tokens
+from gnothi.metrics.refusal import refuses
+
+QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING = STAGES = ("question", "probe", "draft", "samples", "search", "reading")
+"""In the order in which they are reached; each costs more than those before."""
+
+_ASKS = ("who", "when", "where", "which", "what", "how many")
+_YES_NO = re.compile(r"(is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b")
+_YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
+_NAME = re.compile(r"(?:[A-Z][\w.'’-]*\s?){1,5}")
+_NUMBER_WANTED = re.compile(r"\b(when|how many|how much|how old|how long|year|date|number)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A question and the answers without and with evidence; None where the record does not hold them."""
+
+    question: str | None = None
+    memory: str | None = None
+    evidence: str | None = None
+
+
+def traits(texts: Texts) -> Mapping[str, tuple[str, float]]:
+    """Name -> (stage, value)."""
+    found: dict[str, tuple[str, float]] = {}
+    if texts.question is not None:
+        found |= {name: (QUESTION, value) for name, value in _of_question(texts.question).items()}
+    for stage, whose, answer in ((DRAFT, "memory", texts.memory), (READING, "evidence", texts.evidence)):
+        if answer is not None:
+            found |= {f"{whose} {name}": (stage, value) for name, value in _of_answer(answer, texts.question).items()}
+    if texts.memory is not None and texts.evidence is not None:
+        found |= {name: (READING, value) for name, value in _of_both(texts.memory, texts.evidence).items()}
+    return found
+
+
+def _of_question(question: str) -> dict[str, float]:
+    low = question.lower()
+    return {
+        "question words": float(len(low.split())),
+        "question names": float(len(_NAME.findall(question[1:]))),
+        "question has a year": float(bool(_YEAR.search(low))),
+        "question wants yes or no": float(bool(_YES_NO.match(low))),
+        "question compares": float(bool(re.search(r"\b(both|same|or|older|younger|first|earlier|later)\b", low))),
+        **{f"question asks {word}": float(bool(re.search(rf"\b{word}\b", low))) for word in _ASKS},
+    }
+
+
+def _of_answer(answer: str, question: str | None) -> dict[str, float]:
+    words, asked = tokens(answer), set(tokens(question or ""))
+    digits = bool(re.search(r"\d", answer))
+    found = {
+        "words": float(len(words)),
+        "refuses": float(refuses(answer)),
+        "is a year": float(bool(_YEAR.search(answer)) and len(words) <= 3),
+        "is a name": float(bool(_NAME.fullmatch(answer.strip()))),
+        "is yes or no": float(normalise(answer) in ("yes", "no")),
+        "repeats the question": len(asked & set(words)) / max(1, len(set(words))),
+    }
+    if question is not None:
+        low = question.lower()
+        number, person = bool(_NUMBER_WANTED.search(low)), bool(re.match(r"who\b", low))
+        # 1: of the kind asked for, -1: of another, 0: the question does not tell.
+        found["fits the question"] = (1.0 if digits == number else -1.0) if number or person else 0.0
+    return found
+
+
+def _of_both(memory: str, evidence: str) -> dict[str, float]:
+    one, other = normalise(memory), normalise(evidence)
+    return {
+        "answers are the same": float(one == other),
+        "answers share words": f1(memory, [evidence]),
+        "one answer holds the other": float(bool(one and other) and (f" {one} " in f" {other} " or f" {other} " in f" {one} ")),
+        "evidence has more words": float(len(other.split()) - len(one.split())),
+    }
