@@ -277,9 +277,7 @@ def _fit(features: Floats, never: Floats, always: Floats, stages: Sequence[str],
     return {
         BEFORE: fit_cascade(features, first, second, [(BEFORE, known(*before), 0.0)], prices.wrong, prices.search),
         AFTER: fit_cascade(features, first, second, [(AFTER, known(*present), 0.0)], prices.wrong),
-        CASCADE: fit_cascade(
-            features, first, second, each, prices.wrong, 0.0 if searching is not None else prices.search
-        ),
+        CASCADE: fit_cascade(features, first, second, each, prices.wrong, 0.0 if searching is not None else prices.search),
     }
 
 
@@ -368,7 +366,9 @@ def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
 
 def _shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> Shown:
     weights = [
-        Weight(names[column], stages[column], float(step.benefit.differ.weights[place]), float(step.benefit.second.weights[place]))
+        Weight(
+            names[column], stages[column], float(step.benefit.differ.weights[place]), float(step.benefit.second.weights[place])
+        )
         for place, column in enumerate(step.columns)
     ]
     return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
