@@ -7,141 +7,24 @@ after it only, and as a cascade.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from gnothi.calibration.compare import FEWEST
+from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned, Prices, example, shown
 from gnothi.calibration.replay import Floats, Mask, Replay
 from gnothi.calibration.traits import READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.errors import InvalidInput
-from gnothi.runs.rows import MERGED, OPTIONAL, rounded
-from gnothi.stats.cascade import Cascade, Step, fit_cascade
+from gnothi.runs.rows import rounded
+from gnothi.stats.cascade import Cascade, fit_cascade
 from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
-from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.intervals import mean_interval
 
 BEFORE, AFTER, CASCADE = "before the search", "after the search", "cascade"
 WAYS = (BEFORE, AFTER, CASCADE)
 REPEATS = 3
-SHOWN = 8
-"""Weights of a step, and reasons for a decision, that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """In right answers: of a search, and of a wrong answer beside one that is not given."""
-
-    search: float = 0.0
-    wrong: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Questions that nothing was learnt of. ``accuracy``: right answers; ``searches`` and ``not_known``: shares of all;
-    ``worth``: accuracy less what searches and wrong answers cost; ``gain``: of worth, over the better of never and always."""
-
-    accuracy: float
-    interval: Interval | None
-    searches: float
-    not_known: float
-    worth: float
-    gain: float
-    gain_interval: Interval | None
-    gap_closed: float | None
-    gap_closed_interval: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """Per standard deviation of the feature, in log-odds: ``differ`` that the two answers differ in being right, ``evidence``
-    that it is the one with evidence then."""
-
-    feature: str
-    stage: str
-    differ: float
-    evidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first."""
-
-    stage: str
-    needed: float
-    weights: tuple[Weight, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """``pull``: what the feature adds to the log-odds that evidence is the better one, beside an average question."""
-
-    feature: str
-    value: float
-    pull: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A step on the way of one question."""
-
-    stage: str
-    helped: float
-    harmed: float
-    needed: float
-    goes_on: bool
-    reasons: tuple[Reason, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One question's way through the cascade, and what came of it."""
-
-    question: str
-    memory: str | None
-    evidence: str | None
-    steps: tuple[Reached, ...]
-    takes: str
-    memory_right: bool
-    evidence_right: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BestSignal:
-    """The single signal with the most right answers; its threshold was chosen on other questions of the same file."""
-
-    signal: str
-    accuracy: float
-    interval: Interval | None
-    searches: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    never: float
-    always: float
-    oracle: float
-    helped: float
-    harmed: float
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What ``gnothi gates FILE --learn --json`` prints for one file. ``learnt_on`` is empty where the file's own questions were
-    learnt of, each judged by what the others taught."""
-
-    file: str
-    dataset: str
-    metric: str
-    n: int
-    learnt_on: tuple[str, ...]
-    questions_learnt: int
-    prices: Prices
-    ends: Ends = field(metadata=MERGED)
-    ways: Mapping[str, Judged]
-    steps: tuple[Shown, ...]
-    best_signal: BestSignal | None = field(default=None, metadata=OPTIONAL)
-    example: Example | None = field(default=None, metadata=OPTIONAL)
 
 
 # --- features -----------------------------------------------------------------------------------------------------------
@@ -186,6 +69,16 @@ def _filled(learnt: Floats, values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
+class _Gate:
+    """What was learnt: a cascade for each way, of features of these ``names``, known at these ``stages``."""
+
+    cascades: Mapping[str, Cascade]
+    names: tuple[str, ...]
+    stages: tuple[str, ...]
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
 class _Outcome:
     """Of each question, shape (n,)."""
 
@@ -210,18 +103,18 @@ def _judged_apart(
     learnt: Sequence[Replay], judged: Sequence[Replay], tables: Mapping[int, Table], prices: Prices
 ) -> list[Learned]:
     names = _common([tables[id(replay)] for replay in (*learnt, *judged)])
-    stages = _stages_of(tables[id(learnt[0])], names)
     raw = np.vstack([tables[id(replay)].of(names) for replay in learnt])
     never, always = (np.concatenate([getattr(replay, end) for replay in learnt]) for end in ("never", "always"))
     _require(names, len(raw), learnt)
-    cascades = _fit(_filled(raw, raw), never, always, stages, prices)
+    first = tables[id(learnt[0])]
+    stages = tuple(first.stages[first.names.index(name)] for name in names)
+    gate = _Gate(_fit(_filled(raw, raw), never, always, stages, prices), names, stages, prices)
     sources = tuple(replay.source for replay in learnt)
     found = []
     for replay in judged:
         features = _filled(raw, tables[id(replay)].of(names))
-        outcomes = {way: _outcome(way, cascade, features, replay, stages) for way, cascade in cascades.items()}
-        example = _example(cascades[CASCADE], features, replay, names)
-        found.append(_document(replay, outcomes, cascades[CASCADE], names, stages, prices, sources, len(raw), example))
+        outcomes = {way: _outcome(cascade, features, replay) for way, cascade in gate.cascades.items()}
+        found.append(_document(replay, outcomes, gate, features, sources, len(raw)))
     return found
 
 
@@ -236,21 +129,16 @@ def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
             raw = of.values[~test]
             cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices)
             for way, cascade in cascades.items():
-                one = _outcome(way, cascade, _filled(raw, of.values[test]), replay, of.stages, test)
+                one = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
                 for name in ("quality", "searched", "given"):
                     getattr(outcomes[way], name)[test] += getattr(one, name) / REPEATS
     features = _filled(of.values, of.values)
-    cascade = _fit(features, replay.never, replay.always, of.stages, prices)[CASCADE]
-    example = _example(cascade, features, replay, of.names)
-    return _document(replay, outcomes, cascade, of.names, of.stages, prices, (), n, example)
+    gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices), of.names, of.stages, prices)
+    return _document(replay, outcomes, gate, features, (), n)
 
 
 def _common(tables: Sequence[Table]) -> tuple[str, ...]:
     return tuple(name for name in tables[0].names if all(name in one.names for one in tables))
-
-
-def _stages_of(one: Table, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(one.stages[one.names.index(name)] for name in names)
 
 
 def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> None:
@@ -259,8 +147,8 @@ def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> 
         raise InvalidInput(f"cannot learn a gate from {where}: got {questions} questions, expected {FEWEST} at least.")
     if not names:
         raise InvalidInput(
-            f"cannot learn a gate from {where}: got no features that all files have, expected texts of questions and answers, or "
-            "signals. In a table, name the columns question, never_answer and always_answer."
+            f"cannot learn a gate from {where}: got no features that all files have, expected texts of questions and "
+            "answers, or signals. In a table, name the columns question, never_answer and always_answer."
         )
 
 
@@ -281,9 +169,7 @@ def _fit(features: Floats, never: Floats, always: Floats, stages: Sequence[str],
     }
 
 
-def _outcome(
-    way: str, cascade: Cascade, features: Floats, replay: Replay, stages: Sequence[str], chosen: Mask | None = None
-) -> _Outcome:
+def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | None = None) -> _Outcome:
     """Of the questions ``chosen``, whose ``features`` these are; all where it is None."""
     never, always = (values if chosen is None else values[chosen] for values in (replay.never, replay.always))
     decided = cascade(features)
@@ -297,38 +183,30 @@ def _outcome(
 
 
 def _document(
-    replay: Replay,
-    outcomes: Mapping[str, _Outcome],
-    cascade: Cascade,
-    names: Sequence[str],
-    stages: Sequence[str],
-    prices: Prices,
-    learnt_on: tuple[str, ...],
-    questions: int,
-    example: Example | None,
+    replay: Replay, outcomes: Mapping[str, _Outcome], gate: _Gate, features: Floats, learnt_on: tuple[str, ...], questions: int
 ) -> Learned:
-    never, always = replay.never, replay.always
-    ends = Ends(
-        *(float(values.mean()) for values in (never, always, oracle(never, always))),
-        helped=float((always > never).mean()),
-        harmed=float((always < never).mean()),
+    never, always, cascade = replay.never, replay.always, gate.cascades[CASCADE]
+    found = Learned(
+        file=replay.source,
+        dataset=replay.dataset,
+        metric=replay.metric,
+        n=replay.n,
+        learnt_on=learnt_on,
+        questions_learnt=questions,
+        prices=gate.prices,
+        ends=Ends(
+            never=float(never.mean()),
+            always=float(always.mean()),
+            oracle=float(oracle(never, always).mean()),
+            helped=float((always > never).mean()),
+            harmed=float((always < never).mean()),
+        ),
+        ways={way: _judge(one, replay, gate.prices) for way, one in outcomes.items()},
+        steps=tuple(shown(step, gate.names, gate.stages) for step in cascade.steps),
+        best_signal=_best_signal(replay, gate.prices),
+        example=example(cascade, features, replay, gate.names),
     )
-    return rounded(
-        Learned(
-            file=replay.source,
-            dataset=replay.dataset,
-            metric=replay.metric,
-            n=replay.n,
-            learnt_on=learnt_on,
-            questions_learnt=questions,
-            prices=prices,
-            ends=ends,
-            ways={way: _judge(one, replay, prices) for way, one in outcomes.items()},
-            steps=tuple(_shown(step, names, stages) for step in cascade.steps),
-            best_signal=_best_signal(replay, prices),
-            example=example,
-        )
-    )
+    return rounded(found)
 
 
 def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
@@ -346,7 +224,7 @@ def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
         not_known=float(1 - one.given.mean()),
         worth=float(worth.mean()),
         gain=float(more.mean()),
-        gain_interval=mean_interval(more),
+        gain_interval=mean_interval(more) if np.ptp(more) else None,  # the very same answers: nothing to be unsure of
         gap_closed=closed.share,
         gap_closed_interval=closed.interval,
     )
@@ -362,59 +240,3 @@ def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
     each = {signal.name: judged(signal.values) for signal in replay.signals}
     name = max(each, key=lambda name: each[name].accuracy)
     return BestSignal(name, each[name].accuracy, each[name].interval, each[name].searches)
-
-
-def _shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> Shown:
-    weights = [
-        Weight(
-            names[column], stages[column], float(step.benefit.differ.weights[place]), float(step.benefit.second.weights[place])
-        )
-        for place, column in enumerate(step.columns)
-    ]
-    return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
-
-
-def _example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str]) -> Example | None:
-    """Of the question that it is surest to search for, if it searches for any and the texts are there."""
-    if not replay.texts or replay.texts[0].question is None:
-        return None
-    decided = cascade(features)
-    places = np.flatnonzero(decided.second)
-    if not len(places):
-        return None
-    gains = cascade.steps[-1].chances(features[places]).gain
-    return explain(cascade, features, replay, names, int(places[np.argmax(gains)]))
-
-
-def explain(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str], place: int) -> Example:
-    """Why the cascade did what it did with the question at ``place``."""
-    decided = cascade(features[[place]])
-    texts, last = replay.texts[place], int(decided.last[0])
-    steps = tuple(_reached(step, features[[place]], names) for step in cascade.steps[: last + 1])
-    takes = "evidence" if decided.second[0] else "memory"
-    return Example(
-        question=texts.question or "",
-        memory=texts.memory,
-        evidence=texts.evidence,
-        steps=steps,
-        takes=takes if decided.given[0] else "not known",
-        memory_right=bool(replay.never[place] >= 1),
-        evidence_right=bool(replay.always[place] >= 1),
-    )
-
-
-def _reached(step: Step, features: Floats, names: Sequence[str]) -> Reached:
-    chances, one = step.chances(features), step.benefit.second
-    values = features[0, step.columns]
-    pulls = (values - one.centre) / one.scale * one.weights
-    largest = np.argsort(-np.abs(pulls), kind="stable")[:SHOWN]
-    return Reached(
-        stage=step.name,
-        helped=float(chances.helped[0]),
-        harmed=float(chances.harmed[0]),
-        needed=step.needed,
-        goes_on=bool(chances.gain[0] > step.needed),
-        reasons=tuple(
-            Reason(names[step.columns[place]], float(values[place]), float(pulls[place])) for place in largest if pulls[place]
-        ),
-    )

@@ -82,9 +82,9 @@ def fit_cascade(
     taking: float = 0.0,
 ) -> Cascade:
     """``stages`` in order: name, which of ``features`` (shape (n, d)) are known there for the first time, and what reaching it
-    costs, in right answers; the first is always reached. Those that cost nothing to reach are one with the stage before: to stop
-    there would save nothing. ``first`` and ``second`` say whether either answer is right, (n,).
-    ``taking`` is what the second answer costs after the last stage, where it was not there yet.
+    costs, in right answers; the first is always reached. Those that cost nothing to reach are one with the stage before: to
+    stop there would save nothing. ``first`` and ``second`` say whether either answer is right, (n,). ``taking`` is what the
+    second answer costs after the last stage, where it was not there yet.
 
     Raises InvalidInput without stages, and as ``fit_benefit``."""
     if not stages:
