@@ -43,12 +43,13 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Weight:
     """Per standard deviation of the feature, in log-odds: ``differ`` that the two answers differ in being right, ``evidence``
-    that it is the one with evidence then."""
+    that it is the one with evidence then; ``both`` that both are right where they do not differ."""
 
     feature: str
     stage: str
     differ: float
     evidence: float
+    both: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,9 @@ class Learned:
 
 
 def shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> Shown:
+    regressions = step.benefit.differ, step.benefit.second, step.benefit.both
     weights = [
-        Weight(
-            names[column], stages[column], float(step.benefit.differ.weights[place]), float(step.benefit.second.weights[place])
-        )
+        Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
         for place, column in enumerate(step.columns)
     ]
     return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))

@@ -21,6 +21,7 @@ _ASKS = ("who", "when", "where", "which", "what", "how many")
 _YES_NO = re.compile(r"(is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 _NAME = re.compile(r"(?:[A-Z][\w.'’-]*\s?){1,5}")
+_SELF = re.compile(r"\bI(?:'m| am| do| don't| could| couldn't| can't| cannot| was)\b")
 _NUMBER_WANTED = re.compile(r"\b(when|how many|how much|how old|how long|year|date|number)\b")
 
 
@@ -64,6 +65,7 @@ def _of_answer(answer: str, question: str | None) -> dict[str, float]:
     found = {
         "words": float(len(words)),
         "refuses": float(refuses(answer)),
+        "speaks of itself": float(bool(_SELF.search(answer))),
         "is a year": float(bool(_YEAR.search(answer)) and len(words) <= 3),
         "is a name": float(bool(_NAME.fullmatch(answer.strip()))),
         "is yes or no": float(normalise(answer) in ("yes", "no")),

