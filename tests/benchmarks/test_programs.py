@@ -45,6 +45,7 @@ def test_all_are_listed() -> None:
         "panel",
         "probe",
         "first_row",
+        "learned",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed

@@ -61,7 +61,7 @@ def test_it_closes_the_gap_that_its_features_can_close(write: Write) -> None:
         assert found.ways[CASCADE].accuracy == pytest.approx(oracle, abs=0.05)
         assert found.ways[AFTER].searches == 1
         assert better < found.ways[BEFORE].accuracy < oracle - 0.03  # it believes whatever it finds
-        assert 0.4 < found.ways[CASCADE].searches < 0.9
+        assert 0.4 < found.ways[CASCADE].searches < 0.95
         spent = found.ways[CASCADE].accuracy - 0.05 * found.ways[CASCADE].searches
         assert found.ways[CASCADE].worth == pytest.approx(spent, abs=1e-5)
         ends = max(replay.never.mean(), replay.always.mean() - 0.05)

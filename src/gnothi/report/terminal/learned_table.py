@@ -61,7 +61,8 @@ def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
     told = "" if weights else " No feature told anything on other questions: rates alone decide."
-    paragraph(console, f'\nKnown at "{step.stage}": {needed}.{told}')
+    console.print()
+    paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
     if weights:
         rows: list[Row] = [([one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2)], "") for one in weights]
         show_table(console, ("weight per standard deviation", "known at", "differ", "evidence"), rows)
