@@ -16,9 +16,9 @@ import numpy as np
 from gnothi.calibration.ends import require_two
 from gnothi.calibration.from_table import ALWAYS, NEVER, columns_of, is_table
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
-from gnothi.calibration.traits import Texts
 from gnothi.datasets.records import Record, read_records
 from gnothi.errors import InvalidInput, UnknownName, shown
+from gnothi.filtering.traits import Texts
 from gnothi.metrics import METRICS, Metric, contained
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"

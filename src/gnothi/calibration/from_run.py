@@ -12,9 +12,9 @@ import numpy as np
 from gnothi import methods
 from gnothi.calibration.ends import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.calibration.traits import Texts
 from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.filtering.traits import Texts
 from gnothi.methods.panel import place_of
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows

@@ -12,11 +12,11 @@ import numpy as np
 
 from gnothi.calibration.ends import require_two
 from gnothi.calibration.replay import Floats, Replay, Scores
-from gnothi.calibration.traits import QUESTION, Texts
 from gnothi.datasets.packed import bare_name
 from gnothi.datasets.records import Record
 from gnothi.datasets.tables import TABLES, read_table
 from gnothi.errors import InvalidInput, MissingDependency, UnknownName, shown
+from gnothi.filtering.traits import QUESTION, Texts
 
 NEVER, ALWAYS = "never", "always"
 PARQUET = ".parquet"

@@ -14,8 +14,8 @@ import numpy as np
 from gnothi.calibration.compare import FEWEST
 from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned, Prices, example, shown
 from gnothi.calibration.replay import Floats, Mask, Replay
-from gnothi.calibration.traits import READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.errors import InvalidInput
+from gnothi.filtering.traits import READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
 from gnothi.stats.cascade import Cascade, fit_cascade
 from gnothi.stats.crossfit import FOLDS, folds_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.calibration.traits import Texts
+from gnothi.filtering.traits import Texts
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -1,18 +1,19 @@
-"""What texts alone show of a question and of two answers to it: numbers, of which none knows a gold answer.
+"""What texts alone show of a question, of two answers to it and of what a search found: numbers, none of which knows a gold
+answer.
 
-``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``READING`` once there is one from
-evidence.
+``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``SEARCH`` once there are
+passages, ``READING`` once there is an answer from these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gnothi.metrics.f1 import f1
-from gnothi.metrics.normalise import normalise, tokens
-from gnothi.metrics.refusal import refuses
+from gnothi.signals.replies import normalized, says_nothing
+from gnothi.types import ScoredPassage
 
 QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING = STAGES = ("question", "probe", "draft", "samples", "search", "reading")
 """In the order in which they are reached; each costs more than those before."""
@@ -60,15 +61,15 @@ def _of_question(question: str) -> dict[str, float]:
 
 
 def _of_answer(answer: str, question: str | None) -> dict[str, float]:
-    words, asked = tokens(answer), set(tokens(question or ""))
+    words, asked = normalized(answer).split(), set(normalized(question or "").split())
     digits = bool(re.search(r"\d", answer))
     found = {
         "words": float(len(words)),
-        "refuses": float(refuses(answer)),
+        "refuses": float(says_nothing(answer)),
         "speaks of itself": float(bool(_SELF.search(answer))),
         "is a year": float(bool(_YEAR.search(answer)) and len(words) <= 3),
         "is a name": float(bool(_NAME.fullmatch(answer.strip()))),
-        "is yes or no": float(normalise(answer) in ("yes", "no")),
+        "is yes or no": float(normalized(answer) in ("yes", "no")),
         "repeats the question": len(asked & set(words)) / max(1, len(set(words))),
     }
     if question is not None:
@@ -80,10 +81,38 @@ def _of_answer(answer: str, question: str | None) -> dict[str, float]:
 
 
 def _of_both(memory: str, evidence: str) -> dict[str, float]:
-    one, other = normalise(memory), normalise(evidence)
+    one, other = normalized(memory), normalized(evidence)
     return {
         "answers are the same": float(one == other),
-        "answers share words": f1(memory, [evidence]),
-        "one answer holds the other": float(bool(one and other) and (f" {one} " in f" {other} " or f" {other} " in f" {one} ")),
+        "answers share words": _shared(one.split(), other.split()),
+        "one answer holds the other": float(_holds(one, other) or _holds(other, one)),
         "evidence has more words": float(len(other.split()) - len(one.split())),
+    }
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> float:
+    """F1 of the words of both, in [0, 1]."""
+    return 2 * (Counter(one) & Counter(other)).total() / max(1, len(one) + len(other))
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whole words, both ``normalized``."""
+    return bool(part) and f" {part} " in f" {text} "
+
+
+def traits_of_search(question: str, memory: str, found: Sequence[ScoredPassage]) -> Mapping[str, float]:
+    """What a search brought, best first, before it is read."""
+    asked, answer = normalized(question), normalized(memory)
+    titles = [normalized(one.passage.title) for one in found]
+    texts = [normalized(f"{one.passage.title} {one.passage.text}") for one in found]
+    named = [bool(title) and _holds(asked, title) for title in titles]
+    scores = [one.score for one in found]
+    return {
+        "passages": float(len(found)),
+        "best score": scores[0] if scores else 0.0,
+        "score drops by": (scores[0] - scores[1]) / max(abs(scores[0]), 1e-9) if len(scores) > 1 else 1.0,
+        "passages on what is asked about": float(sum(named)),
+        "titles that stand twice": float(len(titles) - len(set(titles))),
+        "passages hold memory's answer": sum(_holds(text, answer) for text in texts) / max(1, len(texts)),
+        "the best holds memory's answer": float(bool(texts) and _holds(texts[0], answer)),
     }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.calibration.traits import STAGES, Texts, traits
+from gnothi.filtering.traits import STAGES, Texts, traits
 
 
 def values(question: str | None, memory: str | None = None, evidence: str | None = None) -> dict[str, float]:
