@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.filtering.traits import STAGES, Texts, traits
+from gnothi.filtering.traits import STAGES, Texts, traits, traits_of_reading, traits_of_search
+from gnothi.types import Passage, ScoredPassage
 
 
 def values(question: str | None, memory: str | None = None, evidence: str | None = None) -> dict[str, float]:
@@ -49,3 +50,23 @@ def test_any_texts_give_the_same_finite_numbers(question: str, memory: str, evid
     found = values(question, memory, evidence)
     assert found.keys() == values("who", "a", "b").keys()
     assert all(math.isfinite(value) for value in found.values())
+
+
+A, B = Passage("a", "Emma is by Jane Austen.", "Emma"), Passage("b", "Emma is a film.", "Emma")
+
+
+def test_what_a_search_and_the_passages_show() -> None:
+    found = traits_of_search("Who wrote Emma?", "Austen", [ScoredPassage(A, 8.0), ScoredPassage(B, 6.0)])
+    assert found == {
+        "passages": 2,
+        "best score": 8,
+        "score drops by": 0.25,
+        "passages on what is asked about": 2,
+        "titles that stand twice": 1,
+        "passages hold memory's answer": 0.5,
+        "the best holds memory's answer": 1,
+    }
+    assert traits_of_search("Who wrote Emma?", "Austen", []).keys() == found.keys()
+    read = traits_of_reading("Burney", "Jane Austen", [A])
+    assert (read["what was read holds memory's answer"], read["what was read holds evidence's answer"]) == (0, 1)
+    assert (read["passages read"], read["titles read twice"]) == (1, 0)

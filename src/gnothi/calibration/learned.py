@@ -15,7 +15,8 @@ from gnothi.calibration.compare import FEWEST
 from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned, Prices, example, shown
 from gnothi.calibration.replay import Floats, Mask, Replay
 from gnothi.errors import InvalidInput
-from gnothi.filtering.traits import READING, SAMPLES, SEARCH, STAGES, traits
+from gnothi.filtering.learned import LearnedGate
+from gnothi.filtering.traits import DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
 from gnothi.stats.cascade import Cascade, fit_cascade
 from gnothi.stats.crossfit import FOLDS, folds_of
@@ -44,9 +45,10 @@ class Table:
 
 
 def table(replay: Replay) -> Table:
-    """Traits of the texts, and every signal: SAMPLES, for the record does not say what it took; none looks at an outcome."""
-    rows = [traits(texts) for texts in replay.texts]
-    found = {
+    """What was recorded stage by stage; else traits of the texts. And every signal: SAMPLES, for the record does not say what
+    it took. Nothing here looks at an outcome."""
+    rows = [] if replay.known else [traits(texts) for texts in replay.texts]
+    found = {one.name: (one.stage, one.values) for one in replay.known} | {
         name: (stage, np.array([row[name][1] if name in row else np.nan for row in rows]))
         for name, stage in {name: stage for row in rows for name, (stage, _) in row.items()}.items()
     }
@@ -60,9 +62,13 @@ def table(replay: Replay) -> Table:
 
 
 def _filled(learnt: Floats, values: Floats) -> Floats:
-    """What was not measured counts as the highest value that was learnt of: the least certain."""
+    return np.where(np.isfinite(values), values, _unmeasured(learnt))
+
+
+def _unmeasured(learnt: Floats) -> Floats:
+    """What was not measured counts as the highest value that was learnt of: the least certain. Shape (d,)."""
     highest = np.where(np.isfinite(learnt), learnt, -np.inf).max(axis=0, initial=-np.inf)
-    return np.where(np.isfinite(values), values, np.where(np.isfinite(highest), highest, 0.0))
+    return np.where(np.isfinite(highest), highest, 0.0)
 
 
 # --- learning and judging -----------------------------------------------------------------------------------------------
@@ -99,16 +105,27 @@ def learn(learnt: Sequence[Replay], judged: Sequence[Replay], prices: Prices | N
     return [_judged_within(replay, tables[id(replay)], prices) for replay in learnt]
 
 
+def gate_of(learnt: Sequence[Replay], prices: Prices) -> LearnedGate:
+    """What methods go by (``filtering.learned``), learnt of what runs recorded stage by stage. Raises InvalidInput."""
+    tables = [table(replay) for replay in learnt]
+    gate, raw = _learnt(learnt, tables, _common(tables), prices)
+    return LearnedGate(gate.cascades[CASCADE], gate.names, gate.stages, tuple(_unmeasured(raw).tolist()))
+
+
+def _learnt(learnt: Sequence[Replay], tables: Sequence[Table], names: tuple[str, ...], prices: Prices) -> tuple[_Gate, Floats]:
+    """And the features that it was learnt of, as they were measured."""
+    raw = np.vstack([one.of(names) for one in tables])
+    _require(names, len(raw), learnt)
+    never, always = (np.concatenate([getattr(replay, end) for replay in learnt]) for end in ("never", "always"))
+    stages = tuple(tables[0].stages[tables[0].names.index(name)] for name in names)
+    return _Gate(_fit(_filled(raw, raw), never, always, stages, prices, learnt[0].tokens), names, stages, prices), raw
+
+
 def _judged_apart(
     learnt: Sequence[Replay], judged: Sequence[Replay], tables: Mapping[int, Table], prices: Prices
 ) -> list[Learned]:
     names = _common([tables[id(replay)] for replay in (*learnt, *judged)])
-    raw = np.vstack([tables[id(replay)].of(names) for replay in learnt])
-    never, always = (np.concatenate([getattr(replay, end) for replay in learnt]) for end in ("never", "always"))
-    _require(names, len(raw), learnt)
-    first = tables[id(learnt[0])]
-    stages = tuple(first.stages[first.names.index(name)] for name in names)
-    gate = _Gate(_fit(_filled(raw, raw), never, always, stages, prices), names, stages, prices)
+    gate, raw = _learnt(learnt, [tables[id(replay)] for replay in learnt], names, prices)
     sources = tuple(replay.source for replay in learnt)
     found = []
     for replay in judged:
@@ -127,13 +144,13 @@ def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
         for held_out in range(FOLDS):
             test = fold == held_out
             raw = of.values[~test]
-            cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices)
+            cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices, replay.tokens)
             for way, cascade in cascades.items():
                 one = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
                 for name in ("quality", "searched", "given"):
                     getattr(outcomes[way], name)[test] += getattr(one, name) / REPEATS
     features = _filled(of.values, of.values)
-    gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices), of.names, of.stages, prices)
+    gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices, replay.tokens), of.names, of.stages, prices)
     return _document(replay, outcomes, gate, features, (), n)
 
 
@@ -152,20 +169,28 @@ def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> 
         )
 
 
-def _fit(features: Floats, never: Floats, always: Floats, stages: Sequence[str], prices: Prices) -> dict[str, Cascade]:
+def _fit(
+    features: Floats, never: Floats, always: Floats, stages: Sequence[str], prices: Prices, tokens: Mapping[str, float]
+) -> dict[str, Cascade]:
+    """``tokens``: what each stage took. Those of the draft are no price: an answer from memory is wanted in any case."""
     first, second = never >= 1, always >= 1
 
     def known(*wanted: str) -> list[int]:
         return [column for column, stage in enumerate(stages) if stage in wanted]
 
+    def cost(stage: str) -> float:
+        spent = 0.0 if stage == DRAFT else tokens.get(stage, 0.0) / 1000 * prices.tokens
+        return spent + (prices.search if stage == searching else 0.0)
+
     present = [stage for stage in STAGES if known(stage)]
     searching = next((stage for stage in present if stage in (SEARCH, READING)), None)
     before = [stage for stage in present if stage not in (SEARCH, READING)]
-    each = [(stage, known(stage), prices.search if stage == searching else 0.0) for stage in present]
+    each = [(stage, known(stage), cost(stage)) for stage in present]
+    whole = prices.search + sum(tokens.get(stage, 0.0) for stage in (SEARCH, READING)) / 1000 * prices.tokens
     return {
-        BEFORE: fit_cascade(features, first, second, [(BEFORE, known(*before), 0.0)], prices.wrong, prices.search),
+        BEFORE: fit_cascade(features, first, second, [(BEFORE, known(*before), 0.0)], prices.wrong, whole),
         AFTER: fit_cascade(features, first, second, [(AFTER, known(*present), 0.0)], prices.wrong),
-        CASCADE: fit_cascade(features, first, second, each, prices.wrong, 0.0 if searching is not None else prices.search),
+        CASCADE: fit_cascade(features, first, second, each, prices.wrong, 0.0 if searching is not None else whole),
     }
 
 

@@ -18,10 +18,11 @@ REASONS = 8
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """In right answers: of a search, and of a wrong answer beside one that is not given."""
+    """In right answers: of a search, of a wrong answer beside one that is not given, and of a thousand tokens."""
 
     search: float = 0.0
     wrong: float = 0.0
+    tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

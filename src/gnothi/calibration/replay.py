@@ -43,12 +43,23 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What a method without a gate recorded of each question at a ``stage`` (``filtering.traits``), not a number where it could
+    not be measured; shape (n,)."""
+
+    name: str
+    stage: str
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
     ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
-    where the record has some, ``texts`` what was asked and answered, where it holds that."""
+    where the record has some, ``texts`` what was asked and answered, where it holds that. ``known`` is
+    what was recorded stage by stage, beside the answers of always, and ``tokens`` what the stages took, on average."""
 
     source: str
     dataset: str
@@ -63,6 +74,8 @@ class Replay:
     settings: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[str, ...] = ()
     texts: tuple[Texts, ...] = ()
+    known: tuple[Known, ...] = ()
+    tokens: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:

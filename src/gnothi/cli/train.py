@@ -376,3 +376,48 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
     learnt = train(run, out, (memory, once, steps), several_hops or None)
     _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
     return 0
+
+
+@train.command("gate")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@out("gate")
+@click.option("--price", type=options.PRICE, default=0.0, show_default=True, help="Of a search, in right answers.")
+@click.option("--tokens", type=options.PRICE, default=0.0, show_default=True, help="Of a thousand tokens, in right answers.")
+@click.option("--wrong", type=options.PRICE, default=0.0, show_default=True, help="Of a wrong answer beside one not given.")
+@click.option("--metric", default="em", show_default=True, metavar="NAME", help="When an answer is right.")
+@click.option("--never", metavar="NAME", help="The run's method that answers from memory. [default: panel, cot or direct]")
+@json_of("what it comes to on other questions, its weights and an example")
+def gate(
+    runs: tuple[Path, ...],
+    out: Path,
+    price: float,
+    tokens: float,
+    wrong: float,
+    metric: str,
+    never: str | None,
+    as_json: bool,
+) -> int:
+    """Learn when evidence helps and when it misleads, for the method cascade, from each RUN of it without a gate.
+
+    \b
+    gnothi eval lab-train --method cot,cascade --out runs/train
+    gnothi train gate runs/train --price 0.02 --out gate
+    gnothi eval lab --method cascade --set learned=gate --out runs/gated
+
+    Prices say what a search, a thousand tokens and a wrong answer may cost: 0.02 is one right answer in fifty searches. Several
+    runs are learnt of together, and each is judged by what the others taught.
+    """
+    from gnothi.calibration.learned_records import Prices
+    from gnothi.report.terminal import learned_table
+    from gnothi.training.gate import train
+
+    found = train(runs, out, Prices(price, wrong, tokens), metric, never)
+    if as_json:
+        terminal.print_json(found)
+        return 0
+    screen = terminal.console()
+    for one in found:
+        learned_table.show(screen, one)
+        click.echo()
+    click.echo(f"gate: {out}")
+    return 0

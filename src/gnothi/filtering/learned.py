@@ -73,8 +73,8 @@ class LearnedGate:
         given = [known.get(name, np.nan) for name in self.names]
         values = [value if np.isfinite(value) else other for value, other in zip(given, self.unmeasured, strict=True)]
         found = step.chances(np.array([values]))
-        chances = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
-        return Weighed(*chances, step.needed)
+        helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
+        return Weighed(helped, harmed, memory, evidence, step.needed)
 
     async def aclose(self) -> None:
         return None

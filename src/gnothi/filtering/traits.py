@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import ScoredPassage
+from gnothi.types import Passage, ScoredPassage
 
 QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING = STAGES = ("question", "probe", "draft", "samples", "search", "reading")
 """In the order in which they are reached; each costs more than those before."""
@@ -115,4 +115,17 @@ def traits_of_search(question: str, memory: str, found: Sequence[ScoredPassage])
         "titles that stand twice": float(len(titles) - len(set(titles))),
         "passages hold memory's answer": sum(_holds(text, answer) for text in texts) / max(1, len(texts)),
         "the best holds memory's answer": float(bool(texts) and _holds(texts[0], answer)),
+    }
+
+
+def traits_of_reading(memory: str, evidence: str, read: Sequence[Passage]) -> Mapping[str, float]:
+    """What the passages that were ``read`` say of both answers."""
+    one, other = normalized(memory), normalized(evidence)
+    texts = [normalized(f"{passage.title} {passage.text}") for passage in read]
+    titles = [normalized(passage.title) for passage in read]
+    return {
+        "passages read": float(len(texts)),
+        "titles read twice": float(len(titles) - len(set(titles))),
+        "what was read holds memory's answer": sum(_holds(text, one) for text in texts) / max(1, len(texts)),
+        "what was read holds evidence's answer": sum(_holds(text, other) for text in texts) / max(1, len(texts)),
     }

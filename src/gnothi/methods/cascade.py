@@ -14,12 +14,13 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.events import Usage
 from gnothi.filtering.learned import GateSource, Weighed
-from gnothi.filtering.traits import DRAFT, QUESTION, READING, SEARCH, Texts, traits, traits_of_search
+from gnothi.filtering.traits import DRAFT, QUESTION, READING, SEARCH, Texts, traits, traits_of_reading, traits_of_search
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.kinds.least_likely import least_likely
 from gnothi.types import Answer, Passage, Question
 
 UNKNOWN = "unknown"
@@ -52,16 +53,26 @@ class LearnedCascade(ReaderSettings):
         stages = _Stages(self.learned, question.text)
         stages.reach(QUESTION)
         with events.record() as drafting:
-            stages.memory = memory = await self.read(self.model, question)
-        if not stages.going_on or not stages.reach(DRAFT, _doubt("memory", memory), Usage.of(drafting)):
+            memory, weakest = await self._from_memory(question)
+        stages.memory = memory
+        doubts = {**_doubt("memory", memory), "memory's weakest word": weakest}
+        if not stages.going_on or not stages.reach(DRAFT, doubts, Usage.of(drafting)):
             return stages.answer(memory)
         found = await self.retriever.search(question.text, self.k)
         if not stages.reach(SEARCH, traits_of_search(question.text, memory.text, found)) or not found:
             return stages.answer(memory)
         with events.record() as reading:
-            stages.evidence = await self._from(question, tuple(one.passage for one in found))
-        on = stages.reach(READING, _doubt("evidence", stages.evidence), Usage.of(reading))
-        return stages.answer(stages.evidence if on else memory)
+            evidence = await self._from(question, tuple(one.passage for one in found))
+        stages.evidence = evidence
+        more = {**_doubt("evidence", evidence), **traits_of_reading(memory.text, evidence.text, evidence.evidence)}
+        return stages.answer(evidence if stages.reach(READING, more, Usage.of(reading)) else memory)
+
+    async def _from_memory(self, question: Question) -> tuple[Answer, float | None]:
+        """And how doubtful its weakest word is."""
+        prompt = self.reading(question)
+        measured = await self.make_signal(self.signal).measure(self.model, prompt, self.reply_decoding(prompt))
+        weakest = least_likely(measured.greedy)
+        return await self.answer_from(self.model, prompt, measured), weakest if math.isfinite(weakest) else None
 
     async def _from(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
         if self.read_by == "once":
@@ -92,15 +103,15 @@ class _Stages:
 
     def reach(self, stage: str, more: Mapping[str, float | None] | None = None, usage: Usage | None = None) -> bool:
         """Whether to go on from this stage, where ``more`` is known beside the texts, for ``usage``."""
-        texts = Texts(self.question, *(one and one.text for one in (self.memory, self.evidence)))
+        said = [one.text if one else None for one in (self.memory, self.evidence)]
+        texts = Texts(self.question, *said)
         found = {name: value for name, (when, value) in traits(texts).items() if when == stage} | dict(more or {})
         self._known |= {name: value for name, value in found.items() if value is not None}
         if self.gate is None:
             spent = usage or Usage()
             took = spent.model_calls, spent.prompt_tokens, spent.generated_tokens
             gauges = tuple(events.Gauge(f"{stage}: {name}", value, *took) for name, value in found.items())
-            said = self.evidence or self.memory
-            events.emit(events.Gauged(said.text if said else "", gauges))
+            events.emit(events.Gauged(said[1] or said[0] or "", gauges))
             return True
         weighed = self.gate.weigh(stage, self._known)
         if weighed is not None:
