@@ -33,7 +33,7 @@ class Fixed:
         self.known[stage] = set(known)
         if stage not in self.gains:
             return None
-        return Weighed(max(self.gains[stage], 0), max(-self.gains[stage], 0), *self.right, 0.1)
+        return Weighed(max(self.gains[stage], 0), max(-self.gains[stage], 0), *self.right, 0.1, self.gains[stage] > 0.1)
 
 
 def reply(prompt: Prompt) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.arrays import Floats, Mask
-from gnothi.stats.cascade import Cascade, fit_cascade, least_sure
+from gnothi.stats.cascade import Cascade, fit_cascade
 
 
 def drawn(n: int = 1500, seed: int = 0) -> tuple[Floats, Mask, Mask]:
@@ -64,11 +66,23 @@ def test_where_both_are_doubtful_nothing_is_said() -> None:
     cascade = learnt(0.05, wrong=4.0)
     found = cascade(x)
     right = np.where(found.second, second, first)
-    assert least_sure(4.0) == pytest.approx(0.8)
+    assert cascade.sure_enough == pytest.approx(0.8)
     assert 0.05 < (~found.given).mean() < 0.4
-    assert right[found.given].mean() > 0.9 > least_sure(4.0) > right[~found.given].mean()
+    assert right[found.given].mean() > 0.9 > 0.8 > right[~found.given].mean()
     assert cascade.steps[0].needed == pytest.approx(0.01)  # a change from wrong to right is worth 5
     assert learnt(0.05)(x).given.all()
+
+
+def test_limits_on_doubt_and_harm() -> None:
+    (x, *_), cascade = drawn(seed=1), learnt(0.05)
+    free = cascade(x)
+    assert free.given.all()
+    strict = replace(cascade, harm=0.02, doubt=0.1)(x)
+    assert (strict.second <= free.second).all()
+    assert 0 < strict.second.sum() < free.second.sum()
+    assert free.harmed[strict.second].max() <= 0.02
+    assert (strict.right[strict.given] >= 0.9).all()
+    assert (strict.last == free.last).all()  # only the last step minds the harm
 
 
 def test_what_is_paid_for_at_the_end_counts_at_once() -> None:

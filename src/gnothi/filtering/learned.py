@@ -16,7 +16,7 @@ import numpy as np
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.benefit import Benefit
-from gnothi.stats.cascade import Cascade, Step, least_sure
+from gnothi.stats.cascade import Cascade, Step
 from gnothi.stats.logistic import Logistic
 
 FORMAT = 1
@@ -26,14 +26,16 @@ COMMAND = "gnothi train gate"
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """At one step: evidence would help with ``helped``, harm with ``harmed``; it goes on, or takes the answer from evidence at
-    the last step, where the ``gain`` is above ``needed``. ``memory`` and ``evidence``: how likely either answer is right."""
+    """At one step: evidence would help with ``helped``, harm with ``harmed``; ``on``: whether to go on, or to take the answer
+    from evidence at the last step. That takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either answer is
+    right."""
 
     helped: float
     harmed: float
     memory: float
     evidence: float
     needed: float
+    on: bool
 
     @property
     def gain(self) -> float:
@@ -64,17 +66,19 @@ class LearnedGate:
 
     @property
     def sure_enough(self) -> float:
-        return least_sure(self.cascade.wrong)
+        return self.cascade.sure_enough
 
     def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
-        step = next((step for step in self.cascade.steps if step.name == stage), None)
-        if step is None:
+        number = next((number for number, step in enumerate(self.cascade.steps) if step.name == stage), None)
+        if number is None:
             return None
+        step = self.cascade.steps[number]
         given = [known.get(name, np.nan) for name in self.names]
         values = [value if np.isfinite(value) else other for value, other in zip(given, self.unmeasured, strict=True)]
         found = step.chances(np.array([values]))
         helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
-        return Weighed(helped, harmed, memory, evidence, step.needed)
+        on = bool(self.cascade.on(number, found.gain, found.harmed)[0])
+        return Weighed(helped, harmed, memory, evidence, step.needed, on)
 
     async def aclose(self) -> None:
         return None
@@ -96,7 +100,9 @@ def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None
         }
         for step in gate.cascade.steps
     ]
-    document = {"format": FORMAT, **origin, "wrong": gate.cascade.wrong, "features": features, "steps": steps}
+    cascade = gate.cascade
+    limits = {"harm": cascade.harm if np.isfinite(cascade.harm) else None, "doubt": cascade.doubt}
+    document = {"format": FORMAT, **origin, "wrong": cascade.wrong, **limits, "features": features, "steps": steps}
     (path / FILE).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
@@ -107,10 +113,10 @@ def open_gate(path: str | Path) -> LearnedGate:
         document: Any = json.loads((path / FILE).read_text("utf-8"))
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
-        features = document["features"]
+        features, harm, doubt = (document[key] for key in ("features", "harm", "doubt"))
         steps = tuple(_step(one, len(features)) for one in document["steps"])
         return LearnedGate(
-            Cascade(steps, float(document["wrong"])),
+            Cascade(steps, float(document["wrong"]), np.inf if harm is None else float(harm), doubt and float(doubt)),
             tuple(str(one["name"]) for one in features),
             tuple(str(one["stage"]) for one in features),
             tuple(float(one["unmeasured"]) for one in features),

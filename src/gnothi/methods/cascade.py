@@ -115,7 +115,7 @@ class _Stages:
             return True
         weighed = self.gate.weigh(stage, self._known)
         if weighed is not None:
-            self._last, self.going_on = weighed, weighed.gain > weighed.needed
+            self._last, self.going_on = weighed, weighed.on
             kind, on, off = _DECIDES.get(stage, ("retrieve", "retrieve", "trust"))
             verdict = on if self.going_on else off
             events.emit(events.Decided(kind, SIGNAL, weighed.gain, weighed.needed, verdict, self.question))

@@ -39,38 +39,50 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Decided:
     """Of each question, shape (n,): the ``last`` step that was reached, whether the ``second`` answer was taken, how likely the
-    answer taken is right, and whether it is given at all (else "not known")."""
+    answer taken is ``right``, how likely the second one would have ``harmed``, as the last step reached has it, and whether
+    an answer is ``given`` at all (else "not known")."""
 
     last: np.ndarray[tuple[int], np.dtype[np.int_]]
     second: Mask
     right: Floats
+    harmed: Floats
     given: Mask
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """``wrong``: what a wrong answer costs, where a right one earns 1 and "not known" nothing."""
+    """``wrong``: what a wrong answer costs, where a right one earns 1 and "not known" nothing. The second answer is not taken
+    where it harms with more than ``harm``, and an answer not given where it is wrong with more than ``doubt``; None: where that
+    costs more than it earns."""
 
     steps: tuple[Step, ...]
     wrong: float = 0.0
+    harm: float = np.inf
+    doubt: float | None = None
+
+    @property
+    def sure_enough(self) -> float:
+        """How likely an answer has to be right to be given."""
+        return self.wrong / (1 + self.wrong) if self.doubt is None else 1 - self.doubt
+
+    def on(self, number: int, gain: Floats, harmed: Floats) -> Mask:
+        """Whether to go on from a step; from the last one, to take the second answer."""
+        return (gain > self.steps[number].needed) & ((number < len(self.steps) - 1) | (harmed <= self.harm))
 
     def __call__(self, features: ArrayLike) -> Decided:
         """``features`` has shape (n, d); those of stages that are not reached are not looked at."""
         x = np.asarray(features, dtype=np.float64)
         going, last, right = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=np.int_), np.zeros(len(x))
+        harmed = np.zeros(len(x))
         for number, step in enumerate(self.steps):
             last[going] = number
             chances = step.chances(x[going])
-            on = chances.gain > step.needed
+            on = self.on(number, chances.gain, chances.harmed)
+            harmed[going] = chances.harmed
             # Where it goes on this is overwritten, but for the last step.
             right[going] = np.where(on, chances.second, chances.first)
             going[going] = on
-        return Decided(last, going, right, right >= least_sure(self.wrong))
-
-
-def least_sure(wrong: float) -> float:
-    """How likely an answer has to be right to be worth giving."""
-    return wrong / (1 + wrong)
+        return Decided(last, going, right, harmed, right >= self.sure_enough)
 
 
 def fit_cascade(
