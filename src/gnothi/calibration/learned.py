@@ -7,7 +7,7 @@ after it only, and as a cascade.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gnothi.filtering.learned import LearnedGate
 from gnothi.filtering.traits import DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
 from gnothi.stats.cascade import Cascade, fit_cascade
+from gnothi.stats.cascade_promise import Promised, promise
 from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
@@ -110,6 +111,17 @@ def gate_of(learnt: Sequence[Replay], prices: Prices) -> LearnedGate:
     tables = [table(replay) for replay in learnt]
     gate, raw = _learnt(learnt, tables, _common(tables), prices)
     return LearnedGate(gate.cascades[CASCADE], gate.names, gate.stages, tuple(_unmeasured(raw).tolist()))
+
+
+def promise_of(
+    gate: LearnedGate, judged: Sequence[Replay], target_error: float | None, target_harm: float | None, epsilon: float
+) -> tuple[LearnedGate, Promised]:
+    """The gate with the limits of what it promises, tested on questions that it did not learn of. Raises PromiseRefused."""
+    raw = np.vstack([table(replay).of(gate.names) for replay in judged])
+    features = np.where(np.isfinite(raw), raw, gate.unmeasured)
+    never, always = (np.concatenate([getattr(replay, end) for replay in judged]) >= 1 for end in ("never", "always"))
+    found = promise(gate.cascade, features, never, always, target_error, target_harm, epsilon)
+    return replace(gate, cascade=found.cascade), found
 
 
 def _learnt(learnt: Sequence[Replay], tables: Sequence[Table], names: tuple[str, ...], prices: Prices) -> tuple[_Gate, Floats]:

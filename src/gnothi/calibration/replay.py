@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,3 +80,20 @@ class Replay:
     @property
     def n(self) -> int:
         return len(self.never)
+
+    def only(self, chosen: Mask) -> Replay:
+        """The questions ``chosen``, shape (n,)."""
+        places = np.flatnonzero(chosen).tolist()
+        return replace(
+            self,
+            never=self.never[chosen],
+            always=self.always[chosen],
+            signals=tuple(
+                replace(one, values=one.values[chosen], wrong=one.wrong[chosen], known=one.known[chosen])
+                for one in self.signals
+            ),
+            others={name: values[chosen] for name, values in self.others.items()},
+            questions=tuple(self.questions[place] for place in places if self.questions),
+            texts=tuple(self.texts[place] for place in places if self.texts),
+            known=tuple(replace(one, values=one.values[chosen]) for one in self.known),
+        )

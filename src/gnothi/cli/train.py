@@ -386,6 +386,19 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
 @click.option("--wrong", type=options.PRICE, default=0.0, show_default=True, help="Of a wrong answer beside one not given.")
 @click.option("--metric", default="em", show_default=True, metavar="NAME", help="When an answer is right.")
 @click.option("--never", metavar="NAME", help="The run's method that answers from memory. [default: panel, cot or direct]")
+@click.option(
+    "--target-error",
+    type=options.PROBABILITY,
+    metavar="R",
+    help="Promise at most this share of wrong answers among those given.",
+)
+@click.option(
+    "--target-harm",
+    type=options.PROBABILITY,
+    metavar="R",
+    help="Promise at most this share of harm (right from memory, wrong from evidence) among answers taken from evidence.",
+)
+@click.option("--epsilon", type=options.PROBABILITY, default=0.1, show_default=True, help="How often a promise may fail.")
 @json_of("what it comes to on other questions, its weights and an example")
 def gate(
     runs: tuple[Path, ...],
@@ -395,6 +408,9 @@ def gate(
     wrong: float,
     metric: str,
     never: str | None,
+    target_error: float | None,
+    target_harm: float | None,
+    epsilon: float,
     as_json: bool,
 ) -> int:
     """Learn when evidence helps and when it misleads, for the method cascade, from each RUN of it without a gate.
@@ -405,19 +421,25 @@ def gate(
     gnothi eval lab --method cascade --set learned=gate --out runs/gated
 
     Prices say what a search, a thousand tokens and a wrong answer may cost: 0.02 is one right answer in fifty searches. Several
-    runs are learnt of together, and each is judged by what the others taught.
+    runs are learnt of together, and each is judged by what the others taught. A promise is tested on a half of the
+    questions that nothing was learnt of.
     """
     from gnothi.calibration.learned_records import Prices
     from gnothi.report.terminal import learned_table
-    from gnothi.training.gate import train
+    from gnothi.training.gate import Targets, train
 
-    found = train(runs, out, Prices(price, wrong, tokens), metric, never)
+    targets = Targets(target_error, target_harm, epsilon)
+    found = train(runs, out, Prices(price, wrong, tokens), metric, never, targets)
     if as_json:
         terminal.print_json(found)
         return 0
     screen = terminal.console()
-    for one in found:
+    for one in found.other:
         learned_table.show(screen, one)
         click.echo()
+    for what, kept in (("harm among answers taken from evidence", found.harm), ("errors among answers given", found.errors)):
+        if kept is not None:
+            held = f"{kept.wrong} of {kept.trusted} in the test"
+            click.echo(f"promised: {what} at most {kept.target_error:g}, with probability {1 - kept.epsilon:g} ({held})")
     click.echo(f"gate: {out}")
     return 0

@@ -26,9 +26,9 @@ COMMAND = "gnothi train gate"
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """At one step: evidence would help with ``helped``, harm with ``harmed``; ``on``: whether to go on, or to take the answer
-    from evidence at the last step. That takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either answer is
-    right."""
+    """At one step: evidence would help with ``helped``, harm with ``harmed``. ``on``: whether to go on, or to take the answer
+    from evidence at the last step, which takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either
+    answer is right."""
 
     helped: float
     harmed: float
