@@ -46,6 +46,7 @@ def test_all_are_listed() -> None:
         "probe",
         "first_row",
         "learned",
+        "cascade_promise",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed

@@ -106,19 +106,24 @@ def learn(learnt: Sequence[Replay], judged: Sequence[Replay], prices: Prices | N
     return [_judged_within(replay, tables[id(replay)], prices) for replay in learnt]
 
 
-def gate_of(learnt: Sequence[Replay], prices: Prices) -> LearnedGate:
-    """What methods go by (``filtering.learned``), learnt of what runs recorded stage by stage. Raises InvalidInput."""
-    tables = [table(replay) for replay in learnt]
-    gate, raw = _learnt(learnt, tables, _common(tables), prices)
+def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] = ()) -> LearnedGate:
+    """What methods go by (``filtering.learned``), of features that the ``others`` have, too. Raises InvalidInput."""
+    tables = [table(replay) for replay in (*learnt, *others)]
+    gate, raw = _learnt(learnt, tables[: len(learnt)], _common(tables), prices)
     return LearnedGate(gate.cascades[CASCADE], gate.names, gate.stages, tuple(_unmeasured(raw).tolist()))
+
+
+def known_of(gate: LearnedGate, replay: Replay) -> Floats:
+    """The gate's features of the questions, shape (n, d)."""
+    raw = table(replay).of(gate.names)
+    return np.where(np.isfinite(raw), raw, gate.unmeasured)
 
 
 def promise_of(
     gate: LearnedGate, judged: Sequence[Replay], target_error: float | None, target_harm: float | None, epsilon: float
 ) -> tuple[LearnedGate, Promised]:
     """The gate with the limits of what it promises, tested on questions that it did not learn of. Raises PromiseRefused."""
-    raw = np.vstack([table(replay).of(gate.names) for replay in judged])
-    features = np.where(np.isfinite(raw), raw, gate.unmeasured)
+    features = np.vstack([known_of(gate, replay) for replay in judged])
     never, always = (np.concatenate([getattr(replay, end) for replay in judged]) >= 1 for end in ("never", "always"))
     found = promise(gate.cascade, features, never, always, target_error, target_harm, epsilon)
     return replace(gate, cascade=found.cascade), found
