@@ -267,8 +267,9 @@ def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
 
 
 def test_a_gate_is_learnt_and_says_what_it_looks_at(gnothi: Run, recorded: str, tmp_path: Path) -> None:
-    picture = tmp_path / "weights.svg"
-    code, out, err = gnothi("gates", recorded, "--learn", "--judge", recorded, "--price", "0.05", "--plot", str(picture))
+    picture, page = tmp_path / "weights.svg", tmp_path / "page.html"
+    written = ("--plot", str(picture), "--html", str(page))
+    code, out, err = gnothi("gates", recorded, "--learn", "--judge", recorded, "--price", "0.05", *written)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     said = " ".join(out.split())
@@ -283,12 +284,16 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(gnothi: Run, recorded: str, 
     ):
         assert part in said
     assert "perplexity" in picture.read_text("utf-8")
+    shown = page.read_text("utf-8")
+    assert "Why it searched: one question" in shown
+    assert shown.count("<figure>") == 2  # a step each
+    assert "It takes: evidence" in shown
 
 
 def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -> None:
     (found,) = gnothi_json("gates", recorded, "--learn", "--judge", recorded, "--wrong", "1")
     assert set(found["ways"]) == {"before the search", "after the search", "cascade"}
-    assert found["prices"] == {"search": 0.0, "wrong": 1.0}
+    assert found["prices"] == {"search": 0.0, "wrong": 1.0, "tokens": 0.0}
     assert found["never"] < found["ways"]["cascade"]["accuracy"] <= found["oracle"]
     assert {"feature", "stage", "differ", "evidence", "both"} == set(found["steps"][-1]["weights"][0])
     assert found["example"]["takes"] == "evidence"
@@ -297,7 +302,7 @@ def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--learn", "--html", "page.html"), "--html: got a value, expected none, for that goes without --learn"),
+        (("--learn", "--csv", "folder"), "--csv: got a value, expected none, for that goes without --learn"),
         (("--learn", "--threshold", "perplexity=2"), "--threshold: got a value, expected none"),
         (("--wrong", "2"), "--wrong: got a value, expected none, for that goes with --learn"),
     ],

@@ -118,8 +118,8 @@ def gates(
         return [read(path, metric, never, always, surer) for path in paths]
 
     if learning:
-        _require_none({"--threshold": thresholds, "--html": html, "--csv": folder}, "that goes without --learn")
-        _learn(read_all(files), read_all(judged), Prices(price, wrong), plot, as_json)
+        _require_none({"--threshold": thresholds, "--csv": folder}, "that goes without --learn")
+        _learn(read_all(files), read_all(judged), Prices(price, wrong), plot, html, as_json)
         return
     _require_none({"--judge": judged, "--wrong": wrong}, "that goes with --learn")
     replays = read_all(files)
@@ -164,7 +164,9 @@ def _require_none(given: Mapping[str, object], why: str) -> None:
             raise InvalidSetting(f"{flag}: got a value, expected none, for {why}. Leave {flag} out, or change --learn.")
 
 
-def _learn(learnt: list[Replay], judged: list[Replay], prices: Prices, plot: Path | None, as_json: bool) -> None:
+def _learn(
+    learnt: list[Replay], judged: list[Replay], prices: Prices, plot: Path | None, html: Path | None, as_json: bool
+) -> None:
     from gnothi.calibration.learned import learn
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import learned_table
@@ -174,6 +176,10 @@ def _learn(learnt: list[Replay], judged: list[Replay], prices: Prices, plot: Pat
         from gnothi.report.figures.learned import save
 
         save(found, plot)
+    if html is not None:
+        from gnothi.report.page.learned import write_page
+
+        write_page(found, html)
     if as_json:
         terminal.print_json(found)
         return
@@ -182,3 +188,5 @@ def _learn(learnt: list[Replay], judged: list[Replay], prices: Prices, plot: Pat
         if number:
             click.echo()
         learned_table.show(screen, one)
+    if html is not None:
+        click.echo(f"page: {html}")
