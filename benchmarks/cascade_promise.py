@@ -32,11 +32,9 @@ from gnothi.stats.guarantee import EPSILON
 SETS = ("nq", "trivia", "hotpotqa", "2wikimultihopqa")
 PRICE = 0.02
 TARGETS: tuple[tuple[float | None, float | None], ...] = (
-    (0.3, None),
-    (0.4, None),
-    (0.5, None),
-    (None, 0.1),
-    (None, 0.2),
+    *((error, None) for error in (0.1, 0.2, 0.3, 0.4, 0.5)),
+    *((None, harm) for harm in (0.02, 0.05, 0.1, 0.2)),
+    (0.2, 0.05),
     (0.4, 0.2),
     (0.5, 0.3),
 )
