@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gnothi.calibration import learned
 from gnothi.calibration.compare import read
 from gnothi.calibration.learned import AFTER, BEFORE, CASCADE, learn, table
 from gnothi.calibration.learned_records import Prices
@@ -42,6 +43,12 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return writing
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One partition is enough to test by."""
+    monkeypatch.setattr(learned, "REPEATS", 1)
 
 
 def as_json(found: Any) -> dict[str, Any]:
