@@ -45,6 +45,8 @@ def test_all_are_listed() -> None:
         "panel",
         "probe",
         "first_row",
+        "learned",
+        "cascade_promise",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed

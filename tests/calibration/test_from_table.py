@@ -93,3 +93,12 @@ def test_parquet_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "broken.parquet").write_bytes(b"PAR1nothing")
     with pytest.raises(InvalidInput, match="Expected a Parquet file"):
         read_scored(tmp_path / "broken.parquet")
+
+
+def test_texts_stand_under_the_names_of_the_ends(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("question,closed,open,closed_answer,open_answer\nWho wrote Emma?,0,1,Burney,Jane Austen\n", "utf-8")
+    (texts,) = read_scored(path, "closed", "open").texts
+    assert (texts.question, texts.memory, texts.evidence) == ("Who wrote Emma?", "Burney", "Jane Austen")
+    path.write_text("never,always\n0,1\n", "utf-8")
+    assert read_scored(path).texts[0].question is None

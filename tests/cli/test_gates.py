@@ -261,3 +261,53 @@ def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
     assert re.search(r"perplexity  +\d\.?\d*  at no extra cost", out)
     assert max(map(len, out.splitlines())) <= 80
     assert scripted.prompts
+
+
+# --- learnt gates ---------------------------------------------------------------------------------------------------
+
+
+def test_a_gate_is_learnt_and_says_what_it_looks_at(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    picture, page = tmp_path / "weights.svg", tmp_path / "page.html"
+    written = ("--plot", str(picture), "--html", str(page))
+    code, out, err = gnothi("gates", recorded, "--learn", "--judge", recorded, "--price", "0.05", *written)
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    said = " ".join(out.split())
+    for part in (
+        "some.test: 120 questions, contained; learnt on",
+        "A search costs 0.05 right answers, a wrong answer 0.",
+        "cascade",
+        'Known at "samples"',
+        'Known at "reading": it takes the likelier answer.',
+        "evidence says (right): Paris",
+        "so it takes: evidence",
+    ):
+        assert part in said
+    assert "perplexity" in picture.read_text("utf-8")
+    shown = page.read_text("utf-8")
+    assert "Why it searched: one question" in shown
+    assert shown.count("<figure>") == 2  # a step each
+    assert "It takes: evidence" in shown
+
+
+def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -> None:
+    (found,) = gnothi_json("gates", recorded, "--learn", "--judge", recorded, "--wrong", "1")
+    assert set(found["ways"]) == {"before the search", "after the search", "cascade"}
+    assert found["prices"] == {"search": 0.0, "wrong": 1.0, "tokens": 0.0}
+    assert found["never"] < found["ways"]["cascade"]["accuracy"] <= found["oracle"]
+    assert {"feature", "stage", "differ", "evidence", "both"} == set(found["steps"][-1]["weights"][0])
+    assert found["example"]["takes"] == "evidence"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--learn", "--csv", "folder"), "--csv: got a value, expected none, for that goes without --learn"),
+        (("--learn", "--threshold", "perplexity=2"), "--threshold: got a value, expected none"),
+        (("--wrong", "2"), "--wrong: got a value, expected none, for that goes with --learn"),
+    ],
+)
+def test_options_that_go_without_learning_are_refused(gnothi: Run, recorded: str, given: tuple[str, ...], said: str) -> None:
+    code, _, err = gnothi("gates", recorded, *given)
+    assert code == 2
+    assert said in " ".join(err.split())

@@ -183,7 +183,7 @@ def test_a_complexity_classifier_is_made_of_a_run_and_used(
 
 
 @pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize("made", ["complexity", "knowledge-reference"])
+@pytest.mark.parametrize("made", ["complexity", "knowledge-reference", "gate"])
 def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, made: str) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag", "--limit", "2", "--out", str(run))[0] == 0
@@ -192,3 +192,38 @@ def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, 
     assert f"{run}: got the data set 'lab:one_hop'" in err
     assert "'lab-train:one_hop'" in err
     assert not out.exists()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_gate_is_learnt_of_a_run_and_used(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+    run, learnt = str(tmp_path / "run"), str(tmp_path / "gate")
+    questions = tmp_path / "questions.jsonl"
+    _, true, asked = covered_fact()
+    lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}] * 20
+    questions.write_text("".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(lines)))
+    assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,cascade", "--out", run)[0] == 0
+    code, said, err = gnothi("train", "gate", run, "--price", "0.1", "--out", learnt)
+    assert (code, err) == (0, "")
+    assert "40 questions, em; learnt on the other questions" in " ".join(said.split())
+    assert f"gate: {learnt}" in said
+    (found,) = gnothi_json("train", "gate", run, "--price", "0.1", "--out", learnt)["other"]
+    assert found["prices"] == {"search": 0.1, "wrong": 0.0, "tokens": 0.0}
+    assert {weight["stage"] for weight in found["steps"][-1]["weights"]} == {"question", "draft", "search", "reading"}
+    assert found["ways"]["cascade"]["accuracy"] == 1.0
+    code, said, _ = gnothi("ask", asked, "--method", "cascade", "--set", f"learned={learnt}")
+    assert code == 0
+    assert true in said
+    assert "learned" in said
+    assert "holds no learnt gate" in gnothi("ask", asked, "--method", "cascade", "--set", f"learned={run}")[2]
+    gated = str(tmp_path / "gated")
+    settings = ("--method", "direct,cascade", "--set", f"cascade.learned={learnt}")
+    assert gnothi("eval", str(questions), "--model", "lab", *settings, "--out", gated)[0] == 0
+    code, _, err = gnothi("train", "gate", gated, "--out", learnt)
+    assert code == 2
+    assert "expected it without one" in " ".join(err.split())
+    code, _, err = gnothi("train", "gate", run, "--target-error", "0.1", "--out", learnt)
+    assert code == 2
+    assert "cannot promise an error of at most 0.1" in " ".join(err.split())
+    promised = gnothi_json("train", "gate", run, "--target-error", "0.9", "--epsilon", "0.5", "--out", learnt)
+    assert promised["errors"]["target_error"] == 0.9
+    assert json.loads((tmp_path / "gate" / "gate.json").read_text())["doubt"] == pytest.approx(promised["errors"]["threshold"])

@@ -11,7 +11,8 @@ ByMethod = Mapping[str, Sequence[Row]]
 
 REASONS, AT_ONCE = "cot", "direct"
 """The methods that answer from memory and do nothing else: step by step, and at once."""
-ALWAYS = "rag"
+ALWAYS, RECORDING = "rag", "cascade"
+"""The methods that always retrieve: once, and to the end of a cascade without a gate, recording what is known at each stage."""
 
 
 def closed_book(by_method: ByMethod, trusting: Collection[str] = ()) -> list[str]:
@@ -33,7 +34,8 @@ def never_of(by_method: ByMethod, trusting: Collection[str] = ()) -> str | None:
 
 def always_of(by_method: ByMethod) -> str | None:
     """The method whose answers stand for always retrieving; None where the run holds none."""
-    return ALWAYS if ALWAYS in by_method else None
+    recording = next((RECORDING for row in by_method.get(RECORDING, ()) if row.signals), None)
+    return ALWAYS if ALWAYS in by_method else recording
 
 
 def require_two(never: str, always: str) -> None:

@@ -18,6 +18,7 @@ from gnothi.calibration.from_table import ALWAYS, NEVER, columns_of, is_table
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.datasets.records import Record, read_records
 from gnothi.errors import InvalidInput, UnknownName, shown
+from gnothi.filtering.traits import Texts
 from gnothi.metrics import METRICS, Metric, contained
 
 NO, ONE, MULTI = "no_retrieval", "one_retrieval", "multi_retrieval"
@@ -43,7 +44,9 @@ def read_recorded(
         raise InvalidInput(f"{path}: got no lines, expected recorded outcomes, one JSON object per question.")
     golds = [_golds(record) for record in records]
     ways = dict.fromkeys([never, always, *(way for way in (NO, ONE, MULTI) if all(way in record.data for record in records))])
-    quality = {way: _quality([_answer(record, record.data, way) for record in records], golds, metric) for way in ways}
+    answers = {way: [_answer(record, record.data, way) for record in records] for way in ways}
+    quality = {way: _quality(given, golds, metric) for way, given in answers.items()}
+    asked = [str(record.data["question"]) if "question" in record.data else None for record in records]
     steps = [_number(record, record.data, f"{MULTI}_steps") for record in records]
     numbers = [step for step in steps if step is not None and np.isfinite(step)]
     return Replay(
@@ -56,6 +59,7 @@ def read_recorded(
         signals=_signals(records, golds, metric, (never, quality[never] < 1), surer),
         others={way: values for way, values in quality.items() if way not in (never, always)},
         searches={MULTI: sum(numbers) / len(numbers)} if len(numbers) == len(records) else {},
+        texts=tuple(map(Texts, asked, answers[never], answers[always])),
     )
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from gnothi import methods
 from gnothi.calibration.ends import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
-from gnothi.calibration.replay import Replay, Scores
+from gnothi.calibration.replay import Known, Replay, Scores
 from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.filtering.traits import STAGES, Texts
 from gnothi.methods.panel import place_of
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows
@@ -82,6 +83,7 @@ def replay_methods(
         for name, table in ((name, scored(rows)) for name, rows in by_method.items())
         if all(question in table for question in common)
     }
+    known, tokens = _stages([ends[with_][question] for question in common])
     others = {name: values for name, values in quality.items() if name not in ends}
     return Replay(
         source=source,
@@ -98,6 +100,12 @@ def replay_methods(
         ),
         settings=settings or {},
         questions=tuple(common),
+        texts=tuple(
+            Texts(row.question, row.answer, ends[with_][question].answer)
+            for question, row in ((question, ends[without][question]) for question in common)
+        ),
+        known=known,
+        tokens=tokens,
     )
 
 
@@ -152,6 +160,19 @@ def _signals(
         signal, settings = place_of(track.signal) if track.beside else (track.signal, {})
         found.append(Scores(label, values, missed, known, source, 1, track.method, signal, settings))
     return found
+
+
+def _stages(rows: Sequence[Row]) -> tuple[tuple[Known, ...], dict[str, float]]:
+    """What rows of a method that always retrieves say of its stages, and the tokens that these took."""
+    gauges = [{tuple(name.split(": ", 1)): gauge for name, gauge in row.signals.items() if ": " in name} for row in rows]
+    names = [name for name in dict.fromkeys(name for one in gauges for name in one) if name[0] in STAGES]
+    known, spent = [], {}
+    for stage, name in names:
+        found = [one.get((stage, name), {}) for one in gauges]
+        scores = [one.get("score") for one in found]
+        known.append(Known(name, stage, np.array([np.nan if score is None else score for score in scores], dtype=np.float64)))
+        spent[stage] = float(np.mean([one.get("prompt_tokens", 0) + one.get("generated_tokens", 0) for one in found]))
+    return tuple(known), spent
 
 
 def _signal_of(rows: Sequence[Row]) -> str:

@@ -16,6 +16,7 @@ from gnothi.datasets.packed import bare_name
 from gnothi.datasets.records import Record
 from gnothi.datasets.tables import TABLES, read_table
 from gnothi.errors import InvalidInput, MissingDependency, UnknownName, shown
+from gnothi.filtering.traits import QUESTION, Texts
 
 NEVER, ALWAYS = "never", "always"
 PARQUET = ".parquet"
@@ -38,7 +39,8 @@ def columns_of(path: Path) -> tuple[str, ...]:
 
 def read_scored(path: Path, never: str = NEVER, always: str = ALWAYS, surer: Sequence[str] = ()) -> Replay:
     """Every other column of numbers is a signal, higher where the model is less sure, unless ``surer`` names it; an empty cell
-    was not measured. Columns of texts, and ids, are left aside.
+    was not measured. Columns of texts, and ids, are no signals; ``question``, and the answers in ``never_answer`` and
+    ``always_answer`` (after the names of the ends), are what a gate can be learnt from too.
 
     Raises InvalidInput naming file and line, UnknownName, InvalidSetting where both ends are the same, MissingDependency."""
     require_two(never, always)
@@ -64,7 +66,13 @@ def read_scored(path: Path, never: str = NEVER, always: str = ALWAYS, surer: Seq
         sign = -1 if name in surer else 1
         found.append(Scores(name, np.where(np.isfinite(values), sign * values, np.inf), wrong, known, never, sign))
     dataset = Path(bare_name(path)).stem
-    return Replay(str(path), dataset, RECORDED, (never, always), quality[never], quality[always], tuple(found))
+    held = (QUESTION, f"{never}_answer", f"{always}_answer")
+    texts = tuple(Texts(*(_text(record.data.get(name)) for name in held)) for record in records)
+    return Replay(str(path), dataset, RECORDED, (never, always), quality[never], quality[always], tuple(found), texts=texts)
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else str(cell)
 
 
 def _records(path: Path) -> Iterator[Record]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gnothi.filtering.traits import Texts
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,12 +43,23 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What a method without a gate recorded of each question at a ``stage`` (``filtering.traits``), not a number where it could
+    not be measured; shape (n,)."""
+
+    name: str
+    stage: str
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """``never``, ``always`` and ``others`` (further ways to answer, by name) hold the quality of each question, shape (n,).
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
     ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
-    where the record has some."""
+    where the record has some, ``texts`` what was asked and answered, where it holds that. ``known`` is
+    what was recorded stage by stage, beside the answers of always, and ``tokens`` what the stages took, on average."""
 
     source: str
     dataset: str
@@ -60,7 +73,27 @@ class Replay:
     alarms: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[str, ...] = ()
+    texts: tuple[Texts, ...] = ()
+    known: tuple[Known, ...] = ()
+    tokens: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
         return len(self.never)
+
+    def only(self, chosen: Mask) -> Replay:
+        """The questions ``chosen``, shape (n,)."""
+        places = np.flatnonzero(chosen).tolist()
+        return replace(
+            self,
+            never=self.never[chosen],
+            always=self.always[chosen],
+            signals=tuple(
+                replace(one, values=one.values[chosen], wrong=one.wrong[chosen], known=one.known[chosen])
+                for one in self.signals
+            ),
+            others={name: values[chosen] for name, values in self.others.items()},
+            questions=tuple(self.questions[place] for place in places if self.questions),
+            texts=tuple(self.texts[place] for place in places if self.texts),
+            known=tuple(replace(one, values=one.values[chosen]) for one in self.known),
+        )

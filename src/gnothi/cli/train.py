@@ -13,6 +13,7 @@ import click
 from gnothi.cli import options
 from gnothi.cli.groups import Group
 from gnothi.cli.spending import spending
+from gnothi.cli.train_gate import gate
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
@@ -376,3 +377,6 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
     learnt = train(run, out, (memory, once, steps), several_hops or None)
     _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
     return 0
+
+
+train.add_command(gate)

@@ -29,7 +29,10 @@ class IRCoT(GenerationSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        passages = await self._search(question.text, ())
+        return await self.going_on(question, await self._search(question.text, ()))
+
+    async def going_on(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
+        """The answer after the turns that follow a first search, which found ``passages``."""
         chain: list[str] = []
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, passages, " ".join(chain))

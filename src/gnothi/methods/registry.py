@@ -14,6 +14,7 @@ from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
+from gnothi.filtering.learned import GateSource
 from gnothi.methods.steps.gating import ASSESSED, Gating
 from gnothi.methods.steps.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
@@ -35,6 +36,7 @@ _PROTOCOLS: Mapping[type, str] = {
     Reranker: "a re-ranker: lab, a folder or a hub id",
     DemonstrationSource: "a utility reference",
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
+    GateSource: "a learnt gate (a folder made by gnothi train gate)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }

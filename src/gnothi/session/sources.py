@@ -69,9 +69,15 @@ def open_learnt(protocol: type, spec: str) -> Any:
     say. Raises InvalidInput."""
     from gnothi.filtering.complexity import ComplexitySource, open_complexity
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
+    from gnothi.filtering.learned import GateSource, open_gate
     from gnothi.filtering.reference import open_reference
     from gnothi.signals.probe import Probe
     from gnothi.signals.probe_folder import open_probe
 
-    openers: Mapping[type, Any] = {Probe: open_probe, ComplexitySource: open_complexity, KnowledgeSource: open_knowledge}
+    openers: Mapping[type, Any] = {
+        Probe: open_probe,
+        ComplexitySource: open_complexity,
+        GateSource: open_gate,
+        KnowledgeSource: open_knowledge,
+    }
     return openers.get(protocol, open_reference)(spec)

@@ -23,14 +23,14 @@ FILTERS = ("share", "number", "interval", "percent", "money", "chance", "signed"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the template shows of a section: ``name`` is unique within the page, ``numbers`` a document (of a run, or of what
-    gates come to: ``replay``)."""
+    """What the template shows of a section: ``name`` is unique within the page, ``numbers`` a document: of a run, or of what
+    the ``template`` is for."""
 
     name: str
     title: str
     numbers: Any
     pictures: dict[str, list[Picture]]
-    replay: bool = False
+    template: str = ""
     runs: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     known: Any = None
     questions: Sequence[Question] = ()

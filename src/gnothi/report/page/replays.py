@@ -77,7 +77,7 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
     return View(
         name=name,
         title=title,
-        replay=True,
+        template="replay.html",
         numbers=Numbers(found.file, gates, _ends(gates), found.warnings, curves),
         pictures={
             "gates": drawn(frontier.picture(name, gates, points, styles)),

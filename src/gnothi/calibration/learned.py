@@ -1,0 +1,284 @@
+"""A gate learnt from recorded outcomes: is a search worth its price, and is what it brought to be believed?
+
+Never, always and oracle on questions that it was not learnt on, and beside them the same features used before the search only,
+after it only, and as a cascade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gnothi.calibration.compare import FEWEST
+from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned, Prices, example, shown
+from gnothi.calibration.replay import Floats, Mask, Replay
+from gnothi.errors import InvalidInput
+from gnothi.filtering.learned import LearnedGate
+from gnothi.filtering.traits import DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
+from gnothi.runs.rows import rounded
+from gnothi.stats.cascade import Cascade, fit_cascade
+from gnothi.stats.cascade_promise import Promised, promise
+from gnothi.stats.crossfit import FOLDS, folds_of
+from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
+from gnothi.stats.intervals import mean_interval
+
+BEFORE, AFTER, CASCADE = "before the search", "after the search", "cascade"
+WAYS = (BEFORE, AFTER, CASCADE)
+REPEATS = 3
+
+
+# --- features -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``values`` of ``names``, shape (n, d), not a number where nothing was measured; ``stages`` says when each is known."""
+
+    names: tuple[str, ...]
+    stages: tuple[str, ...]
+    values: Floats
+
+    def of(self, names: Sequence[str]) -> Floats:
+        """The columns of these ``names``."""
+        return self.values[:, [self.names.index(name) for name in names]]
+
+
+def table(replay: Replay) -> Table:
+    """What was recorded stage by stage; else traits of the texts. And every signal: SAMPLES, for the record does not say what
+    it took. Nothing here looks at an outcome."""
+    rows = [] if replay.known else [traits(texts) for texts in replay.texts]
+    found = {one.name: (one.stage, one.values) for one in replay.known} | {
+        name: (stage, np.array([row[name][1] if name in row else np.nan for row in rows]))
+        for name, stage in {name: stage for row in rows for name, (stage, _) in row.items()}.items()
+    }
+    for signal in replay.signals:
+        values = np.where(np.isfinite(signal.values), signal.values, np.nan)
+        found[signal.name] = SAMPLES, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
+    names = tuple(sorted(found, key=lambda name: STAGES.index(found[name][0])))
+    columns = [found[name][1] for name in names]
+    values = np.column_stack(columns) if columns else np.empty((replay.n, 0))
+    return Table(names, tuple(found[name][0] for name in names), values)
+
+
+def _filled(learnt: Floats, values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, _unmeasured(learnt))
+
+
+def _unmeasured(learnt: Floats) -> Floats:
+    """What was not measured counts as the highest value that was learnt of: the least certain. Shape (d,)."""
+    highest = np.where(np.isfinite(learnt), learnt, -np.inf).max(axis=0, initial=-np.inf)
+    return np.where(np.isfinite(highest), highest, 0.0)
+
+
+# --- learning and judging -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """What was learnt: a cascade for each way, of features of these ``names``, known at these ``stages``."""
+
+    cascades: Mapping[str, Cascade]
+    names: tuple[str, ...]
+    stages: tuple[str, ...]
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Of each question, shape (n,)."""
+
+    quality: Floats
+    searched: Floats
+    given: Floats
+
+
+def learn(learnt: Sequence[Replay], judged: Sequence[Replay], prices: Prices | None = None) -> list[Learned]:
+    """Learnt on all of ``learnt`` together, and judged on each of ``judged``; where there are none, on each of ``learnt``, each
+    question by what the others of its file taught. Only features that every file has are used.
+
+    Raises InvalidInput for too few questions or no feature."""
+    prices = prices or Prices()
+    tables = {id(replay): table(replay) for replay in (*learnt, *judged)}
+    if judged:
+        return _judged_apart(learnt, judged, tables, prices)
+    return [_judged_within(replay, tables[id(replay)], prices) for replay in learnt]
+
+
+def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] = ()) -> LearnedGate:
+    """What methods go by (``filtering.learned``), of features that the ``others`` have, too. Raises InvalidInput."""
+    tables = [table(replay) for replay in (*learnt, *others)]
+    gate, raw = _learnt(learnt, tables[: len(learnt)], _common(tables), prices)
+    return LearnedGate(gate.cascades[CASCADE], gate.names, gate.stages, tuple(_unmeasured(raw).tolist()))
+
+
+def known_of(gate: LearnedGate, replay: Replay) -> Floats:
+    """The gate's features of the questions, shape (n, d)."""
+    raw = table(replay).of(gate.names)
+    return np.where(np.isfinite(raw), raw, gate.unmeasured)
+
+
+def promise_of(
+    gate: LearnedGate, judged: Sequence[Replay], target_error: float | None, target_harm: float | None, epsilon: float
+) -> tuple[LearnedGate, Promised]:
+    """The gate with the limits of what it promises, tested on questions that it did not learn of. Raises PromiseRefused."""
+    features = np.vstack([known_of(gate, replay) for replay in judged])
+    never, always = (np.concatenate([getattr(replay, end) for replay in judged]) >= 1 for end in ("never", "always"))
+    found = promise(gate.cascade, features, never, always, target_error, target_harm, epsilon)
+    return replace(gate, cascade=found.cascade), found
+
+
+def _learnt(learnt: Sequence[Replay], tables: Sequence[Table], names: tuple[str, ...], prices: Prices) -> tuple[_Gate, Floats]:
+    """And the features that it was learnt of, as they were measured."""
+    raw = np.vstack([one.of(names) for one in tables])
+    _require(names, len(raw), learnt)
+    never, always = (np.concatenate([getattr(replay, end) for replay in learnt]) for end in ("never", "always"))
+    stages = tuple(tables[0].stages[tables[0].names.index(name)] for name in names)
+    return _Gate(_fit(_filled(raw, raw), never, always, stages, prices, learnt[0].tokens), names, stages, prices), raw
+
+
+def _judged_apart(
+    learnt: Sequence[Replay], judged: Sequence[Replay], tables: Mapping[int, Table], prices: Prices
+) -> list[Learned]:
+    names = _common([tables[id(replay)] for replay in (*learnt, *judged)])
+    gate, raw = _learnt(learnt, [tables[id(replay)] for replay in learnt], names, prices)
+    sources = tuple(replay.source for replay in learnt)
+    found = []
+    for replay in judged:
+        features = _filled(raw, tables[id(replay)].of(names))
+        outcomes = {way: _outcome(cascade, features, replay) for way, cascade in gate.cascades.items()}
+        found.append(_document(replay, outcomes, gate, features, sources, len(raw)))
+    return found
+
+
+def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
+    _require(of.names, replay.n, [replay])
+    n = replay.n
+    outcomes = {way: _Outcome(np.zeros(n), np.zeros(n), np.zeros(n)) for way in WAYS}
+    for seed in range(REPEATS):
+        fold = folds_of(replay.never != replay.always, seed=seed)
+        for held_out in range(FOLDS):
+            test = fold == held_out
+            raw = of.values[~test]
+            cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices, replay.tokens)
+            for way, cascade in cascades.items():
+                one = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
+                for name in ("quality", "searched", "given"):
+                    getattr(outcomes[way], name)[test] += getattr(one, name) / REPEATS
+    features = _filled(of.values, of.values)
+    gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices, replay.tokens), of.names, of.stages, prices)
+    return _document(replay, outcomes, gate, features, (), n)
+
+
+def _common(tables: Sequence[Table]) -> tuple[str, ...]:
+    return tuple(name for name in tables[0].names if all(name in one.names for one in tables))
+
+
+def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> None:
+    where = ", ".join(replay.source for replay in learnt)
+    if questions < FEWEST:
+        raise InvalidInput(f"cannot learn a gate from {where}: got {questions} questions, expected {FEWEST} at least.")
+    if not names:
+        raise InvalidInput(
+            f"cannot learn a gate from {where}: got no features that all files have, expected texts of questions and "
+            "answers, or signals. In a table, name the columns question, never_answer and always_answer."
+        )
+
+
+def _fit(
+    features: Floats, never: Floats, always: Floats, stages: Sequence[str], prices: Prices, tokens: Mapping[str, float]
+) -> dict[str, Cascade]:
+    """``tokens``: what each stage took. Those of the draft are no price: an answer from memory is wanted in any case."""
+    first, second = never >= 1, always >= 1
+
+    def known(*wanted: str) -> list[int]:
+        return [column for column, stage in enumerate(stages) if stage in wanted]
+
+    def cost(stage: str) -> float:
+        spent = 0.0 if stage == DRAFT else tokens.get(stage, 0.0) / 1000 * prices.tokens
+        return spent + (prices.search if stage == searching else 0.0)
+
+    present = [stage for stage in STAGES if known(stage)]
+    searching = next((stage for stage in present if stage in (SEARCH, READING)), None)
+    before = [stage for stage in present if stage not in (SEARCH, READING)]
+    each = [(stage, known(stage), cost(stage)) for stage in present]
+    whole = prices.search + sum(tokens.get(stage, 0.0) for stage in (SEARCH, READING)) / 1000 * prices.tokens
+    return {
+        BEFORE: fit_cascade(features, first, second, [(BEFORE, known(*before), 0.0)], prices.wrong, whole),
+        AFTER: fit_cascade(features, first, second, [(AFTER, known(*present), 0.0)], prices.wrong),
+        CASCADE: fit_cascade(features, first, second, each, prices.wrong, 0.0 if searching is not None else whole),
+    }
+
+
+def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | None = None) -> _Outcome:
+    """Of the questions ``chosen``, whose ``features`` these are; all where it is None."""
+    never, always = (values if chosen is None else values[chosen] for values in (replay.never, replay.always))
+    decided = cascade(features)
+    after = np.array([step.name in (AFTER, SEARCH, READING) for step in cascade.steps])
+    searched = decided.second | after[decided.last]
+    quality = np.where(decided.given, np.where(decided.second, always, never), 0.0)
+    return _Outcome(quality, searched.astype(np.float64), decided.given.astype(np.float64))
+
+
+# --- what is said -------------------------------------------------------------------------------------------------------
+
+
+def _document(
+    replay: Replay, outcomes: Mapping[str, _Outcome], gate: _Gate, features: Floats, learnt_on: tuple[str, ...], questions: int
+) -> Learned:
+    never, always, cascade = replay.never, replay.always, gate.cascades[CASCADE]
+    found = Learned(
+        file=replay.source,
+        dataset=replay.dataset,
+        metric=replay.metric,
+        n=replay.n,
+        learnt_on=learnt_on,
+        questions_learnt=questions,
+        prices=gate.prices,
+        ends=Ends(
+            never=float(never.mean()),
+            always=float(always.mean()),
+            oracle=float(oracle(never, always).mean()),
+            helped=float((always > never).mean()),
+            harmed=float((always < never).mean()),
+        ),
+        ways={way: _judge(one, replay, gate.prices) for way, one in outcomes.items()},
+        steps=tuple(shown(step, gate.names, gate.stages) for step in cascade.steps),
+        best_signal=_best_signal(replay, gate.prices),
+        example=example(cascade, features, replay, gate.names),
+    )
+    return rounded(found)
+
+
+def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
+    worth = one.quality - prices.search * one.searched - prices.wrong * (one.given - one.quality)
+    ends = [
+        replay.never - prices.wrong * (1 - replay.never),
+        replay.always - prices.search - prices.wrong * (1 - replay.always),
+    ]
+    more = worth - max(ends, key=lambda values: float(values.mean()))
+    closed = gap_closed(one.quality, replay.never, replay.always)
+    return Judged(
+        accuracy=float(one.quality.mean()),
+        interval=mean_interval(one.quality),
+        searches=float(one.searched.mean()),
+        not_known=float(1 - one.given.mean()),
+        worth=float(worth.mean()),
+        gain=float(more.mean()),
+        gain_interval=mean_interval(more) if np.ptp(more) else None,  # the very same answers: nothing to be unsure of
+        gap_closed=closed.share,
+        gap_closed_interval=closed.interval,
+    )
+
+
+def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
+    def judged(values: Floats) -> BestSignal:
+        found = crossvalidate(lambda _: values, replay.never, replay.always, prices.search)
+        return BestSignal("", float(found.quality.mean()), found.interval, float(found.retrieved.mean()))
+
+    if not replay.signals or replay.n < FEWEST:
+        return None
+    each = {signal.name: judged(signal.values) for signal in replay.signals}
+    name = max(each, key=lambda name: each[name].accuracy)
+    return BestSignal(name, each[name].accuracy, each[name].interval, each[name].searches)

@@ -1,0 +1,151 @@
+"""A gate that has learnt when evidence helps and when it misleads, as a folder that ``gnothi train gate`` makes.
+
+It holds ``gate.json``: the features' names, what stands for one that was not measured, and for each step of the cascade
+(``stats.cascade``) three regressions and the gain from which it goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from gnothi.errors import InvalidInput
+from gnothi.stats.benefit import Benefit
+from gnothi.stats.cascade import Cascade, Step
+from gnothi.stats.logistic import Logistic
+
+FORMAT = 1
+FILE = "gate.json"
+COMMAND = "gnothi train gate"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """At one step: evidence would help with ``helped``, harm with ``harmed``. ``on``: whether to go on, or to take the answer
+    from evidence at the last step, which takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either
+    answer is right."""
+
+    helped: float
+    harmed: float
+    memory: float
+    evidence: float
+    needed: float
+    on: bool
+
+    @property
+    def gain(self) -> float:
+        return self.helped - self.harmed
+
+
+@runtime_checkable
+class GateSource(Protocol):
+    """Tells whether to go on. ``sure_enough``: how likely right an answer has to be to be given."""
+
+    @property
+    def sure_enough(self) -> float: ...
+
+    def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
+        """None where nothing is decided at that stage."""
+        ...
+
+
+@dataclass(frozen=True)
+class LearnedGate:
+    """A ``GateSource``. ``names`` are those of the features, ``unmeasured`` stands for one that is missing, shape (d,)."""
+
+    cascade: Cascade
+    names: tuple[str, ...]
+    stages: tuple[str, ...]
+    unmeasured: tuple[float, ...]
+    name: str = ""
+
+    @property
+    def sure_enough(self) -> float:
+        return self.cascade.sure_enough
+
+    def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
+        number = next((number for number, step in enumerate(self.cascade.steps) if step.name == stage), None)
+        if number is None:
+            return None
+        step = self.cascade.steps[number]
+        given = [known.get(name, np.nan) for name in self.names]
+        values = [value if np.isfinite(value) else other for value, other in zip(given, self.unmeasured, strict=True)]
+        found = step.chances(np.array([values]))
+        helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
+        on = bool(self.cascade.on(number, found.gain, found.harmed)[0])
+        return Weighed(helped, harmed, memory, evidence, step.needed, on)
+
+    async def aclose(self) -> None:
+        return None
+
+
+def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None:
+    """Makes the folder, or makes it anew; ``origin`` says what it was learnt from."""
+    path.mkdir(parents=True, exist_ok=True)
+    features = [
+        {"name": name, "stage": stage, "unmeasured": value}
+        for name, stage, value in zip(gate.names, gate.stages, gate.unmeasured, strict=True)
+    ]
+    steps = [
+        {
+            "name": step.name,
+            "columns": step.columns,
+            "needed": step.needed,
+            **{key: asdict(one, dict_factory=_plain) for key, one in _regressions(step.benefit).items()},
+        }
+        for step in gate.cascade.steps
+    ]
+    cascade = gate.cascade
+    limits = {"harm": cascade.harm if np.isfinite(cascade.harm) else None, "doubt": cascade.doubt}
+    document = {"format": FORMAT, **origin, "wrong": cascade.wrong, **limits, "features": features, "steps": steps}
+    (path / FILE).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def open_gate(path: str | Path) -> LearnedGate:
+    """The gate of a folder. Raises InvalidInput where there is none."""
+    path = Path(path)
+    try:
+        document: Any = json.loads((path / FILE).read_text("utf-8"))
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
+        features, harm, doubt = (document[key] for key in ("features", "harm", "doubt"))
+        steps = tuple(_step(one, len(features)) for one in document["steps"])
+        return LearnedGate(
+            Cascade(steps, float(document["wrong"]), np.inf if harm is None else float(harm), doubt and float(doubt)),
+            tuple(str(one["name"]) for one in features),
+            tuple(str(one["stage"]) for one in features),
+            tuple(float(one["unmeasured"]) for one in features),
+            str(path),
+        )
+    except OSError:
+        raise InvalidInput(f"{path} holds no learnt gate: cannot read {FILE}. Make one with `{COMMAND}`.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+
+
+def _step(one: Mapping[str, Any], features: int) -> Step:
+    columns = tuple(int(column) for column in one["columns"])
+    if not all(0 <= column < features for column in columns):
+        raise ValueError(f"a step of columns {columns}, of {features} features")
+    benefit = Benefit(*(_logistic(one[key], len(columns)) for key in ("differ", "second", "both")))
+    return Step(str(one["name"]), columns, benefit, float(one["needed"]))
+
+
+def _logistic(one: Mapping[str, Any], features: int) -> Logistic:
+    arrays = [np.array(one[key], dtype=np.float64) for key in ("weights", "centre", "scale")]
+    if any(array.shape != (features,) or not np.isfinite(array).all() for array in arrays) or not arrays[2].all():
+        raise ValueError(f"weights, centre or scale that are not {features} numbers")
+    return Logistic(arrays[0], float(one["intercept"]), arrays[1], arrays[2])
+
+
+def _regressions(benefit: Benefit) -> dict[str, Logistic]:
+    return {"differ": benefit.differ, "second": benefit.second, "both": benefit.both}
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in items}

@@ -1,0 +1,92 @@
+"""What a learnt gate comes to, what it looks at, and why it did what it did with one question, on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
+from gnothi.report.numbers import between, counted, percent, share, signed
+from gnothi.report.terminal.layout import Row, paragraph, show_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = 8
+"""Weights of a step; JSON has all."""
+_TEXT = 200  # characters of an answer
+_NOTES = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{wrong} cost,
+over the better of never and always, with its 95 % interval. before the search: searches where evidence is worth its price,
+and believes it. after the search: always searches, and chooses between the two answers. cascade: both. {best}"""
+_BEST = "The best signal's threshold was chosen on other questions of the same file."
+
+
+def show(console: Console, found: Learned) -> None:
+    """Ends and ways; the weights of each step; one question's way through them."""
+    of = ", ".join(found.learnt_on) or "the other questions of the file, five parts in turn"
+    ends = found.ends
+    paragraph(
+        console,
+        f"{found.dataset}: {counted(found.n, 'question')}, {found.metric}; learnt on {of}. Evidence helps "
+        f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {found.prices.search:g} right "
+        f"answers, a wrong answer {found.prices.wrong:g}.",
+    )
+    headings = ("", "acc.", "", "searches", "not known", "gain", " ", "gap closed")
+    show_table(console, headings, list(_rows(found)), spare=("gap closed", "not known"))
+    wrong = " and wrong answers" if found.prices.wrong else ""
+    notes = _NOTES.format(wrong=wrong, best=_BEST if found.best_signal else "")
+    paragraph(console, " ".join(notes.split()), "dim")
+    for step in found.steps:
+        _weights(console, step)
+    if found.example is not None:
+        _example(console, found.example)
+
+
+def _rows(found: Learned) -> Iterator[Row]:
+    ends = found.ends
+    yield ["never", share(ends.never), "", share(0.0), "", "", "", ""], ""
+    yield ["always", share(ends.always), "", share(1.0), "", "", "", ""], ""
+    yield ["oracle", share(ends.oracle), "", share(ends.helped), "", "", "", ""], ""
+    if (best := found.best_signal) is not None:
+        yield [best.signal, share(best.accuracy), between(best.interval), share(best.searches), "", "", "", ""], ""
+    for way, one in found.ways.items():
+        gain = "" if one.gain_interval is None else f"{signed(one.gain_interval[0])} to {signed(one.gain_interval[1])}"
+        unknown = share(one.not_known) if one.not_known else ""
+        numbers = [share(one.accuracy), between(one.interval), share(one.searches), unknown]
+        yield [way, *numbers, signed(one.gain), gain, percent(one.gap_closed)], ""
+
+
+def _weights(console: Console, step: Shown) -> None:
+    weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
+    needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
+    told = "" if weights else " No feature told anything on other questions: rates alone decide."
+    console.print()
+    paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
+    if weights:
+        rows: list[Row] = [([one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2)], "") for one in weights]
+        show_table(console, ("weight per standard deviation", "known at", "differ", "evidence"), rows)
+
+
+def _example(console: Console, example: Example) -> None:
+    console.print()
+    paragraph(console, f"For example: {example.question}", "bold")
+    for whose, text, right in (
+        ("memory", example.memory, example.memory_right),
+        ("evidence", example.evidence, example.evidence_right),
+    ):
+        said = "(not recorded)" if text is None else textwrap.shorten(text, _TEXT, placeholder=" ...")
+        paragraph(console, f"{whose} says ({'right' if right else 'wrong'}): {said}")
+    for step in example.steps:
+        paragraph(console, _reached(step))
+    paragraph(console, f"so it takes: {example.takes}")
+
+
+def _reached(step: Reached) -> str:
+    verdict = "yes" if step.goes_on else "no"
+    reasons = ", ".join(f"{one.feature} = {one.value:.3g} ({signed(one.pull, 2)})" for one in step.reasons)
+    because = f"; for evidence (+) and against (−): {reasons}" if reasons else ""
+    return (
+        f"{step.stage}: evidence helps with {percent(step.helped)}, harms with {percent(step.harmed)}; a gain above "
+        f"{step.needed:.3g} is needed: {verdict}{because}"
+    )
