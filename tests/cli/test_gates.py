@@ -266,8 +266,11 @@ def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
 # --- learnt gates ---------------------------------------------------------------------------------------------------
 
 
-def test_a_gate_is_learnt_and_says_what_it_looks_at(gnothi: Run, recorded: str, tmp_path: Path) -> None:
-    picture, page = tmp_path / "weights.svg", tmp_path / "page.html"
+def test_a_gate_is_learnt_and_says_what_it_looks_at(
+    gnothi: Run, recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # so that no line holds a long path
+    picture, page = Path("weights.svg"), Path("page.html")
     written = ("--plot", str(picture), "--html", str(page))
     code, out, err = gnothi("gates", recorded, "--learn", "--judge", recorded, "--price", "0.05", *written)
     assert (code, err) == (0, "")
