@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 GRID_SECTION = "grid"
 SETTINGS_FILE = "training.toml"
 
+of_world = click.option(
+    "--world",
+    "named",
+    default="",
+    metavar="WORLD",
+    help="A seed, a lab model's folder or a TOML file. [default: 0]",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -32,12 +39,13 @@ def lab() -> None:
 
 
 @lab.command()
+@of_world
 @as_json
-def info(as_json: bool) -> None:
-    """What the built-in world, its library and its model hold."""
+def info(named: str, as_json: bool) -> None:
+    """What the built-in world, its library and its model hold, or another world and its library."""
     from gnothi import lab as laboratory
 
-    document = _world(laboratory.world()) | {"model": _model()}
+    document = _world(laboratory.world(named)) | ({} if named else {"model": _model()})
     if as_json:
         terminal.print_json(document)
         return
@@ -51,9 +59,10 @@ def info(as_json: bool) -> None:
 @click.option("--kind", metavar="KIND", help="One kind of question. [default: all kinds, in the default mix]")
 @click.option("--n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
 @click.option("--seed", default=0, show_default=True, help="Which ones.")
+@of_world
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JSON lines for eval.")
 @as_json
-def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json: bool) -> None:
+def questions(kind: str | None, count: int, seed: int, named: str, out: Path | None, as_json: bool) -> None:
     """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
     from gnothi import lab as laboratory
     from gnothi.session.data import LAB_QUESTIONS
@@ -62,7 +71,7 @@ def questions(kind: str | None, count: int, seed: int, out: Path | None, as_json
     if kind is not None and kind not in kinds:
         raise UnknownName("kind of question", kind, kinds)
     made = max(count, LAB_QUESTIONS)  # so that fewer are the first of more, as with eval's --limit
-    asked = laboratory.questions(laboratory.world(), kinds[kind] if kind else None, made, seed)[:count]
+    asked = laboratory.questions(laboratory.world(named), kinds[kind] if kind else None, made, seed)[:count]
     if out is not None:
         out.write_text("".join(json.dumps(_record(question), ensure_ascii=False) + "\n" for question in asked), "utf-8")
         click.echo(f"{len(asked)} questions in {out}", err=True)
@@ -101,7 +110,14 @@ def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     wanted = to_toml(resolved(recipe) | {f"{GRID_SECTION}.{key}": value for key, value in resolved(grid).items()})
     _claim(out, wanted)
     run(out, recipe, grid, report=_report)
-    click.echo(f"trained: use it with --model {out}", err=True)
+    click.echo(f"trained: use it with `gnothi eval {_data_set(out)} --model {out}`", err=True)
+
+
+def _data_set(out: Path) -> str:
+    """The questions about its world."""
+    from gnothi.session.worlds import own
+
+    return own(str(out)) or "lab"
 
 
 def _recipe(settings: Any) -> tuple[Recipe, Grid]:
@@ -143,11 +159,12 @@ def _world(world: World) -> dict[str, Any]:
     return {
         "world": {
             "seed": world.seed,
+            "fingerprint": world.fingerprint,
             "entities": dict(Counter(entity.type for entity in entities)),
             "facts": len(world.facts),
             "relations": len({fact.relation for fact in world.facts}),
         },
-        "library": {"passages": len(laboratory.passages()), "triples": len(laboratory.triples())},
+        "library": {"passages": len(laboratory.passages(world)), "triples": len(laboratory.triples(world))},
         "entities by what the model saw and what the library holds": {
             familiarity: {coverage: count for (seen, coverage), count in sorted(grid.items()) if seen == familiarity}
             for familiarity in dict.fromkeys(entity.familiarity for entity in entities)

@@ -1,14 +1,12 @@
 """The laboratory: an invented world, and a small model of which it is known what it knows.
 
-``world()`` is the built-in world, the one the shipped model was trained on; ``passages()`` and ``triples()`` are its
-library, ``questions()`` its questions with their truths. Nothing here needs torch; training and probing do.
+``world()`` is the built-in world, the one the shipped model was trained on; ``passages()`` and ``triples()`` are the library of
+a world, ``questions()`` its questions with their truths. Nothing here needs torch; training and probing do.
 """
 
 from __future__ import annotations
 
-from functools import cache
-
-from gnothi.lab import corpus
+from gnothi.lab import corpus, worlds
 from gnothi.lab.corpus import Triple
 from gnothi.lab.questions import KINDS, Action, Kind, questions, right_action, training_questions
 from gnothi.lab.world import Grid, World, build_world
@@ -30,17 +28,17 @@ __all__ = [
 ]
 
 
-@cache
-def world() -> World:
-    """The built-in world: seed 0, default grid."""
-    return build_world()
+def world(name: str = "") -> World:
+    """The built-in world (seed 0, default grid), or the one of that name: a seed, a lab model's folder, a TOML file. Raises
+    UnknownName or InvalidInput."""
+    return worlds.find(name)
 
 
-def passages() -> list[Passage]:
-    """The built-in world's library."""
-    return corpus.passages(world())
+def passages(of: World | None = None) -> list[Passage]:
+    """A world's library; the built-in one's."""
+    return corpus.passages(of or world())
 
 
-def triples() -> list[Triple]:
-    """The built-in world's graph."""
-    return corpus.triples(world())
+def triples(of: World | None = None) -> list[Triple]:
+    """A world's graph; the built-in one's."""
+    return corpus.triples(of or world())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 
 from gnothi import lab
 from gnothi.datasets.named import DataSet
 from gnothi.errors import UnknownName
+from gnothi.lab import worlds
 from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind
+from gnothi.lab.world import World
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.schemes import Scheme
 from gnothi.types import Question
@@ -19,34 +22,55 @@ COUNT = 500
 """Questions of a data set, unless more are asked for."""
 
 
-def _index(_: str) -> Retriever:
+def spec(name: str, argument: str) -> str:
+    return f"{name}:{argument}" if argument else name
+
+
+def _index(argument: str) -> Retriever:
     from gnothi.retrieval.bm25 import BM25Index
 
-    return BM25Index.in_memory(lab.passages(), NAME)
+    return BM25Index.in_memory(lab.passages(lab.world(argument)), spec(NAME, argument))
 
 
-def _graph(_: str) -> KnowledgeGraph:
+def _graph(argument: str) -> KnowledgeGraph:
     from gnothi.lab.graph import graph
 
-    return graph()
+    return graph(spec(NAME, argument), lab.world(argument))
+
+
+def _fingerprint(argument: str) -> str:
+    return json.dumps(worlds.declaration(lab.world(argument)))
+
+
+def world_and_kind(name: str, argument: str) -> tuple[World, Kind | None]:
+    """Of what stands behind a data set's ``NAME:``: a world, a kind of question, or both, as in ``lab:1:two_hop``. Raises
+    UnknownName, or InvalidInput as ``worlds.find``."""
+    head, _, last = argument.rpartition(":")
+    kind: Kind | None = next((kind for kind in KINDS if kind == last), None)
+    try:
+        return lab.world(argument if kind is None else head), kind
+    except UnknownName:
+        known = [name, *(f"{name}:{kind}" for kind in KINDS), f"{name}:SEED", f"{name}:SEED:KIND"]
+        raise UnknownName("data set", f"{name}:{argument}", known) from None
 
 
 def _questions(name: str, argument: str, limit: int | None) -> Sequence[Question]:
     """At least ``limit``, of the kind that ``argument`` names, or of all in the default mix."""
-    if argument and argument not in KINDS:
-        raise UnknownName("data set", f"{name}:{argument}", [name, *(f"{name}:{kind}" for kind in KINDS)])
-    kind: Kind | None = next((kind for kind in KINDS if kind == argument), None)
+    world, kind = world_and_kind(name, argument)
     made = lab.training_questions if name == TRAINING_NAME else lab.questions
-    return made(lab.world(), kind, max(limit or 0, COUNT))
+    return made(world, kind, max(limit or 0, COUNT))
 
 
 _MIX = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())
 
-INDEX = Scheme(open=_index, summary="the library of the laboratory's invented world")
-GRAPH = Scheme(open=_graph, summary="that library as a graph")
+INDEX = Scheme(
+    open=_index, summary="the library of the laboratory's invented world; lab:SEED of another", fingerprint=_fingerprint
+)
+GRAPH = Scheme(open=_graph, summary="that library as a graph; lab:SEED likewise", fingerprint=_fingerprint)
 QUESTIONS = DataSet(
     open=partial(_questions, NAME),
-    summary=f"{COUNT} questions about the laboratory's world: {_MIX} (more with --limit)",
+    summary=f"{COUNT} questions about the laboratory's world: {_MIX} (more with --limit); "
+    f"{NAME}:SEED and {NAME}:SEED:KIND of another world",
     parts={kind: f"{COUNT} questions of the kind {kind}" for kind in KINDS},
 )
 TRAINING = DataSet(

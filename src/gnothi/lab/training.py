@@ -15,6 +15,7 @@ from gnothi.lab.calibration import calibrate
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.tokenizer import SPECIAL, TASKS, build_tokenizer, name_ids
 from gnothi.lab.world import Grid, World, build_world
+from gnothi.lab.worlds import KEY, declaration
 
 if TYPE_CHECKING:
     import torch
@@ -195,14 +196,14 @@ def train(
             torch.save(state, checkpoint.with_suffix(".part"))
             os.replace(checkpoint.with_suffix(".part"), checkpoint)
     if last == recipe.steps:
-        save(model, tokenizer, out, recipe, grid)
+        save(model, tokenizer, out, recipe, world)
         calibrate(out, world, calibration_questions)
     return model
 
 
-def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, recipe: Recipe, grid: Grid) -> None:
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, recipe: Recipe, world: World) -> None:
     """The model and tokenizer in ``transformers`` format, with what tells Gnothi how to prompt it and how it was made."""
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    declared = {"renderer": "tagged", "tasks": sorted(TASKS), "recipe": asdict(recipe), "grid": asdict(grid)}
+    declared = {"renderer": "tagged", "tasks": sorted(TASKS), "recipe": asdict(recipe), KEY: declaration(world)}
     (out / "gnothi.json").write_text(json.dumps(declared, indent=2) + "\n")

@@ -6,6 +6,7 @@ often, seldom, never) and ``coverage`` (what the corpus says: the truth, nothing
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,6 +95,15 @@ class World:
         for fact in self.facts:
             index[fact.subject][fact.relation] = fact
         return index
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of what a model of this world learns: the facts, and how well it is meant to know each. Worlds whose libraries alone
+        differ have the same."""
+        learnt = [
+            (self.entities[one.subject].familiarity, one.subject, one.relation, one.object, one.wrong) for one in self.facts
+        ]
+        return hashlib.blake2b(repr(learnt).encode(), digest_size=8).hexdigest()
 
     def relations_of(self, entity_type: str) -> tuple[Relation, ...]:
         return tuple(relation for relation in RELATIONS if relation.subject == entity_type)

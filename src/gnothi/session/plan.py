@@ -19,10 +19,11 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, 
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
+from gnothi.session import worlds
 from gnothi.session.data import load_several
 from gnothi.session.readers import with_the_laboratorys
 from gnothi.session.searches import SearchSettings
-from gnothi.session.sources import LAB, LAB_MODELS, check_model, model_settings, search_settings
+from gnothi.session.sources import LAB, check_model, model_settings, search_settings
 from gnothi.session.untrained import untrained
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants, as it was given. ``model``, ``index`` and ``graph`` are names or objects; None is the laboratory's
-    with the laboratory's model, and nothing with any other. ``anyway``: use a calibration or a probe that was made for another
+    """What a caller wants, as it was given. ``model``, ``index`` and ``graph`` are names or objects; None is that of its world
+    with a laboratory's model, and nothing with any other. ``anyway``: use a calibration or a probe that was made for another
     model or with other settings; None where the caller cannot ask for that."""
 
     methods: Sequence[str] = ("seakr",)
@@ -204,18 +205,20 @@ def with_questions(
     cannot be."""
     execution = execution or Execution()
     _check_execution(plan, execution)
-    asked = data if isinstance(data, Asked) else _asked(data, format, limit)
+    asked = data if isinstance(data, Asked) else _asked(data, format, limit, plan.sources.model)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
     if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
         warnings.append(warning)
     return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
 
 
-def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None) -> Asked:
+def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any) -> Asked:
     from gnothi.runs.runner import fingerprint
 
     given: list[str | Question] = [str(data)] if isinstance(data, str | Path) else [*data]
     if named := [one for one in given if isinstance(one, str)]:
+        for one in named:
+            worlds.check_questions(model, one)
         questions = load_several(named, format, limit)
         return Asked(" + ".join(named), questions, format, limit, fingerprint(questions))
     questions = [one for one in given if not isinstance(one, str)][:limit]
@@ -249,8 +252,10 @@ def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
         if (value := getattr(request, key)) is not None and not isinstance(value, str):
             check_fits(value, protocol, key)
     model = request.model
-    default = LAB if model in LAB_MODELS or name_of(model) == LAB else None
+    default = worlds.own(model)
     index, graph = request.index or default, request.graph or default
+    worlds.check_source(model, "<--index PATH>", index)
+    worlds.check_source(model, "<--graph PATH>", graph)
     searches = search_settings(request.settings)
     reads_graph = searches.expand != "none" or any("graph" in methods.resources_of(method.name) for method in planned)
     given = tuple(

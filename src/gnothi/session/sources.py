@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from gnothi.models.settings import CallCache
     from gnothi.session.searches import SearchSettings
 
-LAB_MODELS = (LAB, f"vllm:{LAB}")
 _SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
 
 __all__ = [
     "LAB",
-    "LAB_MODELS",
     "check_model",
     "model_settings",
     "open_graph",

@@ -207,7 +207,9 @@ def write_model(
         model.save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
     tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
-    made = {"trained": trained, "from": origin.name}
+    made: dict[str, Any] = {"trained": trained, "from": origin.name}
+    if declared.world is not None:
+        made["world"] = declared.world
     if (shown := origin.shown(declared)) in SHIPPED:
         made |= {} if shown == SHIPPED[0] else {"demonstrations": shown}
     else:

@@ -18,7 +18,7 @@ from gnothi.models.scheme import LABORATORYS
 from gnothi.models.settings import HereSettings
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.runs.journal import EXECUTION
-from gnothi.session import sources
+from gnothi.session import sources, worlds
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.opened import label, opened_methods, under_way
@@ -93,12 +93,11 @@ class Job:
         )
 
     def or_lab(self, spec: str | None, lacking: str) -> str:
-        """The spec, or the laboratory's with its model. Raises InvalidSetting, which says ``lacking``, where there is none."""
-        if spec is None and self.model in sources.LAB_MODELS:
-            return LAB
-        if spec is None:
+        """The spec, or that of its world with a laboratory's model. Raises InvalidSetting, which says ``lacking``, where there
+        is none."""
+        if (named := spec or worlds.own(self.model)) is None:
             raise InvalidSetting(lacking)
-        return spec
+        return named
 
     def origin(self, plan: Plan) -> Origin:
         """The model as one whose weights are trained; one under vLLM finds out what is learnt from, and the library trains it.

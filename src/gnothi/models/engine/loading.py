@@ -19,14 +19,15 @@ from gnothi.weights import DECLARATION, reason
 @dataclass(frozen=True)
 class Declaration:
     """What a model's folder says of it: the renderer it was trained with, thresholds calibrated on it by signal, and the only
-    tasks it was taught (None: any that an instruction explains), what ``gnothi train`` made of it, and the set of tasks that it
-    was shown in that training."""
+    tasks it was taught (None: any that an instruction explains), what ``gnothi train`` made of it, the set of tasks that it
+    was shown in that training, and the world of the laboratory it is of."""
 
     renderer: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
     tasks: frozenset[str] | None = None
     trained: str = ""
     demonstrations: str = "default"
+    world: Mapping[str, Any] | None = None
 
 
 def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
@@ -103,4 +104,5 @@ def declared(folder: Path | None) -> Declaration:
         expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
         raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
     shown = str(folder / shown) if (folder / shown).is_file() else shown
-    return Declaration(renderer if renderer is None else str(renderer), thresholds, tasks, str(given.get("trained", "")), shown)
+    renderer = renderer if renderer is None else str(renderer)
+    return Declaration(renderer, thresholds, tasks, str(given.get("trained", "")), shown, given.get("world"))

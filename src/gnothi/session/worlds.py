@@ -1,0 +1,69 @@
+"""Which world of the laboratory a model is of: its library, graph and questions are that one's, and no other's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi import lab
+from gnothi.errors import GnothiError, InvalidSetting
+from gnothi.lab import named, worlds
+from gnothi.methods.planned import name_of
+from gnothi.models.registry import scheme_of
+from gnothi.models.scheme import folder_of
+from gnothi.models.settings import HereSettings
+
+if TYPE_CHECKING:
+    from gnothi.lab.world import World
+
+_DATA_SETS = (named.NAME, named.TRAINING_NAME)
+
+
+def own(model: Any) -> str | None:
+    """What the library, the graph and the questions of the model's world are called; None for a model of no such world.
+
+    Raises InvalidInput where the folder says a world that is none."""
+    found = _of_model(model)
+    return found and named.spec(named.NAME, worlds.name_of(found[1], found[0]))
+
+
+def check_source(model: Any, flag: str, spec: Any) -> None:
+    """Raise InvalidSetting for an index or a graph of another world than the model's."""
+    name, _, argument = spec.removeprefix("graph:").partition(":") if isinstance(spec, str) else ("", "", "")
+    if name != named.NAME or (found := _of_model(model)) is None:
+        return
+    if lab.world(argument).fingerprint == found[1].fingerprint:
+        return
+    raise InvalidSetting(
+        f"{flag}: got {spec!r}, of another world of the laboratory than the one the model {name_of(model)!r} learnt; expected "
+        f"{own(model)!r}, which is the default, or documents of your own."
+    )
+
+
+def check_questions(model: Any, spec: str) -> None:
+    """Raise InvalidSetting for a data set of another world than the model's."""
+    name, _, argument = spec.partition(":")
+    if name not in _DATA_SETS or (found := _of_model(model)) is None:
+        return
+    world, kind = named.world_and_kind(name, argument)
+    if world.fingerprint == found[1].fingerprint:
+        return
+    of_its_own = ":".join(filter(None, (name, worlds.name_of(found[1], found[0]), kind)))
+    raise InvalidSetting(
+        f"data set: got {spec!r}, about another world of the laboratory than the one the model {name_of(model)!r} learnt; "
+        f"expected {of_its_own!r}, or questions of your own."
+    )
+
+
+def _of_model(model: Any) -> tuple[str, World] | None:
+    """Its folder and its world."""
+    try:
+        spec = name_of(model)
+        _, scheme, argument = scheme_of(spec)
+        folder = folder_of(argument, spec)
+    except GnothiError:
+        return None  # told by whoever opens the model
+    if not issubclass(scheme.settings, HereSettings):
+        return None
+    world = worlds.of_folder(Path(folder).expanduser())
+    return None if world is None else (folder, world)
