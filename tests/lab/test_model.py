@@ -13,6 +13,7 @@ from gnothi import lab, methods
 from gnothi.events import Decided, Event, Searched, record
 from gnothi.lab.tokenizer import TASKS, build_tokenizer
 from gnothi.lab.training import Recipe
+from gnothi.lab.worlds import declaration
 from gnothi.metrics import score
 from gnothi.models import LAB_FOLDER, load_model
 from gnothi.retrieval.bm25 import BM25Index
@@ -28,7 +29,7 @@ pytest.importorskip("torch", reason="needs the extra 'local'")
 def test_it_is_what_the_default_recipe_makes_in_the_default_world() -> None:
     declared = json.loads((LAB_FOLDER / "gnothi.json").read_text("utf-8"))
     assert declared["recipe"] == asdict(Recipe())
-    assert declared["grid"] == asdict(lab.Grid())
+    assert declared["world"] == declaration(lab.world())
     assert declared["tasks"] == sorted(TASKS)
     last = json.loads((LAB_FOLDER / "curve.jsonl").read_text("utf-8").splitlines()[-1])
     assert last["step"] == Recipe().steps
