@@ -2,7 +2,7 @@
 answer.
 
 ``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``SEARCH`` once there are
-passages, ``READING`` once there is an answer from these.
+passages, ``READING`` once there is an answer from these, ``CHECKING`` once each passage was read alone, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Passage, ScoredPassage
 
-QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING = STAGES = ("question", "probe", "draft", "samples", "search", "reading")
+STAGES = ("question", "probe", "draft", "samples", "search", "reading", "checking")
+QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING, CHECKING = STAGES
 """In the order in which they are reached; each costs more than those before."""
 
 _ASKS = ("who", "when", "where", "which", "what", "how many")
@@ -128,4 +129,22 @@ def traits_of_reading(memory: str, evidence: str, read: Sequence[Passage]) -> Ma
         "titles read twice": float(len(titles) - len(set(titles))),
         "what was read holds memory's answer": sum(_holds(text, one) for text in texts) / max(1, len(texts)),
         "what was read holds evidence's answer": sum(_holds(text, other) for text in texts) / max(1, len(texts)),
+    }
+
+
+def traits_of_checking(memory: str, evidence: str, said: Sequence[str]) -> Mapping[str, float]:
+    """``said``: the answers from single passages, each read alone. A passage says an answer where one holds the other."""
+    one, other = normalized(memory), normalized(evidence)
+    answers = [normalized(text) for text in said if not says_nothing(text)]
+    votes, all_of_them = Counter(answers), max(1, len(said))
+
+    def share_of(answer: str) -> float:
+        return sum(_holds(text, answer) or _holds(answer, text) for text in answers) / all_of_them
+
+    return {
+        "passages alone say nothing": (len(said) - len(answers)) / all_of_them,
+        "passages alone say memory's answer": share_of(one),
+        "passages alone say evidence's answer": share_of(other),
+        "passages alone: the largest vote": max(votes.values(), default=0) / all_of_them,
+        "passages alone: different answers": float(len(votes)),
     }

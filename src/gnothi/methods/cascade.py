@@ -12,11 +12,23 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from gnothi import events
+from gnothi.concurrency import gather
 from gnothi.events import Usage
 from gnothi.filtering.learned import GateSource, Weighed
-from gnothi.filtering.traits import DRAFT, QUESTION, READING, SEARCH, Texts, traits, traits_of_reading, traits_of_search
+from gnothi.filtering.traits import (
+    CHECKING,
+    DRAFT,
+    QUESTION,
+    READING,
+    SEARCH,
+    Texts,
+    traits,
+    traits_of_checking,
+    traits_of_reading,
+    traits_of_search,
+)
 from gnothi.methods.ircot import IRCoT
-from gnothi.methods.steps.prompts import require_text
+from gnothi.methods.steps.prompts import ANSWER, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -65,7 +77,12 @@ class LearnedCascade(ReaderSettings):
             evidence = await self._from(question, tuple(one.passage for one in found))
         stages.evidence = evidence
         more = {**_doubt("evidence", evidence), **traits_of_reading(memory.text, evidence.text, evidence.evidence)}
-        return stages.answer(evidence if stages.reach(READING, more, Usage.of(reading)) else memory)
+        believed = stages.reach(READING, more, Usage.of(reading))
+        if stages.checks:
+            with events.record() as checking:
+                alone = await self._alone(question, memory, evidence, tuple(one.passage for one in found))
+            believed = stages.reach(CHECKING, alone, Usage.of(checking))
+        return stages.answer(evidence if believed else memory)
 
     async def _from_memory(self, question: Question) -> tuple[Answer, float | None]:
         """And how doubtful its weakest word is."""
@@ -87,6 +104,35 @@ class LearnedCascade(ReaderSettings):
         )
         return await steps.going_on(question, passages)
 
+    async def _alone(
+        self, question: Question, memory: Answer, evidence: Answer, passages: tuple[Passage, ...]
+    ) -> Mapping[str, float | None]:
+        """What each passage says where it is read alone and, if the model can score, how likely it finds both answers."""
+        read = (self.answer_at_once(self.model, ask(ANSWER, question, (one,))) for one in passages)
+        answers = await gather(*read)
+        doubts = [doubt for one in answers if (doubt := _spread(one.uncertainty)) is not None]
+        found: dict[str, float | None] = dict(traits_of_checking(memory.text, evidence.text, [one.text for one in answers]))
+        found |= {
+            "passages alone: the least doubt": min(doubts, default=None),
+            "passages alone: doubt on average": sum(doubts) / len(doubts) if doubts else None,
+        }
+        return found | (
+            await self._likelihoods(question, memory, evidence, passages) if self.model.capabilities.scoring else {}
+        )
+
+    async def _likelihoods(
+        self, question: Question, memory: Answer, evidence: Answer, passages: tuple[Passage, ...]
+    ) -> Mapping[str, float]:
+        """Nats per token, as a short answer."""
+        texts = [one.text or UNKNOWN for one in (memory, evidence)]
+        without, with_ = await gather(*(self.model.score(ask(ANSWER, question, shown), texts) for shown in ((), passages)))
+        each = [[one.mean_logprob for one in scored] for scored in (without, with_)]
+        return {
+            "memory's answer is likelier by the passages": each[1][0] - each[0][0],
+            "evidence's answer is likelier by the passages": each[1][1] - each[0][1],
+            "with the passages, evidence's answer is likelier": each[1][1] - each[1][0],
+        }
+
 
 @dataclass(slots=True)
 class _Stages:
@@ -98,6 +144,7 @@ class _Stages:
     memory: Answer | None = None
     evidence: Answer | None = None
     going_on: bool = True
+    checks: bool = True
     _known: dict[str, float] = field(default_factory=dict)
     _last: Weighed | None = None
 
@@ -131,6 +178,9 @@ class _Stages:
 
 
 def _doubt(whose: str, answer: Answer) -> dict[str, float | None]:
+    return {f"{whose} doubt": _spread(answer.uncertainty)}
+
+
+def _spread(uncertainty: float | None) -> float | None:
     """Perplexities spread over magnitudes; None where there is none."""
-    value = answer.uncertainty
-    return {f"{whose} doubt": None if value is None or not math.isfinite(value) else math.log1p(max(value, 0.0))}
+    return None if uncertainty is None or not math.isfinite(uncertainty) else math.log1p(max(uncertainty, 0.0))
