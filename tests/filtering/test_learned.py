@@ -16,8 +16,10 @@ def gate() -> LearnedGate:
     random = np.random.default_rng(0)
     first, second = random.random(400) < 0.6, random.random(400) < 0.6
     x = np.column_stack([random.normal(size=400) - 2 * first, random.normal(size=400) + 2 * second])
-    cascade = fit_cascade(x, first, second, [("draft", [0], 0.0), ("reading", [1], 0.1)], wrong=1.0)
-    return LearnedGate(cascade, ("doubt", "agreement"), ("draft", "reading"), (3.0, -3.0))
+    x = np.column_stack([x, random.normal(size=400) + 2 * second])
+    stages = [("draft", [0], 0.0), ("reading", [1], 0.1)]
+    cascade = fit_cascade(x, first, second, stages, wrong=1.0, check=("checking", [2], 0.001))
+    return LearnedGate(cascade, ("doubt", "agreement", "votes"), ("draft", "reading", "checking"), (3.0, -3.0, -3.0))
 
 
 def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> None:
@@ -26,10 +28,11 @@ def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> N
     assert (read.names, read.stages, read.unmeasured) == (gate.names, gate.stages, gate.unmeasured)
     assert read.sure_enough == gate.sure_enough == 0.5
     for known in ({"doubt": 1.0, "agreement": 2.0}, {"doubt": -2.0}):
-        for stage in ("draft", "reading"):
+        for stage in ("draft", "reading", "checking"):
             ours, theirs = gate.weigh(stage, known), read.weigh(stage, known)
             assert ours is not None
             assert ours == theirs
+            assert (ours.check is not None) == (stage == "reading")
     assert json.loads((tmp_path / "gate" / FILE).read_text())["runs"] == ["one"]
 
 

@@ -28,12 +28,14 @@ class Fixed:
     right: tuple[float, float] = (0.6, 0.7)
     sure_enough: float = 0.0
     known: dict[str, set[str]] = field(default_factory=dict)
+    check: float | None = None
 
     def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
         self.known[stage] = set(known)
         if stage not in self.gains:
             return None
-        return Weighed(max(self.gains[stage], 0), max(-self.gains[stage], 0), *self.right, 0.1, self.gains[stage] > 0.1)
+        check = (self.check, 0.2) if self.check is not None and stage == "reading" else None
+        return Weighed(max(self.gains[stage], 0), max(-self.gains[stage], 0), *self.right, 0.1, self.gains[stage] > 0.1, check)
 
 
 def reply(prompt: Prompt) -> str:
@@ -72,6 +74,20 @@ async def test_how_far_it_goes(gains: dict[str, float], text: str, searches: int
     assert not [event for event in recorded if isinstance(event, events.Gauged)]
 
 
+@pytest.mark.parametrize(
+    ("check", "text", "decided"),
+    [(0.1, "Corda", ["check trust", "choose evidence"]), (0.3, "Vesk", ["check check", "choose memory"])],
+)
+async def test_passages_are_read_alone_where_that_is_worth_it(check: float, text: str, decided: list[str]) -> None:
+    gate = Fixed({"reading": 0.5, "checking": -0.5}, check=check)
+    with events.record() as recorded:
+        assert (await made(gate, read_by="once")[0](QUESTION)).text == text
+    found = [event for event in recorded if isinstance(event, events.Decided)]
+    assert [f"{one.kind} {one.verdict}" for one in found] == decided
+    assert (found[0].score, found[0].threshold) == (check, 0.2)
+    assert ("checking" in gate.known) == (check > 0.2)
+
+
 @pytest.mark.parametrize(("right", "text"), [((0.6, 0.9), "Corda"), ((0.9, 0.6), "unknown")])
 async def test_an_answer_that_is_too_doubtful_is_not_given(right: tuple[float, float], text: str) -> None:
     method, _ = made(Fixed({"reading": 0.5}, right, sure_enough=0.8))
@@ -100,6 +116,10 @@ async def test_without_a_gate_everything_is_recorded_and_nothing_decided() -> No
     assert {name.split(": ", 1)[1] for name in gauges if not name.startswith("checking")} == gate.known["reading"]
     assert gauges["reading: answers are the same"].score == 0
     assert gauges["search: passages hold memory's answer"].score == 0.5
+    checked = {name.split(": ", 1)[1]: one.score for name, one in gauges.items() if name.startswith("checking")}
+    assert checked["passages alone say evidence's answer"] == checked["passages alone: the largest vote"] == 1
+    assert checked["passages alone say memory's answer"] == checked["passages alone say nothing"] == 0
+    assert checked["passages alone: different answers"] == 1
     assert not [event for event in recorded if isinstance(event, events.Decided)]
 
 

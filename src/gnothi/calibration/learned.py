@@ -16,7 +16,7 @@ from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned
 from gnothi.calibration.replay import Floats, Mask, Replay
 from gnothi.errors import InvalidInput
 from gnothi.filtering.learned import LearnedGate
-from gnothi.filtering.traits import DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
+from gnothi.filtering.traits import CHECKING, DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
 from gnothi.stats.cascade import Cascade, fit_cascade
 from gnothi.stats.cascade_promise import Promised, promise
@@ -24,8 +24,7 @@ from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
 
-BEFORE, AFTER, CASCADE = "before the search", "after the search", "cascade"
-WAYS = (BEFORE, AFTER, CASCADE)
+BEFORE, AFTER, EACH, CASCADE = "before the search", "after the search", "passage by passage", "cascade"
 REPEATS = 3
 
 
@@ -92,6 +91,7 @@ class _Outcome:
     quality: Floats
     searched: Floats
     given: Floats
+    tokens: Floats
 
 
 def learn(learnt: Sequence[Replay], judged: Sequence[Replay], prices: Prices | None = None) -> list[Learned]:
@@ -154,8 +154,7 @@ def _judged_apart(
 
 def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
     _require(of.names, replay.n, [replay])
-    n = replay.n
-    outcomes = {way: _Outcome(np.zeros(n), np.zeros(n), np.zeros(n)) for way in WAYS}
+    outcomes: dict[str, _Outcome] = {}
     for seed in range(REPEATS):
         fold = folds_of(replay.never != replay.always, seed=seed)
         for held_out in range(FOLDS):
@@ -164,11 +163,12 @@ def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
             cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices, replay.tokens)
             for way, cascade in cascades.items():
                 one = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
-                for name in ("quality", "searched", "given"):
-                    getattr(outcomes[way], name)[test] += getattr(one, name) / REPEATS
+                mean = outcomes.setdefault(way, _Outcome(*np.zeros((4, replay.n))))
+                for name in ("quality", "searched", "given", "tokens"):
+                    getattr(mean, name)[test] += getattr(one, name) / REPEATS
     features = _filled(of.values, of.values)
     gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices, replay.tokens), of.names, of.stages, prices)
-    return _document(replay, outcomes, gate, features, (), n)
+    return _document(replay, outcomes, gate, features, (), replay.n)
 
 
 def _common(tables: Sequence[Table]) -> tuple[str, ...]:
@@ -199,26 +199,41 @@ def _fit(
         spent = 0.0 if stage == DRAFT else tokens.get(stage, 0.0) / 1000 * prices.tokens
         return spent + (prices.search if stage == searching else 0.0)
 
-    present = [stage for stage in STAGES if known(stage)]
+    present = [stage for stage in STAGES if known(stage) and stage != CHECKING]
     searching = next((stage for stage in present if stage in (SEARCH, READING)), None)
     before = [stage for stage in present if stage not in (SEARCH, READING)]
     each = [(stage, known(stage), cost(stage)) for stage in present]
+    check = (CHECKING, known(CHECKING), cost(CHECKING)) if known(CHECKING) and searching is not None else None
     whole = prices.search + sum(tokens.get(stage, 0.0) for stage in (SEARCH, READING)) / 1000 * prices.tokens
-    return {
-        BEFORE: fit_cascade(features, first, second, [(BEFORE, known(*before), 0.0)], prices.wrong, whole),
-        AFTER: fit_cascade(features, first, second, [(AFTER, known(*present), 0.0)], prices.wrong),
-        CASCADE: fit_cascade(features, first, second, each, prices.wrong, 0.0 if searching is not None else whole),
-    }
+
+    def at_once(name: str, stages: Sequence[str], taking: float = 0.0) -> Cascade:
+        return fit_cascade(features, first, second, [(name, known(*stages), 0.0)], prices.wrong, taking)
+
+    found = {BEFORE: at_once(BEFORE, before, whole), AFTER: at_once(AFTER, present)}
+    if check is not None:
+        found[EACH] = at_once(EACH, (*present, CHECKING))
+    taking = 0.0 if searching is not None else whole
+    return found | {CASCADE: fit_cascade(features, first, second, each, prices.wrong, taking, check)}
 
 
 def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | None = None) -> _Outcome:
     """Of the questions ``chosen``, whose ``features`` these are; all where it is None."""
     never, always = (values if chosen is None else values[chosen] for values in (replay.never, replay.always))
     decided = cascade(features)
-    after = np.array([step.name in (AFTER, SEARCH, READING) for step in cascade.steps])
-    searched = decided.second | after[decided.last]
-    quality = np.where(decided.given, np.where(decided.second, always, never), 0.0)
-    return _Outcome(quality, searched.astype(np.float64), decided.given.astype(np.float64))
+    after = np.array([step.name in (AFTER, EACH, SEARCH, READING, CHECKING) for step in cascade.steps])
+    spent = np.array([_tokens(step.name, replay.tokens) for step in cascade.steps])[decided.last]
+    return _Outcome(
+        quality=np.where(decided.given, np.where(decided.second, always, never), 0.0),
+        searched=(decided.second | after[decided.last]).astype(np.float64),
+        given=decided.given.astype(np.float64),
+        tokens=np.where(decided.second, np.maximum(spent, _tokens(READING, replay.tokens)), spent),
+    )
+
+
+def _tokens(reached: str, tokens: Mapping[str, float]) -> float:
+    """What it took to get there, the draft included."""
+    last = {BEFORE: SAMPLES, AFTER: READING, EACH: CHECKING}.get(reached, reached)
+    return sum(tokens.get(stage, 0.0) for stage in STAGES[: STAGES.index(last) + 1])
 
 
 # --- what is said -------------------------------------------------------------------------------------------------------
@@ -244,7 +259,8 @@ def _document(
             harmed=float((always < never).mean()),
         ),
         ways={way: _judge(one, replay, gate.prices) for way, one in outcomes.items()},
-        steps=tuple(shown(step, gate.names, gate.stages) for step in cascade.steps),
+        steps=tuple(one for step in cascade.steps for one in shown(step, gate.names, gate.stages)),
+        tokens=replay.tokens,
         best_signal=_best_signal(replay, gate.prices),
         example=example(cascade, features, replay, gate.names),
     )
@@ -252,10 +268,12 @@ def _document(
 
 
 def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
-    worth = one.quality - prices.search * one.searched - prices.wrong * (one.given - one.quality)
+    token = prices.tokens / 1000
+    worth = one.quality - prices.search * one.searched - token * one.tokens - prices.wrong * (one.given - one.quality)
+    search = prices.search + token * sum(replay.tokens.get(stage, 0.0) for stage in (SEARCH, READING))
     ends = [
-        replay.never - prices.wrong * (1 - replay.never),
-        replay.always - prices.search - prices.wrong * (1 - replay.always),
+        replay.never - token * replay.tokens.get(DRAFT, 0.0) - prices.wrong * (1 - replay.never),
+        replay.always - search - prices.wrong * (1 - replay.always),
     ]
     more = worth - max(ends, key=lambda values: float(values.mean()))
     closed = gap_closed(one.quality, replay.never, replay.always)
@@ -263,6 +281,7 @@ def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
         accuracy=float(one.quality.mean()),
         interval=mean_interval(one.quality),
         searches=float(one.searched.mean()),
+        tokens=float(one.tokens.mean()),
         not_known=float(1 - one.given.mean()),
         worth=float(worth.mean()),
         gain=float(more.mean()),

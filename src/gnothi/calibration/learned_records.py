@@ -9,11 +9,14 @@ import numpy as np
 
 from gnothi.calibration.replay import Floats, Replay
 from gnothi.runs.rows import MERGED, OPTIONAL
+from gnothi.stats.benefit import Benefit
 from gnothi.stats.cascade import Cascade, Step
 from gnothi.stats.intervals import Interval
 
 REASONS = 8
 """Reasons for a decision that are shown, the strongest."""
+TO_CHECK = "to check"
+"""The step at which it is decided whether each passage is worth reading alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,13 @@ class Prices:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """Questions that nothing was learnt of. ``accuracy``: right answers; ``searches`` and ``not_known``: shares of all;
-    ``worth``: accuracy less what searches and wrong answers cost; ``gain``: of worth, over the better of never and always."""
+    ``tokens``: per question, 0 where none were recorded; ``worth``: accuracy less what searches, tokens and wrong answers cost;
+    ``gain``: of worth, over the better of never and always."""
 
     accuracy: float
     interval: Interval | None
     searches: float
+    tokens: float
     not_known: float
     worth: float
     gain: float
@@ -55,7 +60,8 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first."""
+    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first. At ``TO_CHECK`` the two answers
+    are those chosen before and after each passage was read alone."""
 
     stage: str
     needed: float
@@ -118,7 +124,7 @@ class Ends:
 @dataclass(frozen=True, slots=True)
 class Learned:
     """What ``gnothi gates FILE --learn --json`` prints for one file. ``learnt_on`` is empty where the file's own questions were
-    learnt of, each judged by what the others taught."""
+    learnt of, each judged by what the others taught. ``tokens``: what each stage took, where that was recorded."""
 
     file: str
     dataset: str
@@ -130,17 +136,24 @@ class Learned:
     ends: Ends = field(metadata=MERGED)
     ways: Mapping[str, Judged]
     steps: tuple[Shown, ...]
+    tokens: Mapping[str, float]
     best_signal: BestSignal | None = field(default=None, metadata=OPTIONAL)
     example: Example | None = field(default=None, metadata=OPTIONAL)
 
 
-def shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> Shown:
-    regressions = step.benefit.differ, step.benefit.second, step.benefit.both
-    weights = [
-        Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
-        for place, column in enumerate(step.columns)
-    ]
-    return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
+def shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> list[Shown]:
+    """The step, and after it the check that it may ask for."""
+
+    def one(name: str, benefit: Benefit, needed: float) -> Shown:
+        regressions = benefit.differ, benefit.second, benefit.both
+        weights = [
+            Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
+            for place, column in enumerate(step.columns)
+        ]
+        return Shown(name, needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
+
+    found = [one(step.name, step.benefit, step.needed)]
+    return found if step.check is None else [*found, one(TO_CHECK, step.check.benefit, step.check.needed)]
 
 
 def example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str]) -> Example | None:

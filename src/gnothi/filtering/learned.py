@@ -1,7 +1,7 @@
 """A gate that has learnt when evidence helps and when it misleads, as a folder that ``gnothi train gate`` makes.
 
 It holds ``gate.json``: the features' names, what stands for one that was not measured, and for each step of the cascade
-(``stats.cascade``) three regressions and the gain from which it goes on.
+(``stats.cascade``) three regressions and the gain from which it goes on; and the same for the last check, where it has one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.benefit import Benefit
-from gnothi.stats.cascade import Cascade, Step
+from gnothi.stats.cascade import Cascade, Check, Step
 from gnothi.stats.logistic import Logistic
 
-FORMAT = 1
+FORMAT = 2
 FILE = "gate.json"
 COMMAND = "gnothi train gate"
 
@@ -28,7 +28,8 @@ COMMAND = "gnothi train gate"
 class Weighed:
     """At one step: evidence would help with ``helped``, harm with ``harmed``. ``on``: whether to go on, or to take the answer
     from evidence at the last step, which takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either
-    answer is right."""
+    answer is right. ``check``: what checking the evidence before choosing would gain, and the gain that takes; None where there
+    is nothing to check."""
 
     helped: float
     harmed: float
@@ -36,6 +37,11 @@ class Weighed:
     evidence: float
     needed: float
     on: bool
+    check: tuple[float, float] | None = None
+
+    @property
+    def checks(self) -> bool:
+        return self.check is not None and self.check[0] > self.check[1]
 
     @property
     def gain(self) -> float:
@@ -78,7 +84,8 @@ class LearnedGate:
         found = step.chances(np.array([values]))
         helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
         on = bool(self.cascade.on(number, found.gain, found.harmed)[0])
-        return Weighed(helped, harmed, memory, evidence, step.needed, on)
+        check = None if step.check is None else (float(step.gain_of_check(np.array([values]))[0]), step.check.needed)
+        return Weighed(helped, harmed, memory, evidence, step.needed, on, check)
 
     async def aclose(self) -> None:
         return None
@@ -96,7 +103,8 @@ def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None
             "name": step.name,
             "columns": step.columns,
             "needed": step.needed,
-            **{key: asdict(one, dict_factory=_plain) for key, one in _regressions(step.benefit).items()},
+            **_regressions(step.benefit),
+            "check": None if step.check is None else {"needed": step.check.needed, **_regressions(step.check.benefit)},
         }
         for step in gate.cascade.steps
     ]
@@ -132,8 +140,12 @@ def _step(one: Mapping[str, Any], features: int) -> Step:
     columns = tuple(int(column) for column in one["columns"])
     if not all(0 <= column < features for column in columns):
         raise ValueError(f"a step of columns {columns}, of {features} features")
-    benefit = Benefit(*(_logistic(one[key], len(columns)) for key in ("differ", "second", "both")))
-    return Step(str(one["name"]), columns, benefit, float(one["needed"]))
+    check = one["check"] and Check(_benefit(one["check"], len(columns)), float(one["check"]["needed"]))
+    return Step(str(one["name"]), columns, _benefit(one, len(columns)), float(one["needed"]), check)
+
+
+def _benefit(one: Mapping[str, Any], features: int) -> Benefit:
+    return Benefit(*(_logistic(one[key], features) for key in ("differ", "second", "both")))
 
 
 def _logistic(one: Mapping[str, Any], features: int) -> Logistic:
@@ -143,8 +155,9 @@ def _logistic(one: Mapping[str, Any], features: int) -> Logistic:
     return Logistic(arrays[0], float(one["intercept"]), arrays[1], arrays[2])
 
 
-def _regressions(benefit: Benefit) -> dict[str, Logistic]:
-    return {"differ": benefit.differ, "second": benefit.second, "both": benefit.both}
+def _regressions(benefit: Benefit) -> dict[str, Any]:
+    each = {"differ": benefit.differ, "second": benefit.second, "both": benefit.both}
+    return {key: asdict(one, dict_factory=_plain) for key, one in each.items()}
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -41,14 +41,16 @@ SIGNAL = "learned"
 _DECIDES: Mapping[str, tuple[str, str, str]] = {
     SEARCH: ("read", "read", "trust"),
     READING: ("choose", "evidence", "memory"),
+    CHECKING: ("choose", "evidence", "memory"),
 }
 """What a step after the search decides, and what going on and stopping are called; before it, whether to retrieve."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedCascade(ReaderSettings):
-    """An answer from memory, a search, an answer from evidence: as far as a learnt gate finds it worth while; then the better
-    answer of the two, or none. Without a gate it goes to the end, answers from evidence, and records what was known when."""
+    """An answer from memory, a search, an answer from evidence, a look at each passage alone: as far as a learnt gate finds it
+    worth while; then the better answer of the two, or none. Without a gate it goes to the end, answers from evidence, and
+    records what was known when."""
 
     model: LanguageModel
     retriever: Retriever
@@ -161,7 +163,11 @@ class _Stages:
             events.emit(events.Gauged(said[1] or said[0] or "", gauges))
             return True
         weighed = self.gate.weigh(stage, self._known)
-        if weighed is not None:
+        self.checks = weighed is not None and weighed.checks
+        if weighed is not None and weighed.check is not None:
+            verdict = "check" if weighed.checks else "trust"
+            events.emit(events.Decided("check", SIGNAL, *weighed.check, verdict, self.question))
+        if weighed is not None and not weighed.checks:
             self._last, self.going_on = weighed, weighed.on
             kind, on, off = _DECIDES.get(stage, ("retrieve", "retrieve", "trust"))
             verdict = on if self.going_on else off

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
+from gnothi.calibration.learned_records import TO_CHECK, Example, Learned, Reached, Shown
+from gnothi.filtering.traits import CHECKING
 from gnothi.report.numbers import between, counted, percent, share, signed
 from gnothi.report.terminal.layout import Row, paragraph, show_table
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Weights of a step; JSON has all."""
 _TEXT = 200  # characters of an answer
-_NOTES = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{wrong} cost,
+_NOTES = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{costs} cost,
 over the better of never and always, with its 95 % interval. before the search: searches where evidence is worth its price,
-and believes it. after the search: always searches, and chooses between the two answers. cascade: both. {best}"""
+and believes it. after the search: always searches, and chooses between the two answers. {each} {best}"""
+_EACH = "passage by passage: so, once each passage was read alone, too. cascade: each only where it is worth its price."
+_BOTH = "cascade: both."
 _BEST = "The best signal's threshold was chosen on other questions of the same file."
 
 
@@ -32,11 +35,16 @@ def show(console: Console, found: Learned) -> None:
         f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {found.prices.search:g} right "
         f"answers, a wrong answer {found.prices.wrong:g}.",
     )
-    headings = ("", "acc.", "", "searches", "not known", "gain", " ", "gap closed")
+    headings = ("", "acc.", "", "searches", "tokens", "not known", "gain", " ", "gap closed")
     show_table(console, headings, list(_rows(found)), spare=("gap closed", "not known"))
-    wrong = " and wrong answers" if found.prices.wrong else ""
-    notes = _NOTES.format(wrong=wrong, best=_BEST if found.best_signal else "")
+    prices = found.prices
+    costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
+    each = _EACH if CHECKING in found.tokens else _BOTH
+    notes = _NOTES.format(costs=costs, each=each, best=_BEST if found.best_signal else "")
     paragraph(console, " ".join(notes.split()), "dim")
+    if found.tokens:
+        took = ", ".join(f"{stage} {tokens:.0f}" for stage, tokens in found.tokens.items() if tokens)
+        paragraph(console, f"Tokens that a question took at each stage: {took}.", "dim")
     for step in found.steps:
         _weights(console, step)
     if found.example is not None:
@@ -45,21 +53,24 @@ def show(console: Console, found: Learned) -> None:
 
 def _rows(found: Learned) -> Iterator[Row]:
     ends = found.ends
-    yield ["never", share(ends.never), "", share(0.0), "", "", "", ""], ""
-    yield ["always", share(ends.always), "", share(1.0), "", "", "", ""], ""
-    yield ["oracle", share(ends.oracle), "", share(ends.helped), "", "", "", ""], ""
+    yield ["never", share(ends.never), "", share(0.0), "", "", "", "", ""], ""
+    yield ["always", share(ends.always), "", share(1.0), "", "", "", "", ""], ""
+    yield ["oracle", share(ends.oracle), "", share(ends.helped), "", "", "", "", ""], ""
     if (best := found.best_signal) is not None:
-        yield [best.signal, share(best.accuracy), between(best.interval), share(best.searches), "", "", "", ""], ""
+        yield [best.signal, share(best.accuracy), between(best.interval), share(best.searches), "", "", "", "", ""], ""
     for way, one in found.ways.items():
         gain = "" if one.gain_interval is None else f"{signed(one.gain_interval[0])} to {signed(one.gain_interval[1])}"
         unknown = share(one.not_known) if one.not_known else ""
-        numbers = [share(one.accuracy), between(one.interval), share(one.searches), unknown]
+        tokens = f"{one.tokens:,.0f}" if one.tokens else ""
+        numbers = [share(one.accuracy), between(one.interval), share(one.searches), tokens, unknown]
         yield [way, *numbers, signed(one.gain), gain, percent(one.gap_closed)], ""
 
 
 def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
+    if step.stage == TO_CHECK:
+        needed = f"it reads each passage alone where that makes the choice better by more than {step.needed:.3g}"
     told = "" if weights else " No feature told anything on other questions: rates alone decide."
     console.print()
     paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
