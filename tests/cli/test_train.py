@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gnothi import lab
+from gnothi.calibration import learned
 from gnothi.filtering.reference import HEADER, LABELS, open_reference
 from gnothi.lab.questions import facts_needed
 from gnothi.testing.model import Scripted
@@ -195,7 +196,10 @@ def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_gate_is_learnt_of_a_run_and_used(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_gate_is_learnt_of_a_run_and_used(
+    gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learned, "REPEATS", 1)
     run, learnt = str(tmp_path / "run"), str(tmp_path / "gate")
     questions = tmp_path / "questions.jsonl"
     _, true, asked = covered_fact()

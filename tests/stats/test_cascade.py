@@ -101,22 +101,23 @@ def test_later_stages_count_as_often_as_they_are_reached() -> None:
 def test_a_check_is_made_where_it_is_worth_its_price() -> None:
     """Feature 1 tells which answer is right where feature 2 is 0; elsewhere feature 3 does, once it is paid for."""
     random = np.random.default_rng(0)
-    first, second = random.random(600) < 0.5, random.random(600) < 0.5
-    side, hidden = second.astype(float) - first, random.random(600) < 0.3
-    x = np.column_stack([np.zeros(600), np.where(hidden, 0, side), hidden, np.where(hidden, side, 0)])
+    first, second = random.random(300) < 0.5, random.random(300) < 0.5
+    side, hidden = second.astype(float) - first, random.random(300) < 0.3
+    x = np.column_stack([np.zeros(300), np.where(hidden, 0, side), hidden, np.where(hidden, side, 0)])
 
     def learnt(price: float) -> Cascade:
         stages = [("draft", [0], 0.0), ("reading", [1, 2], 0.05)]
         return fit_cascade(x, first, second, stages, check=("checking", [3], price))
 
-    found = learnt(0.05)(x)
+    cheap, dear = learnt(0.05), learnt(0.5)
+    found = cheap(x)
     asked = found.last == 2
-    assert [step.name for step in learnt(0.05).steps] == ["draft", "reading", "checking"]
+    assert [step.name for step in cheap.steps] == ["draft", "reading", "checking"]
     assert asked[hidden].mean() > 0.95
     assert asked[~hidden].mean() < 0.05
     assert np.where(found.second, second, first).mean() > (first | second).mean() - 0.02
-    assert not (learnt(0.5)(x).last == 2).any()
-    strict = replace(learnt(0.5), harm=-1.0)(x)
+    assert not (dear(x).last == 2).any()
+    strict = replace(dear, harm=-1.0)(x)
     assert not strict.second.any()  # who does not check chooses there, within the limits
 
 
