@@ -20,7 +20,7 @@ from scipy import stats
 
 from benchmarks._shared import ROOT, publish, say, table
 from gnothi.calibration.compare import read
-from gnothi.calibration.learned import AFTER, WAYS, learn
+from gnothi.calibration.learned import AFTER, learn
 from gnothi.calibration.learned_records import Learned, Prices
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.report.numbers import between, share, signed
@@ -71,8 +71,7 @@ def rows(found: Sequence[Learned]) -> list[tuple[str, ...]]:
         lines.append(("", "oracle", share(one.ends.oracle), "", share(one.ends.helped), ""))
         if (best := one.best_signal) is not None:
             lines.append(("", best.signal, share(best.accuracy), between(best.interval), share(best.searches), ""))
-        for way in WAYS:
-            now = one.ways[way]
+        for way, now in one.ways.items():
             low, high = now.gain_interval or (0.0, 0.0)
             gain = f"{signed(now.gain)} ({signed(low)} to {signed(high)})"
             lines.append(("", way, share(now.accuracy), between(now.interval), share(now.searches), gain))

@@ -124,7 +124,7 @@ class LearnedCascade(ReaderSettings):
 
     async def _likelihoods(
         self, question: Question, memory: Answer, evidence: Answer, passages: tuple[Passage, ...]
-    ) -> Mapping[str, float]:
+    ) -> dict[str, float | None]:
         """Nats per token, as a short answer."""
         texts = [one.text or UNKNOWN for one in (memory, evidence)]
         without, with_ = await gather(*(self.model.score(ask(ANSWER, question, shown), texts) for shown in ((), passages)))

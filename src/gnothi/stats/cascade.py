@@ -122,7 +122,8 @@ def fit_cascade(
         raise InvalidInput("cannot learn a cascade: got no stages, expected one at least.")
     x, memory = np.asarray(features, dtype=np.float64), np.asarray(first, dtype=bool)
     outcome, later = np.asarray(second, dtype=bool), taking
-    stages, steps = _merged(stages), []
+    stages = _merged(stages)
+    steps: list[Step] = []
     for number in reversed(range(len(stages))):
         columns = tuple(sorted(column for _, known, _ in stages[: number + 1] for column in known))
         needed = later / (1 + wrong)
