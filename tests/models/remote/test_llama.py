@@ -24,8 +24,7 @@ FILE = (
 )
 
 SEEDS = pytest.mark.xfail(
-    reason="this server keeps what it read of the request before, and its numbers depend on it: a seed does not always give the "
-    "same sample",
+    reason="this server keeps what it read of the request before, and its numbers depend on it: a seed need not give the same",
     strict=False,
 )
 
