@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
     ),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
+    "plan": ("gnothi.cli.plan:plan", "What many more questions would take, from a run over some: tokens, hours, money."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),
     "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (
