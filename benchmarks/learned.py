@@ -1,10 +1,12 @@
 """What a learnt gate gains on recorded outcomes of a real model, and how good a feature would have to be that it lacks.
 
 learned.py [FOLDER] [--price P] [--json]     (default: shared/data/recorded)
+learned.py --runs RUN... [--price P] [--metric accuracy] [--json]
 
 Learnt on each data set's ``dev``, judged once on its ``test``. Then, as an oracle, with one feature more on both: a judge that
 tells right answers of evidence (or of memory) from wrong ones with a given AUROC, drawn from the labels. The ``needed`` AUROC
-is the lowest tried from which on the gain over the better of never and always lies above 0 by its interval.
+is the lowest tried from which on the gain over the better of never and always lies above 0 by its interval. With ``--runs`` of
+the method ``cascade`` without a gate, each question is judged by what the others of its run taught.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from gnothi.calibration.learned import AFTER, learn
 from gnothi.calibration.learned_records import Learned, Prices
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.report.numbers import between, share, signed
+from gnothi.training.gate import recorded
 
 SETS = ("nq", "trivia", "hotpotqa", "2wikimultihopqa")
 LEVELS = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -48,11 +51,13 @@ def judged_by(replay: Replay, whose: str, auroc: float, seed: int) -> Replay:
     return replace(replay, signals=(*replay.signals, judge))
 
 
-def needed(data: str, learnt: Replay, judged: Replay, whose: str) -> Needed:
+def needed(data: str, learnt: Replay, judged: Replay | None, whose: str) -> Needed:
+    """``judged`` None: each question of ``learnt`` by what the others taught."""
     gains: dict[str, tuple[float, float, float]] = {}
     enough: float | None = None
     for level in LEVELS:
-        (found,) = learn([judged_by(learnt, whose, level, 1)], [judged_by(judged, whose, level, 2)])
+        others = [] if judged is None else [judged_by(judged, whose, level, 2)]
+        (found,) = learn([judged_by(learnt, whose, level, 1)], others)
         after = found.ways[AFTER]
         low, high = after.gain_interval or (0.0, 0.0)
         gains[f"{level:g}"] = (after.gain, low, high)
@@ -78,12 +83,37 @@ def rows(found: Sequence[Learned]) -> list[tuple[str, ...]]:
     return lines
 
 
+def judges_told(judges: Sequence[Needed]) -> list[str]:
+    told = [
+        (one.data, one.whose, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
+        for one in judges
+    ]
+    levels = (f"{level:g}" for level in LEVELS)
+    return ["with a judge of that AUROC: gain (interval)", *table(("", "judge of", *levels), told)]
+
+
+def of_runs(runs: Sequence[Path], metric: str, price: float, json: bool) -> int:
+    replays = [recorded(run, metric) for run in runs]
+    found = [learn([replay], [], Prices(price))[0] for replay in replays]
+    lines = [f"price {price:g}, each question by what the others of its run taught"]
+    lines += table(("", "", "accuracy", "", "searches", "gain"), rows(found))
+    judges = [needed(replay.source, replay, None, whose) for replay in replays for whose in ("evidence", "memory")]
+    publish(
+        {"found": [asdict(one) for one in found], "judges": [asdict(one) for one in judges]}, lines + judges_told(judges), json
+    )
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT.parent / "shared/data/recorded")
     parser.add_argument("--price", type=float, default=0.05, help="of a search, in right answers [%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--runs", nargs="+", type=Path, help="runs of the method cascade without a gate")
+    parser.add_argument("--metric", default="accuracy", help="of runs: when an answer is right [%(default)s]")
     given = parser.parse_args()
+    if given.runs:
+        return of_runs(given.runs, given.metric, given.price, given.json)
     replays = {name: [read(given.folder / f"{name}.{part}.jsonl") for part in ("dev", "test")] for name in SETS}
     lines: list[str] = []
     document: dict[str, object] = {}
@@ -98,12 +128,7 @@ def main() -> int:
     for name, (dev, test) in replays.items():
         say(f"judges of {name}")
         judges += [needed(name, dev, test, whose) for whose in ("evidence", "memory")]
-    lines += ["with a judge of that AUROC: gain (interval)"]
-    told = [
-        (one.data, one.whose, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
-        for one in judges
-    ]
-    lines += table(("", "judge of", *(f"{level:g}" for level in LEVELS)), told)
+    lines += judges_told(judges)
     document["judges"] = [asdict(one) for one in judges]
     publish(document, lines, given.json)
     return 0

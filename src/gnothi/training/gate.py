@@ -57,7 +57,7 @@ def train(
 
     Raises InvalidInput where a run recorded nothing, InvalidSetting where its questions are the laboratory's for testing,
     PromiseRefused where there are too few questions for the promise, or too many wrong."""
-    replays, targets = [_recorded(run, metric, never) for run in runs], targets or Targets()
+    replays, targets = [recorded(run, metric, never) for run in runs], targets or Targets()
     kept = _halves(replays) if targets.asked else []
     learnt = [replay.only(chosen) for replay, chosen in zip(replays, kept, strict=True)] if kept else replays
     gate, promised = gate_of(learnt, prices), None
@@ -87,7 +87,8 @@ def _halves(replays: Sequence[Replay]) -> list[Mask]:
     return [random.permutation(replay.n) < replay.n // 2 for replay in replays]
 
 
-def _recorded(run: Path, metric: str, never: str | None) -> Replay:
+def recorded(run: Path, metric: str, never: str | None = None) -> Replay:
+    """What the method recorded at each stage. Raises as ``train``."""
     refuse_test_run(run)
     replay = read_run(run, metric, never, LearnedCascade.name)
     if not replay.known:
