@@ -220,6 +220,7 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     assert found["ways"]["passage by passage"]["tokens"] > found["ways"]["after the search"]["tokens"] > 0
     assert found["tokens"]["checking"] > 0
     assert found["ways"]["cascade"]["accuracy"] == 1.0
+    assert len(json.loads((tmp_path / "gate" / "gate.json").read_text())["scores"]) == 40
     code, said, _ = gnothi("ask", asked, "--method", "cascade", "--set", f"learned={learnt}")
     assert code == 0
     assert true in said

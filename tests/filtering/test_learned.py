@@ -19,13 +19,16 @@ def gate() -> LearnedGate:
     x = np.column_stack([x, random.normal(size=400) + 2 * second])
     stages = [("draft", [0], 0.0), ("reading", [1], 0.1)]
     cascade = fit_cascade(x, first, second, stages, wrong=1.0, check=("checking", [2], 0.001))
-    return LearnedGate(cascade, ("doubt", "agreement", "votes"), ("draft", "reading", "checking"), (3.0, -3.0, -3.0))
+    return LearnedGate(
+        cascade, ("doubt", "agreement", "votes"), ("draft", "reading", "checking"), (3.0, -3.0, -3.0), scores=(0.1, 0.2)
+    )
 
 
 def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> None:
     write_gate(tmp_path / "gate", gate, {"runs": ["one"]})
     read = open_gate(tmp_path / "gate")
     assert (read.names, read.stages, read.unmeasured) == (gate.names, gate.stages, gate.unmeasured)
+    assert (read.scores, read.threshold) == (gate.scores, gate.cascade.steps[0].needed)
     assert read.sure_enough == gate.sure_enough == 0.5
     for known in ({"doubt": 1.0, "agreement": 2.0}, {"doubt": -2.0}):
         for stage in ("draft", "reading", "checking"):

@@ -13,9 +13,13 @@ import pytest
 from gnothi.calibration.feedback import read
 from gnothi.calibration.file import Calibration, kept_scores
 from gnothi.errors import InvalidSetting
+from gnothi.filtering.learned import LearnedGate
+from gnothi.methods.cascade import LearnedCascade
 from gnothi.models.identity import Identity
 from gnothi.serving.drift import Drifts
 from gnothi.serving.promise import in_words
+from gnothi.stats.benefit import fit_benefit
+from gnothi.stats.cascade import Cascade, Step
 from tests.command_line import KNOWN, covered_fact
 from tests.serving.served import Served, served
 
@@ -117,6 +121,28 @@ async def test_drift_is_told_in_metrics_and_models() -> None:
         text = generate_latest(registry).decode()
         assert 'gnothi_score_drift_state{gnothi_score_drift_state="drift",setup="seakr"} 1.0' in text
         assert 'gnothi_score_drift_distance{setup="seakr"} 1.0' in text
+
+
+async def test_a_learnt_gate_notices_drift() -> None:
+    right = np.arange(40) % 2 == 0
+    steps = (Step("draft", (), fit_benefit(np.empty((40, 0)), right, ~right), 0.1),)
+    gate = LearnedGate(Cascade(steps), (), (), (), scores=(0.9,) * 100)  # now it sees no gain in any search
+    async with served(methods=("cascade",)) as server:
+        service = server.context.service
+        setup = service.setups["cascade"]
+        assert isinstance(setup.method, LearnedCascade)
+        service.setups["cascade"] = setup = replace(setup, method=replace(setup.method, learned=gate))
+        from prometheus_client import CollectorRegistry
+
+        drifts = Drifts(service, CollectorRegistry())
+        drifts._found["cascade"]._size = 4
+        for _ in range(4):
+            await asked(server, KNOWN, "gnothi/cascade")
+        said = drifts.of(setup)
+    assert said is not None
+    assert (said["state"], said["distance"]) == ("drift", 1.0)
+    assert "0% are above the threshold, 100% were" in str(said["advice"])
+    assert "`gnothi train gate RUN`" in str(said["advice"])
 
 
 def test_a_promise_in_words() -> None:

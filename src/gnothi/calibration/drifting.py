@@ -7,13 +7,29 @@ raise a false alarm in at most one of 1 / ``ALARM`` windows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from gnothi.calibration.file import Calibration
 from gnothi.calibration.live import Gated
 from gnothi.stats.drift import Drift, drift
 
+
+class Before(Protocol):
+    """What live scores are compared with: a calibration, or a learnt gate."""
+
+    @property
+    def scores(self) -> Sequence[float]: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def signal(self) -> str: ...
+
+
+CALIBRATE = (
+    "Calibrate anew on questions like those that come now (`gnothi calibrate QUESTIONS`); where answers were judged, "
+    "`gnothi calibrate --feedback FILE` tells what they support."
+)
 WINDOW = 200
 """Live scores a test takes."""
 ALARM = 0.01
@@ -21,9 +37,10 @@ ALARM = 0.01
 
 class Drifting:
     """The live scores of one set-up beside those of its calibration. ``early``: its gate may stop before its score is known
-    exactly, so that only the side of the threshold compares."""
+    exactly, so that only the side of the threshold compares. ``remedy``: what to do where they differ."""
 
-    def __init__(self, calibration: Calibration, early: bool = False, window: int = WINDOW) -> None:
+    def __init__(self, calibration: Before, early: bool = False, window: int = WINDOW, remedy: str = CALIBRATE) -> None:
+        self._remedy = remedy
         self._before = np.array(calibration.scores)
         self._threshold = calibration.threshold
         self._signal = calibration.signal
@@ -66,8 +83,7 @@ class Drifting:
         return (
             f"The last {self._size} scores do not look like those of the calibration ({gap}): {now:.0%} are above the "
             f"threshold, {then:.0%} were. Questions or model have changed, and a promise made then does not cover them. "
-            "Calibrate anew on questions like those that come now (`gnothi calibrate QUESTIONS`); where answers were judged, "
-            "`gnothi calibrate --feedback FILE` tells what they support."
+            f"{self._remedy}"
         )
 
     def as_dict(self) -> dict[str, object]:

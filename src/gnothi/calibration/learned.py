@@ -110,7 +110,16 @@ def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] =
     """What methods go by (``filtering.learned``), of features that the ``others`` have, too. Raises InvalidInput."""
     tables = [table(replay) for replay in (*learnt, *others)]
     gate, raw = _learnt(learnt, tables[: len(learnt)], _common(tables), prices)
-    return LearnedGate(gate.cascades[CASCADE], gate.names, gate.stages, tuple(_unmeasured(raw).tolist()))
+    cascade = gate.cascades[CASCADE]
+    seen = cascade.steps[0].chances(_filled(raw, raw)).gain if _first_searches(cascade) else np.empty(0)
+    unmeasured, scores = (tuple(values.tolist()) for values in (_unmeasured(raw), seen))
+    return LearnedGate(cascade, gate.names, gate.stages, unmeasured, scores=scores)
+
+
+def _first_searches(cascade: Cascade) -> bool:
+    """Whether its first step alone decides on a search: then its gains are what live ones are compared with."""
+    before = [step.name not in (SEARCH, READING, CHECKING) for step in cascade.steps]
+    return before[0] and not any(before[1:])
 
 
 def known_of(gate: LearnedGate, replay: Replay) -> Floats:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -62,13 +62,23 @@ class GateSource(Protocol):
 
 @dataclass(frozen=True)
 class LearnedGate:
-    """A ``GateSource``. ``names`` are those of the features, ``unmeasured`` stands for one that is missing, shape (d,)."""
+    """A ``GateSource``. ``names`` are those of the features, ``unmeasured`` stands for one that is missing, shape (d,).
+    ``scores`` are the gains that it saw in a search, of the questions that it was learnt on: what live ones are compared with.
+    """
 
     cascade: Cascade
     names: tuple[str, ...]
     stages: tuple[str, ...]
     unmeasured: tuple[float, ...]
     name: str = ""
+    scores: tuple[float, ...] = ()
+    signal: ClassVar[str] = "learned"
+    """What decisions name as the source of their score: right answers to be expected more from going on."""
+
+    @property
+    def threshold(self) -> float:
+        """The gain above which it searches."""
+        return self.cascade.steps[0].needed
 
     @property
     def sure_enough(self) -> float:
@@ -111,6 +121,7 @@ def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None
     cascade = gate.cascade
     limits = {"harm": cascade.harm if np.isfinite(cascade.harm) else None, "doubt": cascade.doubt}
     document = {"format": FORMAT, **origin, "wrong": cascade.wrong, **limits, "features": features, "steps": steps}
+    document["scores"] = gate.scores
     (path / FILE).write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
@@ -129,6 +140,7 @@ def open_gate(path: str | Path) -> LearnedGate:
             tuple(str(one["stage"]) for one in features),
             tuple(float(one["unmeasured"]) for one in features),
             str(path),
+            tuple(float(score) for score in document["scores"]),
         )
     except OSError:
         raise InvalidInput(f"{path} holds no learnt gate: cannot read {FILE}. Make one with `{COMMAND}`.") from None

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.events import Usage
-from gnothi.filtering.learned import GateSource, Weighed
+from gnothi.filtering.learned import GateSource, LearnedGate, Weighed
 from gnothi.filtering.traits import (
     CHECKING,
     DRAFT,
@@ -36,8 +36,7 @@ from gnothi.signals.kinds.least_likely import least_likely
 from gnothi.types import Answer, Passage, Question
 
 UNKNOWN = "unknown"
-SIGNAL = "learned"
-"""What decisions name as the source of their score: right answers to be expected more from going on."""
+SIGNAL = LearnedGate.signal
 _DECIDES: Mapping[str, tuple[str, str, str]] = {
     SEARCH: ("read", "read", "trust"),
     READING: ("choose", "evidence", "memory"),

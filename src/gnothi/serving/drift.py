@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Enum, Gauge
 
 from gnothi.calibration.drifting import Drifting
 from gnothi.calibration.live import gated
+from gnothi.filtering.learned import LearnedGate
 from gnothi.serving.service import Done, Service, SetUp
 
 STATES = ["unknown", "collecting", "steady", "drift"]
@@ -51,7 +52,15 @@ class Drifts:
             self._distance.labels(name).set(found.tested.distance)
 
 
+def learnt(setup: SetUp) -> LearnedGate | None:
+    """The gate of a set-up that goes by one that ``gnothi train gate`` made."""
+    gate = getattr(setup.method, "learned", None)
+    return gate if isinstance(gate, LearnedGate) else None
+
+
 def _drifting(setup: SetUp) -> Drifting | None:
+    if (gate := learnt(setup)) is not None:
+        return Drifting(gate, remedy="Learn the gate anew of questions like those that come now (`gnothi train gate RUN`).")
     if setup.plan.calibration is None:
         return None
     # A method that stops asking as soon as its verdict is settled knows its score only from one side.

@@ -47,14 +47,20 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             "graph": None if plan.sources.graph is None else public_name(name_of(plan.sources.graph)),
             "settings": {key: as_text(value) for key, value in method.values.items() if key not in method.named},
             "gate": gate,
-            "calibration": None
-            if plan.calibration is None
-            else {"words": in_words(plan.calibration), "drift": context.drifts.of(setup)},
+            "calibration": _calibration(context, setup),
             "feedback": context.feedback is not None,
             "told": list(plan.told) if plan.calibration is None else _told(setup),
             "warnings": [*setup.public_warnings, *([alarm] if alarm else ())],
         },
     }
+
+
+def _calibration(context: Context, setup: SetUp) -> dict[str, Any] | None:
+    """What the gate's threshold rests on, and whether live scores still look like those that it was chosen on."""
+    found, drift = setup.plan.calibration, context.drifts.of(setup)
+    if found is None and drift is None:
+        return None
+    return {"words": ["A gate learnt from outcomes decides."] if found is None else in_words(found), "drift": drift}
 
 
 def _gate(threshold: float) -> dict[str, Any]:
