@@ -239,7 +239,9 @@ _elsewhere = (
         show_default=True,
         help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
     ),
-    click.option("--on", metavar="ray[:ADDRESS]", help="Have the --workers on a cluster of Ray: this machine's, or at HOST:PORT."),
+    click.option(
+        "--on", metavar="ray[:ADDRESS]", help="Have the --workers on a cluster of Ray: this machine's, or at HOST:PORT."
+    ),
     click.option(
         "--gpus",
         type=Number(min=0),

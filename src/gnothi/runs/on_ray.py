@@ -230,7 +230,9 @@ def _share(nodes: list[Mapping[str, float]], count: int, gpus: float | None) -> 
         )
     processors = [int(node.get("CPU", 0)) for node in nodes]
     if not max(processors, default=0):
-        raise InvalidSetting("<--on>: no node of the cluster offers a processor, expected at least one (`ray start --num-cpus`).")
+        raise InvalidSetting(
+            "<--on>: no node of the cluster offers a processor, expected at least one (`ray start --num-cpus`)."
+        )
     if wanted:
         return Share(1, wanted)
     sizes = range(max(processors), 0, -1)
