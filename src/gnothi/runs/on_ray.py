@@ -112,9 +112,9 @@ class Cluster:
             answer: Outcome = result
             return answer
         raise WorkerDied(
-            f"stopped: the question {question.id!r} was given to {TRIES} actors of Ray, and each was lost with it. Where memory "
-            "ran out, give each more with <--gpus>, or lower <--concurrency>. What is finished is kept: the same command goes on "
-            "from there."
+            f"stopped: the question {question.id!r} was given to {TRIES} actors of Ray, and each was lost with it. Where "
+            "memory ran out, give each more with <--gpus>, or lower <--concurrency>. What is finished is kept: the same "
+            "command goes on from there."
         )
 
     async def close(self) -> None:
@@ -154,8 +154,8 @@ class Cluster:
         self._lost += 1
         if self._lost > TRIES * self._count:
             raise WorkerDied(
-                f"stopped: {self._lost} actors of Ray were lost, one after the other, without an answer between; the last said: "
-                f"{why} What is finished is kept: remove the cause and give the same command again."
+                f"stopped: {self._lost} actors of Ray were lost, one after the other, without an answer between; the last "
+                f"said: {why} What is finished is kept: remove the cause and give the same command again."
             )
         self._warn(f"an actor of Ray was lost, with {actor.busy} questions that are asked again: {why}")
         self._kill(actor.handle)
