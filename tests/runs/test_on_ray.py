@@ -92,7 +92,7 @@ class FakeRay(SimpleNamespace):
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     fake = FakeRay()
-    monkeypatch.setitem(sys.modules, "ray", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "ray", fake)
     return fake
 
 
@@ -255,5 +255,5 @@ def test_addresses(spec: str, address: str | None) -> None:
 
 @pytest.mark.parametrize("spec", ["", "ray:", "dask", "rays:1", "Ray"])
 def test_what_is_no_cluster(spec: str) -> None:
-    with pytest.raises(InvalidSetting, match="^on: got"):
+    with pytest.raises(InvalidSetting, match=r"^on: got"):
         address_of(spec)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.runs.stored_rows import read_rows
+from gnothi.runs.folder import read_rows
 from gnothi.session.execute import claimed, execute
 from tests.runs import ray_run
 
@@ -55,7 +55,7 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     finally:
         driver.kill()
     kept = lines(rows)
-    assert kept < len(plan.keys)
+    assert kept == len(read_rows(out)) < len(plan.keys)
     assert "an actor of Ray was lost" in said
 
     again = started(out, cluster.address, log)
@@ -65,7 +65,9 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     with claimed(plan, tmp_path / "local") as local:
         (expected,) = asyncio.run(execute([local]))
     found = {row.key: row for row in read_rows(out)}
-    assert lines(rows) == len(found) == len(plan.keys)
+    assert len(found) == len(plan.keys)
+    # What was appended over both lives; the kill may have fallen between the events of an answer and its row.
+    assert lines(out / "events.jsonl") - len(plan.keys) in (0, 1)
     assert all(found[row.key].agrees(row) for row in expected)
     computed = Counter(log.read_text().splitlines())
     assert set(computed) == {f"{method} {id}" for method, id in plan.keys}
