@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
     "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
+    "plan": ("gnothi.cli.plan:plan", "What a large evaluation would take, measured on a sample: tokens, hours, money."),
     "ablate": (
         "gnothi.cli.ablate:ablate",
         "What each part of a method is worth: a paper's table of ablations, by one command.",
