@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,76 +17,14 @@ import pytest
 from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, UsageError, WorkerDied
 from gnothi.runs import on_ray as module
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.on_ray import Host, address_of, on_ray
+from gnothi.runs.on_ray import address_of, on_ray
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import here
 from gnothi.types import Question
+from tests.runs.fake_ray import FakeRay, Lost
 from tests.runs.scripted import ScriptedMethod, open_nothing, open_scripted, questions, run_one
 
 METHODS = ("scripted", "other")
-
-
-class Lost(Exception):
-    """Of our Ray: an actor is gone."""
-
-
-class Actor:
-    """A handle: ``actor.answer.remote(...)`` runs the host's method, until the actor is killed."""
-
-    def __init__(self, host: Host) -> None:
-        self.host, self.dead = host, False
-
-    def __getattr__(self, name: str) -> Any:
-        return SimpleNamespace(remote=lambda *given: self.ask(name, *given))
-
-    async def ask(self, name: str, *given: Any) -> Any:
-        if self.dead:
-            raise Lost("The actor died: its node has terminated.\nMore of it.")
-        answer = asyncio.ensure_future(getattr(self.host, name)(*given))
-        while not answer.done():
-            await asyncio.wait([answer], timeout=0.01)
-            if self.dead:
-                answer.cancel()
-                raise Lost("The actor died: its node has terminated.\nMore of it.")
-        return answer.result()
-
-
-class FakeRay(SimpleNamespace):
-    """As much of Ray as is used, with two nodes."""
-
-    def __init__(self, *nodes: dict[str, float]) -> None:
-        self.exceptions = SimpleNamespace(RayActorError=Lost, ObjectLostError=Lost)
-        self.resources = nodes or ({"CPU": 4.0}, {"CPU": 2.0})
-        self.actors: list[Actor] = []
-        self.options: dict[str, Any] = {}
-        self.addresses: list[str | None] = []
-        self.up = self.refuses = False
-
-    def is_initialized(self) -> bool:
-        return self.up
-
-    def init(self, address: str | None, **_: Any) -> None:
-        if self.refuses:
-            raise ConnectionError("nobody answers there.")
-        self.addresses.append(address)
-        self.up = True
-
-    def shutdown(self) -> None:
-        self.up = False
-
-    def nodes(self) -> list[dict[str, Any]]:
-        return [{"Alive": True, "Resources": one} for one in self.resources] + [{"Alive": False, "Resources": {"CPU": 99.0}}]
-
-    def remote(self, **options: Any) -> Callable[[type], Any]:
-        self.options = options
-        return lambda kind: SimpleNamespace(remote=lambda *given: self.started(kind(*given)))
-
-    def started(self, host: Host) -> Actor:
-        self.actors.append(Actor(host))
-        return self.actors[-1]
-
-    def kill(self, actor: Actor) -> None:
-        actor.dead = True
 
 
 @pytest.fixture

@@ -24,7 +24,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way."),
     "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
-    "plan": ("gnothi.cli.plan:plan", "What a large evaluation would take, measured on a sample: tokens, hours, money."),
     "ablate": (
         "gnothi.cli.ablate:ablate",
         "What each part of a method is worth: a paper's table of ablations, by one command.",
@@ -34,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
     ),
     "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
+    "plan": ("gnothi.cli.plan:plan", "What many more questions would take, from a run over some: tokens, hours, money."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),
     "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (

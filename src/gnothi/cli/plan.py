@@ -1,127 +1,116 @@
-"""``gnothi plan``: what a large evaluation would take, measured on a sample."""
+"""``gnothi plan``: what many more questions would take, from a run over some of them."""
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.cli import options
-from gnothi.cli.progress import watching
-from gnothi.cli.spending import spending
+from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
-    from gnothi.session.forecast import Amount, Forecast
+    from gnothi.report.forecast import Estimate, Forecast
+
+MOST = 10**15
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+class Count(click.ParamType[int]):
+    """A whole number, which may be written as 1e6."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = float(str(value).replace(",", "").replace("_", ""))
+        except ValueError:
+            number = 0.0
+        if not 1 <= number <= MOST or number != int(number):
+            self.fail(f"{value!r:.40} is not a number of questions: expected one like 250000 or 1e6.", param, ctx)
+        return int(number)
 
 
 @click.command()
-@click.argument("dataset")
+@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN")
+@click.option("--questions", type=Count(), required=True, metavar="N", help="How many there will be: 250000, 1e6.")
 @click.option(
-    "--questions", type=options.Number(min=1), required=True, metavar="N", help="How many it would be: 1e6 is a million."
+    "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Machines or GPUs, each like the run's."
 )
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="NAME[,NAME...]",
-    help="One or several; see `gnothi methods`. [default: seakr]",
-)
-@click.option(
-    "--sample", type=click.IntRange(min=2), default=100, show_default=True, help="Questions that are asked to measure."
-)
-@click.option(
-    "--copies",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Copies of the model that the run would have, taken to be so many times as fast. [default: --workers, as measured]",
-)
-@click.option(
-    "--price-hour",
-    type=options.Number(min=0),
-    metavar="PRICE",
-    help="What an hour of the machine of one copy costs, or its GPUs.",
-)
-@options.sources(options.model, options.index, options.graph)
-@options.calibration
-@options.asking
-@options.json
+@click.option("--price-in", type=click.FloatRange(min=0), help="Price of a million tokens read.")
+@click.option("--price-out", type=click.FloatRange(min=0), help="Price of a million tokens written.")
+@click.option("--price-hour", type=click.FloatRange(min=0), help="Price of an hour of one device.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def plan(
-    dataset: str,
-    questions: float,
-    methods: tuple[str, ...],
-    sample: int,
-    copies: int | None,
+    run: Path,
+    questions: int,
+    devices: int,
+    price_in: float | None,
+    price_out: float | None,
     price_hour: float | None,
-    sources: options.Sources,
-    thresholds: options.Thresholds,
-    asking: options.Asking,
     as_json: bool,
 ) -> None:
-    """What it would take to evaluate N questions like those of DATASET: tokens, hours, money, and how sure that is.
+    """What many more questions would take: tokens, hours and money, from a RUN of `gnothi eval` over some of them.
 
     \b
-    gnothi plan questions.jsonl --questions 1e6 --method seakr --model PATH --index my-index
-    gnothi plan questions.jsonl --questions 1e6 --model PATH --on ray --gpus 1 --copies 8 --price-hour 3
-    gnothi plan questions.jsonl --questions 50000 --method cot --model openai:NAME --no-cache
+    gnothi eval questions.jsonl --method seakr --limit 200 --out runs/sample
+    gnothi plan runs/sample --questions 1e6 --devices 8 --price-hour 2.50
 
-    A sample, drawn at random, is asked with the options of `gnothi eval`, on the machine where the run would be, and forgotten.
-    A model behind an API is paid for it; what the run costs is reckoned with model.price_in and model.price_out.
+    In brackets are the ends of what is likely: 95 % for the questions; for hours also a quarter more or less than measured.
     """
-    from gnothi.models.remote.budget import Prices
-    from gnothi.report.terminal import console as terminal
-    from gnothi.session.execute import budget_of, claimed, done, execute
-    from gnothi.session.forecast import Stopwatch, drawn, forecast
-    from gnothi.session.plan import resolve, with_questions
+    from gnothi.report.forecast import Prices, caveats, forecast
+    from gnothi.runs.folder import read_config, read_rows
+    from gnothi.runs.pace import paces
 
-    resolved = resolve(sources.request(options.names(methods, "seakr"), thresholds))
-    resolved = drawn(with_questions(resolved, dataset, asking.format, asking.limit, asking.execution), sample)
-    for warning in resolved.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    main = resolved.models.get(resolved.sources.model)
-    prices = Prices(getattr(main, "price_in", None), getattr(main, "price_out", None))
-    budget = budget_of(resolved)
-    with (
-        tempfile.TemporaryDirectory(prefix="gnothi-plan-") as folder,
-        claimed(resolved, Path(folder) / "run") as run,
-        spending(budget, resolved.remote, Path(folder), partial(done, [run]), err=as_json),
-        watching() as watch,
-    ):
-        measured = Stopwatch(watch)
-        (rows,) = asyncio.run(execute([run], measured, budget=budget))
-    found = forecast(rows, measured.seconds, round(questions), prices, (asking.workers, copies or asking.workers), price_hour)
+    read_config(run)  # told first where this is no run
+    rows, timed = read_rows(run), paces(run)
+    found = forecast(rows, timed, questions, devices, Prices(price_in, price_out, price_hour))
+    doubts = caveats(rows, timed)
     if as_json:
-        terminal.print_json(found)
-    else:
-        click.echo("\n".join(_shown(found, copies or asking.workers)))
-    if found.cached:
-        click.echo(
-            f"warning: the cache answered {found.cached:,} calls of the sample, so times are too short: add --no-cache",
-            err=True,
-        )
+        methods = [asdict(one) for one in found]
+        terminal.print_json({"questions": questions, "devices": devices, "methods": methods, "doubts": doubts})
+        return
+    shared = f" on {devices} devices" if devices > 1 else ""
+    click.echo(f"{questions:,} questions{shared}, from {run}")
+    for one in found:
+        click.secho(f"{one.method} ({one.seen} questions seen)", bold=True)
+        click.echo("\n".join(terminal.definitions(_lines(one))))
+    for doubt in doubts:
+        click.echo(f"note: {doubt}", err=True)
 
 
-def _shown(found: Forecast, copies: int) -> list[str]:
-    from gnothi.report.numbers import counted, lasting, money
-
-    def line(name: str, amount: Amount, how: object) -> str:
-        value, low, high = (how(one) for one in (amount.value, *amount.between))  # type: ignore[operator]
-        return f"{name:8} {value} ({low} to {high})"
-
-    sample = f"{counted(found.sample, 'answer')} in {lasting(found.seconds)}"
-    shown = [
-        f"{counted(found.answers, 'answer')}, by a sample of {sample}; {counted(copies, 'copy', 'copies')} of the model",
-        line("time", found.hours, lambda hours: lasting(hours * 3600)),
-        line("tokens", found.tokens, lambda tokens: f"{tokens:,.0f}"),
-        f"{'calls':8} {found.calls:,.0f}",
+def _lines(one: Forecast) -> list[tuple[str, str]]:
+    lines = [
+        ("model calls", _shown(one.calls)),
+        ("searches", _shown(one.searches)),
+        ("tokens read", _shown(one.read)),
+        ("tokens written", _shown(one.written)),
     ]
-    if found.money is not None:
-        shown.append(line("money", found.money, money))
-    if found.failed:
-        shown.append(
-            f"{counted(found.failed, 'question')} of the sample failed and {'is' if found.failed == 1 else 'are'} not counted"
-        )
-    return shown
+    if one.hours is not None:
+        lines.append(("time", _shown(one.hours, _time)))
+    if one.money is not None:
+        lines.append(("money", _shown(one.money, _money)))
+    return lines
+
+
+def _shown(one: Estimate, form: Callable[[float], str] | None = None) -> str:
+    say = form or _count
+    low, high = one.between
+    return say(one.value) if low == high else f"{say(one.value)} ({say(low)} to {say(high)})"
+
+
+def _count(value: float) -> str:
+    size, unit = next(((size, unit) for size, unit in UNITS if value >= size), (1.0, ""))
+    return f"{value / size:.3g}{unit}" if unit else f"{value:.0f}"
+
+
+def _time(hours: float) -> str:
+    from gnothi.report.numbers import lasting
+
+    return lasting(hours * 3600) if hours < 48 else f"{hours / 24:,.1f} days"
+
+
+def _money(value: float) -> str:
+    return f"{value:,.2f}"

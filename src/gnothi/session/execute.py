@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.on_ray import on_ray
 from gnothi.runs.outcomes import Outcome
+from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
 from gnothi.runs.workers import workers
@@ -129,13 +131,32 @@ async def execute(
                         one.folder.settle(models.precision)
                     async with early.reading(models.read, bool(how.on) or several > 1):
                         works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
-                        await run(works, concurrency=how.concurrency or models.under_way or CONCURRENCY)
+                        under_way = how.concurrency or models.under_way or CONCURRENCY
+                        with _timed(together, under_way, several):
+                            await run(works, concurrency=under_way)
     except RunStopped:
         for one in runs:
             if one.folder.rows:
                 one.summarise(list(one.folder.rows.values()))
         raise
     return [one.folder.finish(one.plan.keys) for one in runs]
+
+
+@contextlib.contextmanager
+def _timed(runs: Sequence[Run], under_way: int, processes: int) -> Iterator[None]:
+    """What is answered inside, and how long that took, is noted in the folders; runs that share the time do so by tokens."""
+    before = [set(one.folder.rows) for one in runs]
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds = time.monotonic() - began
+        new = [[row for key, row in one.folder.rows.items() if key not in old] for one, old in zip(runs, before, strict=True)]
+        tokens = [sum(row.cost.get("prompt_tokens", 0) + row.cost.get("generated_tokens", 0) for row in rows) for rows in new]
+        for one, rows, count in zip(runs, new, tokens, strict=True):
+            if count:
+                shared = seconds * count / sum(tokens)
+                note(one.folder.path, Pace(round(shared, 3), len(rows), count, under_way, processes))
 
 
 def _work(one: Run, answer: Answer, early: Early) -> Work:
