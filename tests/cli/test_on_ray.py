@@ -26,7 +26,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 @pytest.mark.usefixtures("scripted")
 def test_eval(gnothi_json: Callable[..., Any], gnothi: Run, ray: FakeRay, tmp_path: Path) -> None:
-    arguments = ("eval", "lab", "--method", "direct,rag", "--limit", "6", "--out")
+    arguments = ("eval", "lab", "--method", "direct,rag", "--limit", "4", "--out")
     gnothi_json(*arguments, str(tmp_path / "here"))
     code, _, err = gnothi(*arguments, str(tmp_path / "ray"), "--on", "ray:head:6379", "--workers", "2")
     assert code == 0, err
@@ -41,7 +41,7 @@ def test_eval(gnothi_json: Callable[..., Any], gnothi: Run, ray: FakeRay, tmp_pa
 @pytest.mark.usefixtures("scripted")
 def test_calibrate(gnothi: Run, ray: FakeRay, tmp_path: Path) -> None:
     made = tmp_path / "made.toml"
-    code, _, err = gnothi("calibrate", "lab", "--limit", "30", "--on", "ray", "--out", str(made))
+    code, _, err = gnothi("calibrate", "lab", "--method", "flare", "--limit", "30", "--on", "ray", "--out", str(made))
     assert (code, made.is_file(), len(ray.actors)) == (0, True, 1), err
 
 
@@ -70,5 +70,5 @@ def test_without_the_package(gnothi: Run, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.usefixtures("scripted")
 def test_objects_do_not_travel(tmp_path: Path) -> None:
-    with face.open("direct", model="lab") as rag, pytest.raises(InvalidSetting, match="on: got ray with a gnothi.Rag"):
+    with face.open("direct", model="lab") as rag, pytest.raises(InvalidSetting, match=r"on: got ray with a gnothi\.Rag"):
         face.evaluate("lab", rag, tmp_path / "run", on="ray")
