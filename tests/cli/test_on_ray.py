@@ -41,7 +41,7 @@ def test_eval(gnothi_json: Callable[..., Any], gnothi: Run, ray: FakeRay, tmp_pa
 @pytest.mark.usefixtures("scripted")
 def test_calibrate(gnothi: Run, ray: FakeRay, tmp_path: Path) -> None:
     made = tmp_path / "made.toml"
-    code, _, err = gnothi("calibrate", "lab", "--method", "flare", "--limit", "30", "--on", "ray", "--out", str(made))
+    code, _, err = gnothi("calibrate", "lab", "--set", "signal=perplexity", "--limit", "30", "--on", "ray", "--out", str(made))
     assert (code, made.is_file(), len(ray.actors)) == (0, True, 1), err
 
 
