@@ -127,6 +127,24 @@ def test_another_version_on_a_node_is_refused(tmp_path: Path, monkeypatch: pytes
         evaluate(tmp_path / "run", questions(2))
 
 
+@pytest.mark.usefixtures("ray")
+def test_nodes_that_compute_in_different_precisions_are_refused(tmp_path: Path) -> None:
+    class Methods(dict[str, ScriptedMethod]):
+        precision = "float32"
+
+    opened_before: list[int] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Mapping[str, ScriptedMethod]]:
+        methods = Methods({name: ScriptedMethod(name) for name in METHODS})
+        methods.precision = "bfloat16" if opened_before else "float32"
+        opened_before.append(1)
+        yield methods
+
+    with pytest.raises(InvalidSetting, match="in bfloat16 on one node and in float32 on another"):
+        evaluate(tmp_path / "run", questions(20), opened=opened)
+
+
 @pytest.mark.parametrize(
     ("nodes", "count", "gpus", "expected"),
     [

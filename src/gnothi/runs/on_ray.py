@@ -85,6 +85,7 @@ class Cluster:
         self._make, self._kill, self._gone, self._warn = make, kill, gone, warn
         self._actors: list[_Actor] = []
         self._count, self._lost = count, 0
+        self._first: Told | None = None
         self.under_way: int | None = None
         self.precision: str | None = None
 
@@ -92,7 +93,7 @@ class Cluster:
         self._actors = [self._start() for _ in range(self._count)]
         first = (await self._least_busy()).opening.result()
         self.under_way = first.under_way and first.under_way * self._count
-        self.precision = first.precision
+        self.precision = first.precision  # that of all: one in another is refused
 
     async def __call__(self, name: str, question: Question) -> Outcome:
         """Raises WorkerDied, or whatever stops the run in the actor."""
@@ -144,7 +145,17 @@ class Cluster:
 
     def _start(self) -> _Actor:
         handle = self._make()
-        return _Actor(handle, asyncio.ensure_future(_open(handle)))
+        return _Actor(handle, asyncio.ensure_future(self._open(handle)))
+
+    async def _open(self, handle: Any) -> Told:
+        told = await _open(handle)
+        self._first = self._first or told
+        if told.precision != self._first.precision:
+            raise InvalidSetting(
+                f"<--on>: the model computes in {told.precision} on one node and in {self._first.precision} on another, so its "
+                "numbers would differ. Say in which: <--set model.dtype=...>"
+            )
+        return told
 
     def _replace(self, actor: _Actor, error: Exception) -> None:
         """By a new one, which Ray places where there is room. Many questions may tell of the same loss."""
