@@ -21,7 +21,7 @@ from gnothi.types import Answer, Question
 from tests.runs.scripted import run_one
 
 METHODS = ("direct", "rag")
-QUESTIONS = 60
+QUESTIONS = 40
 CONCURRENCY = 4
 
 

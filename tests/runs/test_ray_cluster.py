@@ -47,9 +47,9 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
 
     driver = started(out, cluster.address, log)
     try:
-        wait_for(rows, 20, driver)
+        wait_for(rows, 15, driver)
         cluster.remove_node(second, allow_graceful=False)
-        wait_for(rows, 20 + lines(rows), driver)
+        wait_for(rows, 15 + lines(rows), driver)
         driver.send_signal(signal.SIGKILL)
         said = driver.communicate()[0]
     finally:
