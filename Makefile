@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports test-servers coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports test-servers test-ray coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-exports: ## Open what we export in Inspect and RAGAS, in environments of th
 
 test-servers: ## Run the tests of search servers against a real PostgreSQL, and clients against a server of ours, in an environment on top of this one that this makes once
 	.ci/servers .venv-servers
+
+test-ray: ## Run the tests of Ray on a cluster of two nodes on this machine, in an environment on top of this one that this makes once
+	.ci/ray .venv-ray
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs
 	$(PYTHON) -m pytest -n auto --cov --cov-report=term

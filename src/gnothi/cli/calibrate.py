@@ -31,9 +31,7 @@ _UNUSED = {
     "overrides": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
     "config": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
     "format": "it is recognised",
-} | dict.fromkeys(
-    ("index", "graph", "seed", "concurrency", "workers", "max_failures", "cache", "max_cost", "max_tokens"), _ASKING
-)
+} | dict.fromkeys("index graph seed concurrency workers on gpus max_failures cache max_cost max_tokens".split(), _ASKING)
 """Parameters that a run or a file of recorded outcomes has no use for, and why."""
 _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answers are right")
 """Those that feedback has no use for, too."""

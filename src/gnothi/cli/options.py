@@ -208,10 +208,12 @@ class Asking:
     max_failures: int | None = None
     seed: int = 0
     workers: int = 1
+    on: str | None = None
+    gpus: float | None = None
 
     @property
     def execution(self) -> Execution:
-        return Execution(self.seed, self.concurrency, self.workers, self.max_failures)
+        return Execution(self.seed, self.concurrency, self.workers, self.max_failures, self.on, self.gpus)
 
 
 seed = click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
@@ -229,16 +231,27 @@ _collecting = (
         "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
     ),
 )
-_workers = click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+_elsewhere = (
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+    ),
+    click.option(
+        "--on", metavar="ray[:ADDRESS]", help="Have the --workers on a cluster of Ray: this machine's, or at HOST:PORT."
+    ),
+    click.option(
+        "--gpus",
+        type=Number(min=0),
+        metavar="N",
+        help="GPUs of each worker on Ray; 0.5 lets two share one. [default: 1 where the cluster has any]",
+    ),
 )
 collecting = packed("asking", Asking, *_collecting)
 """For work on every question."""
-asking = packed("asking", Asking, seed, *_collecting, _workers)
+asking = packed("asking", Asking, seed, *_collecting, *_elsewhere)
 """For runs of methods."""
 
 

@@ -65,6 +65,8 @@ def evaluate(
     seed: int = 0,
     concurrency: int | None = None,
     workers: int = 1,
+    on: str | None = None,
+    gpus: float | None = None,
     max_failures: int | None = None,
     calibration: str | os.PathLike[str] | Calibration | None = None,
     anyway: bool = False,
@@ -127,9 +129,10 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     for one in rags:
         one.check_open()
     first = rags[0] if rags else None
-    if first is not None and said["workers"] > 1:
+    if first is not None and (said["workers"] > 1 or said["on"] is not None):
+        key, instead = ("workers", "1") if said["on"] is None else ("on", "none")
         raise InvalidSetting(
-            f"workers: got {said['workers']} with a gnothi.Rag, expected 1: processes cannot share its model. Name the method."
+            f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
     names = [given.method_name(one) for one in wanted if not isinstance(one, Rag)]
     plan = _of_names(said, names, first)
@@ -146,7 +149,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         planned[one.method] = one.plan.methods[0]
     order = [one.method if isinstance(one, Rag) else given.method_name(one) for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
-    execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"])
+    execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
     data = _data(said["data"])
     return with_questions(plan, data, said["format"], said["limit"], execution), first
 

@@ -16,7 +16,7 @@ MODEL_SECTION = "model"
 INDEX_SECTION = "index"
 SERVER_SECTIONS = ("server", "setups")
 """What `gnothi serve` alone reads: one file may serve other commands, too."""
-_NO_SETTINGS = frozenset("method model index graph seed limit format out calibration concurrency workers".split())
+_NO_SETTINGS = frozenset("method model index graph seed limit format out calibration concurrency workers on gpus".split())
 """What commands and functions take beside settings: said where one is given as a setting."""
 
 

@@ -220,12 +220,12 @@ def _listen(connection: Connection, loop: asyncio.AbstractEventLoop, inbox: asyn
 def _send(connection: Connection, number: int, result: Any) -> None:
     """Only the loop's thread sends."""
     if isinstance(result, Exception):
-        result = _portable(result)
+        result = portable(result)
     with suppress(*_GONE):
         connection.send((number, result))
 
 
-def _portable(error: Exception) -> Exception:
+def portable(error: Exception) -> Exception:
     """The error as the other process can read it: what takes other arguments than a message becomes the class above it."""
     if not isinstance(error, GnothiError):
         return RuntimeError("".join(traceback.format_exception(error)))

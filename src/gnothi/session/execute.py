@@ -15,6 +15,7 @@ from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
+from gnothi.runs.on_ray import on_ray
 from gnothi.runs.outcomes import Outcome
 from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
@@ -118,18 +119,19 @@ async def execute(
                 sources = unfinished[0].plan.sources
                 together = [one for one in unfinished if one.plan.sources == sources]
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
-                several = min(together[0].plan.execution.workers, sum(one.missing for one in together))
-                watch.opening(f"model {name_of(sources.model)}" + (f" in {several} processes" if several > 1 else ""))
-                async with _answering(together, several, have) as (answer, models):
+                how = together[0].plan.execution
+                several = min(how.workers, sum(one.missing for one in together))
+                where = f" in {several} processes" if several > 1 else ""
+                watch.opening(f"model {name_of(sources.model)}" + (f" on {how.on}{where}" if how.on else where))
+                async with _answering(together, several, have, watch.warn) as (answer, models):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
                         one.folder.settle(models.precision)
-                    async with early.reading(models.read, several > 1):
+                    async with early.reading(models.read, bool(how.on) or several > 1):
                         works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
-                        given = together[0].plan.execution.concurrency
-                        under_way = given or models.under_way or CONCURRENCY
+                        under_way = how.concurrency or models.under_way or CONCURRENCY
                         with _timed(together, under_way, several):
                             await run(works, concurrency=under_way)
     except RunStopped:
@@ -175,17 +177,20 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 
 @contextlib.asynccontextmanager
 async def _answering(
-    runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None
+    runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None, warn: Callable[[str], None]
 ) -> AsyncIterator[tuple[Answer, Models]]:
     plans = [one.plan.in_precision(one.folder.precision) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
-    seed = plans[0].execution.seed
-    if processes == 1:
+    how = plans[0].execution
+    seed, opening = how.seed, partial(opened_methods, plans)
+    if how.on is not None:
+        async with on_ray(how.on, processes, how.gpus, opening, seed, warn) as cluster:
+            yield cluster, Models(cluster.under_way, cluster.precision, lambda: 0)
+    elif processes == 1:
         async with opened(plans, have) as found:
             methods, before = found.methods(plans), found.counted(READ)
             models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
             yield here(methods, seed), models
     else:
-        opening: Callable[[], Any] = partial(opened_methods, plans)
         async with workers(processes, opening, seed) as several:
             yield several, Models(several.under_way, several.precision, lambda: 0)

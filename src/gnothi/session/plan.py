@@ -19,6 +19,7 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, 
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
+from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
 from gnothi.session.readers import with_the_laboratorys
@@ -63,12 +64,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How questions are asked. Answers depend on ``seed`` alone. ``concurrency`` None: as many as the model gains from."""
+    """How questions are asked. Answers depend on ``seed`` alone. ``concurrency`` None: as many as the model gains from. ``on``:
+    the cluster whose actors are the ``workers`` (``gnothi.runs.on_ray``), each with ``gpus``; None: this machine."""
 
     seed: int = 0
     concurrency: int | None = None
     workers: int = 1
     max_failures: int | None = None
+    on: str | None = None
+    gpus: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,17 +302,23 @@ def _check_budget(plan: Plan) -> None:
 
 
 def _check_execution(plan: Plan, execution: Execution) -> None:
-    """Raises InvalidSetting where several processes would wait for a model behind an API, or would have to share an object."""
-    if execution.workers <= 1:
+    """Raises InvalidSetting where other processes would wait for a model behind an API, or would have to share an object."""
+    if execution.on is not None:
+        address_of(execution.on)
+    elif execution.gpus is not None:
+        raise InvalidSetting(f"<--gpus>: got {execution.gpus:g} without a cluster, expected <--on ray> beside it.")
+    if execution.workers <= 1 and execution.on is None:
         return
+    given, instead = ("<--on>", "none") if execution.on else ("<--workers>", "1")
+    got = f"{given}: got {execution.on or execution.workers}"
     if plan.remote:
         raise InvalidSetting(
-            f"<--workers>: got {execution.workers} with a model behind an API, expected 1: such a run waits for the server "
+            f"{got} with a model behind an API, expected {instead}: such a run waits for the server "
             "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
         )
     for what in _objects(plan):
         raise InvalidSetting(
-            f"<--workers>: got {execution.workers} with {what}, which only this process knows, expected 1. Other processes "
+            f"{got} with {what}, which only this process knows, expected {instead}. Other processes "
             "know what has a name: of this package, of a folder, or by another package's entry point."
         )
 

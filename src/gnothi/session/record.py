@@ -54,6 +54,7 @@ def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[s
         f"{EXECUTION}concurrency": execution.concurrency or "auto",
         f"{EXECUTION}workers": execution.workers,
         f"{EXECUTION}max_failures": execution.max_failures,
+        **({f"{EXECUTION}on": execution.on, f"{EXECUTION}gpus": execution.gpus} if execution.on else {}),
         **{f"{EXECUTION}{key}": value for key, value in told.items()},
     }
 
