@@ -64,9 +64,10 @@ def questions(count: int) -> list[Question]:
 class RealServer:
     """A fixture ``url`` gives the address of one that serves SmolLM2 by the name in SPEC."""
 
-    @pytest.fixture(scope="class")
-    def index(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("documents")
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "documents"
+        folder.mkdir()
         for name, what in PLACES.items():
             (folder / f"{name}.txt").write_text(f"{name} is a village with {what}. The people of {name} keep bees.")
         gnothi.build_index(folder, folder / "index")
