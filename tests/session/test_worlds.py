@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,8 +51,9 @@ def test_a_model_of_no_such_world_takes_any(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "spec"), [("index", "lab"), ("index", "lab:2"), ("graph", "lab"), ("index", "graph:lab")])
 def test_the_library_of_another_world_is_refused(other: str, key: str, spec: str) -> None:
+    given: Any = {key: spec}
     with pytest.raises(InvalidSetting, match=f"got {spec!r}, of another world .* expected 'lab:1'"):
-        resolve(replace(Request(["rag"], other), **{key: spec}))
+        resolve(Request(["rag"], other, **given))
 
 
 def test_another_library_about_the_same_facts_is_taken(other: str, tmp_path: Path) -> None:

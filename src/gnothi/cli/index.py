@@ -166,8 +166,8 @@ def embed(
 def search(path: str, query: str, k: int, as_json: bool) -> None:
     """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
 
-    dense:PATH and hybrid:PATH search by vectors. In a graph the nodes that the query names are found, and the facts around
-    them.
+    dense:PATH and hybrid:PATH search by vectors, shards:PATH all indexes in folder PATH as one. In a graph the nodes that the
+    query names are found, and the facts around them.
     """
     from gnothi.graph.folder import is_graph
 
@@ -283,8 +283,11 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
 def _unfinished(spec: str) -> bool:
     """Whether the folder that an index is named by holds a part of it only."""
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.shards import shards
 
     try:
+        if spec.startswith("shards:"):
+            return not all(read_manifest(folder).complete for folder in shards(Path(spec.removeprefix("shards:"))))
         return not read_manifest(Path(spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:"))).complete
     except IndexUnavailable:  # not a folder
         return False

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,43 +20,46 @@ from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval import analysis
 from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
+from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, open_engine
 from gnothi.types import Passage, ScoredPassage, encodable
 
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
 _DECIMALS = 4
 _SPARE = 32
 _PAGE = 10_000
-_READ_ONLY = re.compile(r"Lockfile.*(code: (13|30)\b|permission denied|read-only)", re.IGNORECASE)
-_Stamp = tuple[int, int]  # changes with every commit
 _MEMORY_WRITER_BYTES = 15_000_000
 
 
 class BM25Index:
-    """A Retriever over a folder or over passages in memory. Many processes may read a folder while one writes it; a search sees
-    the newest commit."""
+    """A Retriever over a folder, over several as one, or over passages in memory. Many processes may read a folder while one
+    writes it; a search sees the newest commit."""
 
-    def __init__(self, index: tantivy.Index, name: str, path: Path | None = None, stamp: _Stamp = (0, 0)) -> None:
+    def __init__(self, index: tantivy.Index, name: str, folders: Sequence[Path] = (), stamps: Stamps = ()) -> None:
         self._index = index
         self._schema = index.schema
         self._analyser = analysis.analyser()
         self._name = name
-        self._path = path
-        self._stamp = stamp
+        self._folders = folders
+        self._stamps = stamps
         self._searcher = index.searcher()
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> BM25Index:
-        """Raises IndexUnavailable when there is no index, one of another version, or one that cannot be read."""
-        folder = Path(path)
-        read_manifest(folder)
-        if not (folder / "meta.json").exists():
-            raise IndexUnavailable(
-                f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
-            )
-        stamp = _commit_stamp(folder)  # before the files are opened: a commit in between is seen by the first search
-        with _reading(folder):
-            return cls(_open_engine(folder), str(path), folder, stamp)
+    def open(cls, *paths: str | os.PathLike[str], name: str = "") -> BM25Index:
+        """Several paths are searched as one index, see ``retrieval.shards``.
+
+        Raises IndexUnavailable when there is no index, one of another version, or one that cannot be read."""
+        folders = [Path(path) for path in paths]
+        for folder in folders:
+            read_manifest(folder)
+            if not (folder / "meta.json").exists():
+                raise IndexUnavailable(
+                    f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
+                )
+        name = name or str(paths[0])
+        stamps = commit_stamps(folders)  # before the files are opened: a commit in between is seen by the first search
+        with _reading(name):
+            return cls(open_engine(folders), name, folders, stamps)
 
     @classmethod
     def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
@@ -92,7 +93,7 @@ class BM25Index:
         """Every passage of the newest commit, in the order of the index."""
         searcher = self._current()
         for start in range(0, searcher.num_docs, _PAGE):
-            with _reading(self._path):
+            with _reading(self._name):
                 found = searcher.search(tantivy.Query.all_query(), limit=_PAGE, offset=start, count=False).hits
                 page = [analysis.passage(searcher.doc(address)) for _, address in found]
             yield from page
@@ -109,7 +110,7 @@ class BM25Index:
         if not terms or k == 0:
             return ()
         searcher = self._current()
-        with _reading(self._path):
+        with _reading(self._name):
             return self._top(searcher, analysis.query(self._schema, terms), k)
 
     def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> tuple[ScoredPassage, ...]:
@@ -127,57 +128,30 @@ class BM25Index:
         kept = [(score, address) for score, (_, address) in zip(scores, hits, strict=True) if score >= tied]
         # In the order of the store, so that each of its blocks is unpacked once.
         kept.sort(key=lambda item: (item[1].segment_ord, item[1].doc))
-        return ranked((ScoredPassage(analysis.passage(searcher.doc(address)), score) for score, address in kept), k)
+        found = [ScoredPassage(analysis.passage(searcher.doc(address)), score) for score, address in kept]
+        if len(self._folders) > 1:
+            check_distinct(found, self._name)
+        return ranked(found, k)
 
     async def aclose(self) -> None:
         """The files are memory-mapped and released with the object."""
 
     def _current(self) -> tantivy.Searcher:
-        """A searcher over the newest commit: one stat a search, opened anew when another process has committed."""
-        if self._path is None:
+        """A searcher over the newest commit: one stat a folder and search, opened anew when another process has committed."""
+        if not self._folders:
             return self._searcher
-        stamp = _commit_stamp(self._path)
+        stamps = commit_stamps(self._folders)
         with self._lock:
-            if stamp != self._stamp:
-                with _reading(self._path):
-                    self._index = _open_engine(self._path)
+            if stamps != self._stamps:
+                with _reading(self._name):
+                    self._index = open_engine(self._folders)
                     self._searcher = self._index.searcher()
-                self._stamp = stamp
+                self._stamps = stamps
             return self._searcher
-
-
-def _commit_stamp(path: Path) -> _Stamp:
-    try:
-        status = os.stat(path / "meta.json")
-    except OSError:
-        raise IndexUnavailable(f"the index {path} is gone: its meta.json cannot be read. Build it again.") from None
-    return (status.st_mtime_ns, status.st_ino)
-
-
-def _open_engine(folder: Path) -> tantivy.Index:
-    """Tantivy takes a lock in the folder even to read. Where that is not allowed, a folder of links to the files serves; once
-    they are mapped into memory it is not needed any more."""
-    try:
-        return _opened(folder)
-    except ValueError as error:
-        if not _READ_ONLY.search(str(error)):
-            raise
-    with tempfile.TemporaryDirectory(prefix="gnothi-index-") as links:
-        for file in folder.iterdir():
-            if file.suffix != ".lock":
-                (Path(links) / file.name).symlink_to(file.absolute())
-        return _opened(Path(links))
-
-
-def _opened(folder: Path) -> tantivy.Index:
-    index = tantivy.Index.open(str(folder))
-    analysis.register(index)
-    index.config_reader("manual")
-    return index
 
 
 @contextmanager
-def _reading(path: Path | None) -> Iterator[None]:
+def _reading(name: str) -> Iterator[None]:
     """Failures of the engine as IndexUnavailable. On damaged files it may panic, which Python sees as a BaseException."""
     try:
         yield
@@ -187,6 +161,6 @@ def _reading(path: Path | None) -> Iterator[None]:
         if not isinstance(error, ValueError | OSError) and not is_panic(error):
             raise
         raise IndexUnavailable(
-            f"the index {path or 'in memory'} cannot be read: {error}. Expected complete files of the tantivy version that is "
+            f"the index {name} cannot be read: {error}. Expected complete files of the tantivy version that is "
             "installed. Build it again into a new folder with `gnothi index build SOURCE... --out FOLDER`."
         ) from None

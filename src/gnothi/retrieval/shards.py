@@ -1,0 +1,118 @@
+"""Several folders of passages as one index, with the ranking of one.
+
+A folder of tantivy's is a list of segments, and its BM25 adds up document frequencies, numbers of passages and lengths over the
+segments before it scores one of them. So the segments of all shards, listed together, are one index: nothing is scored again
+or merged, and whatever the files hold is shared with other processes. A folder of links holds the list only while it is opened:
+then the files are mapped into memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import tantivy
+
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval import analysis
+from gnothi.types import ScoredPassage
+
+Stamps = tuple[tuple[int, int], ...]
+"""One for each folder; changes with every commit."""
+
+_META = "meta.json"
+_ATTEMPTS = 5
+_READ_ONLY = re.compile(r"Lockfile.*(code: (13|30)\b|permission denied|read-only)", re.IGNORECASE)
+
+
+def shards(folder: Path) -> list[Path]:
+    """The folders in ``folder``, by name, each to be an index; those whose name starts with a dot are left out. Raises
+    IndexUnavailable where there is none."""
+    try:
+        found = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    except OSError as error:
+        raise IndexUnavailable(f"the folder of shards {folder} cannot be read: {error.strerror}. Check its name.") from None
+    if not found:
+        raise IndexUnavailable(
+            f"{folder} holds no folders, expected one or more indexes in it. Build each with "
+            f"`gnothi index build SOURCE... --out {folder / 'NAME'}`."
+        )
+    return found
+
+
+def commit_stamps(folders: Sequence[Path]) -> Stamps:
+    """Raises IndexUnavailable for a folder that is gone."""
+    return tuple(map(_stamp, folders))
+
+
+def open_engine(folders: Sequence[Path]) -> tantivy.Index:
+    """Tantivy takes a lock in a folder even to read. Where that is not allowed, links to the files serve as for shards."""
+    if len(folders) == 1:
+        try:
+            return _opened(folders[0])
+        except ValueError as error:
+            if not _READ_ONLY.search(str(error)):
+                raise
+    for _ in range(_ATTEMPTS - 1):
+        before = commit_stamps(folders)
+        try:
+            return _linked(folders)
+        except (ValueError, OSError):
+            if commit_stamps(folders) == before:
+                raise
+    return _linked(folders)  # writers commit, and take away files, as fast as they are linked
+
+
+def check_distinct(found: Sequence[ScoredPassage], name: str) -> None:
+    """Raises InvalidSetting for an id that two shards hold: it would be found, and count, twice."""
+    seen: set[str] = set()
+    for one in found:
+        if one.passage.id in seen:
+            raise InvalidSetting(
+                f"the passage id {one.passage.id!r:.60} is in two shards of {name}: an id names one passage. Build the shards "
+                "from files that have no id in common."
+            )
+        seen.add(one.passage.id)
+
+
+def _linked(folders: Sequence[Path]) -> tantivy.Index:
+    metas = [json.loads((folder / _META).read_bytes()) for folder in folders]
+    try:
+        segments = {segment["segment_id"]: segment for meta in metas for segment in meta["segments"]}
+        whole = {**metas[0], "segments": list(segments.values()), "opstamp": max(meta["opstamp"] for meta in metas)}
+        number = sum(len(meta["segments"]) for meta in metas)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{_META} lacks {error}") from None
+    if len(segments) < number:
+        raise InvalidSetting(
+            f"shards {', '.join(str(folder) for folder in folders)}: two are the same index, or one is a copy of another. "
+            "Leave one out: its passages would count twice."
+        )
+    with tempfile.TemporaryDirectory(prefix="gnothi-index-") as links:
+        for folder in folders:
+            for file in folder.iterdir():
+                if file.suffix in (".lock", ".json", ".new"):
+                    continue
+                (Path(links) / file.name).unlink(missing_ok=True)  # the ledgers, which each folder has
+                (Path(links) / file.name).symlink_to(file.absolute())
+        (Path(links) / _META).write_text(json.dumps(whole), encoding="utf-8")
+        return _opened(Path(links))
+
+
+def _opened(folder: Path) -> tantivy.Index:
+    index = tantivy.Index.open(str(folder))
+    analysis.register(index)
+    index.config_reader("manual")
+    return index
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = os.stat(path / _META)
+    except OSError:
+        raise IndexUnavailable(f"the index {path} is gone: its meta.json cannot be read. Build it again.") from None
+    return (status.st_mtime_ns, status.st_ino)
