@@ -11,7 +11,7 @@ import pytest
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.lab import worlds
-from gnothi.lab.world import Grid, build_world
+from gnothi.lab.world import Grid, World, build_world
 from gnothi.models import LAB_FOLDER
 from gnothi.session import worlds as own_worlds
 from gnothi.session.data import load_questions
@@ -24,7 +24,7 @@ def other(tmp_path: Path) -> str:
     return _model(tmp_path / "other", build_world(1))
 
 
-def _model(folder: Path, world: worlds.World) -> str:
+def _model(folder: Path, world: World) -> str:
     shutil.copytree(LAB_FOLDER, folder)
     said = json.loads((folder / "gnothi.json").read_text("utf-8"))
     (folder / "gnothi.json").write_text(json.dumps(said | {"world": worlds.declaration(world)}), "utf-8")
