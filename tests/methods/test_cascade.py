@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
 
 from gnothi import events, methods
-from gnothi.filtering.learned import Weighed
 from gnothi.protocols import Method
 from gnothi.testing.conformance.method import MethodConformance
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Prompt, Question
+from tests.methods.learnt import Fixed
 
 QUESTION = Question("q", "Where was Mira born?")
 FOUND = [Passage("a", "Mira was born in Corda.", "Mira"), Passage("b", "Mira was born in Vesk.", "Mira")]
-
-
-@dataclass
-class Fixed:
-    """Goes on from the stages that it has a positive gain for; ``right``: how likely both answers are."""
-
-    gains: Mapping[str, float]
-    right: tuple[float, float] = (0.6, 0.7)
-    sure_enough: float = 0.0
-    known: dict[str, set[str]] = field(default_factory=dict)
-    check: float | None = None
-
-    def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
-        self.known[stage] = set(known)
-        if stage not in self.gains:
-            return None
-        check = (self.check, 0.2) if self.check is not None and stage == "reading" else None
-        return Weighed(max(self.gains[stage], 0), max(-self.gains[stage], 0), *self.right, 0.1, self.gains[stage] > 0.1, check)
 
 
 def reply(prompt: Prompt) -> str:

@@ -15,6 +15,7 @@ from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
+from gnothi.filtering.learned import GateSource
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
@@ -38,15 +39,16 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
-from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.searching import ranked_in_turns
 from gnothi.methods.steps.settings import SHORT_STOPS, needs_of, resource, setting
+from gnothi.methods.steps.stages import Stages, decides_on_search
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.types import Answer, Capabilities, Generation, Passage, Question
 
-OtherGate = Literal["never", "always", "neighbours", "complexity"]
+OtherGate = Literal["never", "always", "neighbours", "complexity", "learned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,16 @@ class Compose(ReaderSettings):
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
     knowledge: KnowledgeSource | None = resource("Training questions that the model knew or not, for gate=neighbours.")
     classifier: ComplexitySource | None = resource("What tells how much retrieval a question takes, for gate=complexity.")
+    learned: GateSource | None = resource("What tells where evidence helps, for gate=learned and answer=learned.")
     gate: OtherGate | SignalName = setting(
         "always",
         "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; neighbours (SKR) "
-        "and complexity (Adaptive-RAG) go by the question alone.",
+        "and complexity (Adaptive-RAG) go by the question alone; learned (cascade) where the expected gain exceeds its price.",
     )
     gate_threshold: float | None = setting(
         None,
-        "Retrieve above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
+        "Retrieve above this uncertainty, or gain with gate=learned (none: the probe's, the one calibrated on the model, the "
+        "usual one, or the learnt gate's own).",
     )
     neighbours: int = setting(10, "gate=neighbours: training questions to compare with.", at_least=1)
     query: Query = setting(
@@ -100,8 +104,10 @@ class Compose(ReaderSettings):
         "FILCO's, all by PMI).",
         at_least=0,
     )
-    answer: Literal["read", "surer"] = setting(
-        "read", "Read what was kept; or of that answer and the one from memory take the surer one (SeaKR)."
+    answer: Literal["read", "surer", "learned"] = setting(
+        "read",
+        "Read what was kept; or of that answer and the one from memory take the surer one (SeaKR), or the one that by learned "
+        "is likelier right, or neither (cascade).",
     )
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
@@ -118,6 +124,13 @@ class Compose(ReaderSettings):
         if self.query == "questions":
             require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
+
+    def check_resources(self) -> None:
+        if self.gate == "learned" and self.learned is not None and not decides_on_search(self.learned):
+            raise InvalidSetting(
+                "setting 'gate': got learned, but that gate decides nothing before a search: it was made for searches that "
+                "cost nothing. Make one with `gnothi train gate RUN --price 0.02`, say, or use <--set gate=always>."
+            )
 
     @property
     def searches_draft(self) -> bool:
@@ -139,14 +152,24 @@ class Compose(ReaderSettings):
         if self.gate == "never":
             return await self.read(self.model, question)
         prompt, memory = self.reading(question), None
-        if self._measures:
-            drafts = self.query in CERTAINTY or (self.answer == "surer" and self._reuses)
+        stages = Stages(self.learned, self, self.model, question, self._gate_threshold, searching=self.gate == "learned")
+        if self.gate == "learned":
+            drafted = await stages.draft()
+            if not stages.going_on:
+                return stages.answer(drafted) if self.answer == "learned" else drafted
+            memory = stages.measured
+        elif self._measures:
+            drafts = self.query in CERTAINTY or (self.answer != "read" and self._reuses)
             gate = Gate(self._gate_signal, self._gate_threshold, draft=drafts)
             verdict = await gate(self.model, prompt, self.reply_decoding(prompt))
             memory = verdict.measured
             if not verdict.fired:
                 return await self.answer_from(self.model, prompt, memory)
-        found = await in_turns(self.retriever, await self._queries(question, memory), self.k)
+        ranked = await ranked_in_turns(self.retriever, await self._queries(question, memory), self.k)
+        if self.answer == "learned":
+            stages.measured = memory if self._reuses else None
+            return await stages.better(ranked, self._from_passages)
+        found = tuple(one.passage for one in ranked)
         if self.answer == "read":
             return await self._from_passages(question, found)
         return await self._surer(question, memory, found)
@@ -224,7 +247,7 @@ class Compose(ReaderSettings):
 
     @property
     def _measures(self) -> bool:
-        return self.gate not in ("never", "always")
+        return self.gate not in ("never", "always", "learned")
 
     @property
     def _named(self) -> SignalName | None:
@@ -244,13 +267,13 @@ class Compose(ReaderSettings):
     @property
     def _gate_threshold(self) -> float | None:
         if self._named is None and self.gate_threshold is None:
-            return self.model.thresholds.get(self.gate, self._gate_signal.default_threshold)
+            return self.model.thresholds.get(self.gate, self._gate_signal.default_threshold if self._measures else None)
         return threshold_of(self.model.thresholds, self._named, self.gate_threshold, self.probe)
 
     @property
     def _reuses(self) -> bool:
         """Whether what the gate measured of the answer from memory is what answers are compared by."""
-        return self._named == self._reading_signal.name
+        return self.gate == "learned" or self._named == self._reading_signal.name
 
     @property
     def _reading_signal(self) -> Signal:

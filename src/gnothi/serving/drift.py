@@ -53,9 +53,10 @@ class Drifts:
 
 
 def learnt(setup: SetUp) -> LearnedGate | None:
-    """The gate of a set-up that goes by one that ``gnothi train gate`` made."""
+    """The gate of a set-up that searches by one that ``gnothi train gate`` made."""
     gate = getattr(setup.method, "learned", None)
-    return gate if isinstance(gate, LearnedGate) else None
+    searching = getattr(setup.method, "gate", LearnedGate.signal) == LearnedGate.signal
+    return gate if isinstance(gate, LearnedGate) and searching else None
 
 
 def _drifting(setup: SetUp) -> Drifting | None:

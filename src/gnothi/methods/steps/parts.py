@@ -32,22 +32,24 @@ SENTENCES: Collection[Filter] = tuple(name for name in LIMITS if name != "rerank
 _LEARNT: Mapping[str, tuple[str, str]] = {
     "neighbours": ("knowledge", "knowledge-reference"),
     "complexity": ("classifier", "complexity"),
+    "learned": ("learned", "gate"),
 }
-"""The gates that go by training questions: the resource that holds them, and the training that makes it."""
+"""The gates and answers that go by training questions: the resource that holds them, and the training that makes it."""
 _RETRIEVING = ("query", "k", "filter", "answer")
-_USES: Mapping[str, tuple[str, Collection[str]]] = {
-    "knowledge": ("gate", ("neighbours",)),
-    "neighbours": ("gate", ("neighbours",)),
-    "classifier": ("gate", ("complexity",)),
-    "certainty": ("query", tuple(CERTAINTY)),
-    "judge": ("filter", JUDGED),
-    "reference": ("filter", ("utility",)),
-    "reranker": ("filter", ("rerank",)),
-    "filter_threshold": ("filter", SENTENCES),
-    "keep": ("filter", tuple(LIMITS)),
-    "language": ("filter", SENTENCES),
+_USES: Mapping[str, Mapping[str, Collection[str]]] = {
+    "knowledge": {"gate": ("neighbours",)},
+    "neighbours": {"gate": ("neighbours",)},
+    "classifier": {"gate": ("complexity",)},
+    "learned": {"gate": ("learned",), "answer": ("learned",)},
+    "certainty": {"query": tuple(CERTAINTY)},
+    "judge": {"filter": JUDGED},
+    "reference": {"filter": ("utility",)},
+    "reranker": {"filter": ("rerank",)},
+    "filter_threshold": {"filter": SENTENCES},
+    "keep": {"filter": tuple(LIMITS)},
+    "language": {"filter": SENTENCES},
 }
-"""Which choices of a part read a setting."""
+"""Which choices of which parts read a setting."""
 
 
 def refuse_unused(method: Any) -> None:
@@ -64,20 +66,21 @@ def refuse_unused(method: Any) -> None:
         raise InvalidSetting(
             f"setting 'gate_threshold': got {changed['gate_threshold']}, but gate={method.gate} measures nothing."
         )
-    for key, (part, users) in _USES.items():
-        chosen = getattr(method, part)
-        if key in changed and chosen not in users:
+    for key, parts in _USES.items():
+        if key in changed and not any(getattr(method, part) in users for part, users in parts.items()):
             got = changed[key] if isinstance(changed[key], str | int | float) else "one"
-            raise InvalidSetting(
-                f"setting {key!r}: got {got}, but {part}={chosen} has no use for it; expected {part}={' or '.join(users)}."
-            )
+            chosen = " with ".join(f"{part}={getattr(method, part)}" for part in parts)
+            expected = " or ".join(f"{part}={' or '.join(users)}" for part, users in parts.items())
+            raise InvalidSetting(f"setting {key!r}: got {got}, but {chosen} has no use for it; expected {expected}.")
 
 
 def require_learnt(method: Any) -> None:
-    """Raise InvalidSetting for a gate of ``compose`` that goes by training questions and has none."""
-    source, training = _LEARNT.get(method.gate, ("gate", ""))
-    if getattr(method, source) is None:
-        raise InvalidSetting(
-            f"setting 'gate': got {method.gate}, which goes by training questions, but no {source}. Give one with "
-            f"<--set {source}=FOLDER>, made by `gnothi train {training}`."
-        )
+    """Raise InvalidSetting for a part of ``compose`` that goes by training questions and has none."""
+    for part in ("gate", "answer"):
+        chosen = getattr(method, part)
+        source, training = _LEARNT.get(chosen, (part, ""))
+        if getattr(method, source) is None:
+            raise InvalidSetting(
+                f"setting {part!r}: got {chosen}, which goes by training questions, but {source} is not given. Give it with "
+                f"<--set {source}=FOLDER>, made by `gnothi train {training}`."
+            )
