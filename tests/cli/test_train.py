@@ -231,8 +231,9 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     settings = ("--method", "direct,rag,cascade,compose", "--set", f"cascade.learned={learnt}", *parts)
     assert gnothi("eval", str(questions), "--model", "lab", *settings, "--out", gated)[0] == 0
     (replayed,) = gnothi_json("gates", gated)
-    print({name: {k: v for k, v in one.items() if not isinstance(v, (list, dict))} for name, one in replayed["signals"].items()})
-    assert 0
+    here, there = (replayed["signals"][f"{name}: learned"] for name in ("compose", "cascade"))
+    assert here == there | {"method": "compose"}
+    assert here["auroc"] == 1.0
     code, _, err = gnothi("train", "gate", gated, "--out", learnt)
     assert code == 2
     assert "expected it without one" in " ".join(err.split())
