@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from gnothi import methods
 from gnothi.calibration.feedback import read
 from gnothi.calibration.file import Calibration, kept_scores
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.learned import LearnedGate
 from gnothi.methods.cascade import LearnedCascade
 from gnothi.models.identity import Identity
-from gnothi.serving.drift import Drifts
+from gnothi.serving.drift import Drifts, learnt
 from gnothi.serving.promise import in_words
 from gnothi.stats.benefit import fit_benefit
 from gnothi.stats.cascade import Cascade, Step
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
 from tests.command_line import KNOWN, covered_fact
 from tests.serving.served import Served, served
 
@@ -143,6 +147,16 @@ async def test_a_learnt_gate_notices_drift() -> None:
     assert (said["state"], said["distance"]) == ("drift", 1.0)
     assert "0% are above the threshold, 100% were" in str(said["advice"])
     assert "`gnothi train gate RUN`" in str(said["advice"])
+
+
+@pytest.mark.parametrize(("gate", "watched"), [("learned", True), ("always", False), ("perplexity", False)])
+def test_a_learnt_gate_that_does_not_search_is_not_watched(gate: str, watched: bool) -> None:
+    right = np.arange(40) % 2 == 0
+    steps = (Step("draft", (), fit_benefit(np.empty((40, 0)), right, ~right), 0.1),)
+    learned = LearnedGate(Cascade(steps), (), (), ())
+    resources = {"model": Scripted({}), "retriever": ScriptedRetriever([]), "learned": learned}
+    method = methods.create("compose", resources, {"gate": gate, "answer": "learned"})
+    assert (learnt(cast("Any", SimpleNamespace(method=method))) is learned) == watched
 
 
 def test_a_promise_in_words() -> None:
