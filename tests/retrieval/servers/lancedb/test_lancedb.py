@@ -104,7 +104,7 @@ def test_the_fingerprint_changes_with_the_passages(tmp_path: Path) -> None:
     spec = built(tmp_path, CORPUS[:3])
     first = index_fingerprint(spec)
     assert first
-    built(tmp_path, CORPUS[:3])
+    build([tmp_path / "passages.jsonl"], spec)
     assert index_fingerprint(spec) == first
     built(tmp_path, CORPUS)
     assert index_fingerprint(spec) != first

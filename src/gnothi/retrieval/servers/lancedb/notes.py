@@ -26,7 +26,12 @@ def read_notes(database: Any, table: Table) -> dict[str, Any]:
 
 def write_notes(database: Any, table: Table, notes: Mapping[str, Any]) -> None:
     """At once, in the place of those before."""
-    database.create_table(table.table + NOTES, [{"notes": json.dumps(notes)}], mode="overwrite")
+    import pyarrow
+
+    schema = pyarrow.schema([pyarrow.field("notes", pyarrow.string())])
+    database.create_table(table.table + NOTES, schema=schema, exist_ok=True).add(
+        [{"notes": json.dumps(notes)}], mode="overwrite"
+    )
 
 
 class LanceLedger(Ledger):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,6 @@ class Table:
 
     def connect(self) -> Any:
         """Raises IndexUnavailable, or MissingDependency without lancedb."""
-        os.environ.setdefault("LANCEDB_LOG", "error")  # else it warns of each table that it makes
         try:
             import lancedb
         except ImportError as error:
