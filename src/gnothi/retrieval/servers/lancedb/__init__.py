@@ -1,0 +1,1 @@
+"""Passages in tables of LanceDB."""

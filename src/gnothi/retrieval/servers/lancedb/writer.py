@@ -1,0 +1,174 @@
+"""Building a table of LanceDB, with what we note of its sources beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Set
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from gnothi.errors import GnothiError, IndexUnavailable, InvalidSetting
+from gnothi.locks import hold
+from gnothi.retrieval.folder import disk_errors
+from gnothi.retrieval.servers.lancedb.notes import SOURCES, LanceLedger, literal, merge, read_notes, write_notes
+from gnothi.retrieval.servers.lancedb.table import ERRORS, ORIGIN, Table, tables
+from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.writer import Put
+from gnothi.types import Passage, encodable
+
+
+@contextmanager
+def opened(argument: str) -> Iterator[Target]:
+    """Raises IndexUnavailable where the folder cannot be written, another build writes to the table, or it is not ours."""
+    found = tables(argument)
+    if len(found) != 1 or found[0].prefix:
+        raise InvalidSetting(
+            f"<--to lancedb:{argument}>: got {len(found)} folders, prefix {found[0].prefix!r}; expected one folder without a "
+            "prefix: a build writes to one table. Build one after the other, each by a name of its own."
+        )
+    (table,) = found
+    if len({*table.columns, table.words}) != 4 or not (table.title and table.words):
+        raise InvalidSetting("id, title, text and words of a table that is built: expected four different names of columns.")
+    database = table.connect()
+    with _alone(table):
+        try:
+            lance, notes = _prepared(database, table)
+            ledger = LanceLedger(database, table)
+            yield Target(LanceWriter(database, lance, table, notes, ledger), ledger)
+        except GnothiError:
+            raise
+        except ERRORS as error:
+            raise table.refused(error) from None
+
+
+class LanceWriter:
+    """What is put is held here until ``commit``, which notes that the content changes and where passages come from, merges the
+    passages, deletes, and notes the rest; the ledger follows. A kill in between costs reading again: passages that are there
+    are recognised, and those of an origin that no source knows go when the next build begins."""
+
+    def __init__(self, database: Any, lance: Any, table: Table, notes: dict[str, Any], ledger: LanceLedger) -> None:
+        self._database, self._lance, self._table = database, lance, table
+        self._content = self._noted = str(notes["content"])
+        self._waiting: dict[str, tuple[Passage, str]] = {}
+        self._begun: set[str] = set()
+        self._emptied = [origin for origin in notes["begun"] if not ledger.knows(origin)]
+        self.pending_bytes = 0
+        self.passages: int = lance.count_rows()
+        if self._emptied:
+            self._note("delete origin")
+            self._flush()
+
+    def put_all(self, passages: Written) -> list[Put]:
+        ours = [(Passage(*map(encodable, (given.id, given.text, given.title))), origin) for given, origin in passages]
+        if {origin for _, origin in ours} & set(self._emptied):
+            self._flush()
+        standing = self._standing({passage.id for passage, _ in ours})
+        outcomes: list[Put] = []
+        for passage, origin in ours:
+            known = standing.get(passage.id)
+            outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
+            standing[passage.id] = passage, origin
+            if outcomes[-1] != "standing":
+                self._waiting[passage.id] = passage, origin
+                self._note("put", passage.id, passage.title, passage.text)
+                self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+        return outcomes
+
+    def delete_origin(self, origin: str) -> None:
+        if any(one == origin for _, one in self._waiting.values()):
+            self._flush()
+        if self._lance.count_rows(f"{ORIGIN} = {literal(origin)}"):
+            self._emptied.append(origin)
+            self._note("delete origin")
+
+    def commit(self, complete: bool = True) -> None:
+        self._flush()
+        if complete:
+            self._lance.optimize()  # what was added becomes part of the index of words; until then it is read row by row
+        self._write_notes(complete)
+        self._begun = set()  # the ledger is saved before anything else is written
+        self.passages = self._lance.count_rows()
+
+    def _flush(self) -> None:
+        if self._content != self._noted:
+            self._write_notes(complete=False)
+        if self._waiting:
+            merge(self._lance, self._table.id, _rows(self._table, self._waiting.values()))
+        if self._emptied:
+            self._lance.delete(f"{ORIGIN} IN ({', '.join(map(literal, self._emptied))})")
+        self._waiting, self._emptied, self.pending_bytes = {}, [], 0
+
+    def _write_notes(self, complete: bool) -> None:
+        self._begun |= {origin for _, origin in self._waiting.values()} | set(self._emptied)
+        notes = {"content": self._content, "complete": complete, "begun": sorted(self._begun)}
+        write_notes(self._database, self._table, notes)
+        self._noted = self._content
+
+    def _standing(self, ids: Set[str]) -> dict[str, tuple[Passage, str]]:
+        """As the next commit will have them."""
+        if not ids:
+            return {}
+        table = self._table
+        condition = f"{_quoted(table.id)} IN ({', '.join(map(literal, sorted(ids)))})"
+        rows = self._lance.search().where(condition).select([*table.columns, ORIGIN]).limit(None).to_list()
+        found = {row[table.id]: (Passage(row[table.id], row[table.text], row[table.title]), row[ORIGIN]) for row in rows}
+        return {key: one for key, one in found.items() if one[1] not in self._emptied} | {
+            key: self._waiting[key] for key in ids if key in self._waiting
+        }
+
+    def _note(self, *change: str) -> None:
+        """What tells this content from the one before the change."""
+        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
+
+
+def _alone(table: Table) -> AbstractContextManager[object]:
+    """The only build of the table. An object store has no locks."""
+    if table.folder is None:
+        return nullcontext()
+    with disk_errors(table.folder):
+        table.folder.mkdir(parents=True, exist_ok=True)
+        busy = f"{table.name} is being written by another build: one at a time. Wait until it has ended, then run this again."
+        return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable(busy))
+
+
+def _prepared(database: Any, table: Table) -> tuple[Any, dict[str, Any]]:
+    """The table and its notes. Makes what is not there yet; nothing of others is changed."""
+    from lancedb.index import FTS, BTree
+
+    notes = read_notes(database, table)
+    try:
+        lance = database.open_table(table.table)
+    except ERRORS as error:
+        if "not found" not in str(error):
+            raise
+        database.drop_table(table.table + SOURCES, ignore_missing=True)  # it tells of passages that are gone
+        notes = {"content": "", "complete": False, "begun": []}
+        write_notes(database, table, notes)
+        lance = database.create_table(table.table, schema=_rows(table, []).schema)
+    if not notes:
+        raise IndexUnavailable(
+            f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
+        )
+    lacking = {*table.columns, table.words} - set(lance.schema.names)
+    if lacking:
+        raise IndexUnavailable(f"{table.name} was built with other names of columns: it has no {', '.join(sorted(lacking))}.")
+    made = {column.strip("`") for index in lance.list_indices() for column in index.columns}
+    # The steps of our own analyser: no word is left out.
+    kinds = {table.id: BTree(), ORIGIN: BTree(), table.words: FTS(remove_stop_words=False)}
+    for column, kind in kinds.items():
+        if column not in made:
+            lance.create_index(column, config=kind)
+    return lance, notes
+
+
+def _rows(table: Table, passages: Iterable[tuple[Passage, str]]) -> Any:
+    import pyarrow
+
+    values = [(one.id, one.text, one.title, f"{one.title}\n{one.text}", origin) for one, origin in passages]
+    names = [table.id, table.text, table.title, table.words, ORIGIN]
+    schema = pyarrow.schema([pyarrow.field(name, pyarrow.string(), nullable=False) for name in names])
+    return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
+
+
+def _quoted(column: str) -> str:
+    return f"`{column}`"

@@ -1,0 +1,219 @@
+"""Tables of LanceDB: conformance, tables of others, builds that are added to, changed and killed with SIGKILL."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from gnothi.errors import IndexUnavailable, InvalidSetting, MissingDependency
+from gnothi.protocols import Retriever
+from gnothi.retrieval.build import build
+from gnothi.retrieval.registry import index_fingerprint, open_index
+from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.types import Passage
+from tests.retrieval.documents import contents, made_up, write_jsonl
+
+needed = pytest.mark.skipif(
+    importlib.util.find_spec("lancedb") is None,
+    reason="lancedb is not installed: `make test-servers` installs it in an environment of its own",
+)
+Run = Callable[..., tuple[int, str, str]]
+_BUILD = """
+import sys
+from gnothi.retrieval import build as module
+module._COMMIT_BYTES = 60_000
+print("ready", flush=True)
+module.build([sys.argv[1]], sys.argv[2])
+"""
+
+
+def built(folder: Path, passages: tuple[Passage, ...] | list[Passage] = CORPUS, table: str = "passages") -> str:
+    spec = f"lancedb:{folder / 'lance'}#{table}"
+    build([write_jsonl(folder / "passages.jsonl", passages)], spec)
+    return spec
+
+
+def stored(spec: str) -> dict[str, Passage]:
+    """Every passage of a table, read by LanceDB alone."""
+    import lancedb
+
+    folder, _, table = spec.removeprefix("lancedb:").partition("#")
+    rows = lancedb.connect(folder).open_table(table).to_arrow().to_pylist()
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: Passage(row["id"], row["text"], row["title"]) for row in rows}
+
+
+async def found(spec: str, query: str, k: int = 3) -> list[Passage]:
+    return [one.passage for one in await open_index(spec).search(query, k)]
+
+
+@needed
+class TestOneTable(RetrieverConformance):
+    @pytest.fixture
+    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
+        retriever = open_index(built(tmp_path))
+        yield retriever
+        await retriever.aclose()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("lancedb") is not None, reason="lancedb is installed")
+def test_without_the_package(tmp_path: Path) -> None:
+    with pytest.raises(MissingDependency, match="lancedb"):
+        open_index(f"lancedb:{tmp_path}#passages")
+
+
+def test_no_folder_is_made_by_a_search(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="there is no folder"):
+        open_index(f"lancedb:{tmp_path / 'none'}#passages")
+    assert list(tmp_path.iterdir()) == []
+
+
+@needed
+async def test_a_table_of_others_is_searched_by_a_mapping_and_never_written(tmp_path: Path) -> None:
+    import lancedb
+
+    rows = [{"The Body": "Salted plums keep.", "nr": 1}, {"The Body": None, "nr": 2}, {"The Body": "Herons.", "nr": 3}]
+    lancedb.connect(tmp_path / "shop").create_table("articles", rows)
+    with pytest.raises(IndexUnavailable, match="no column gnothi_words, id, text, title; there are The Body, nr"):
+        open_index(f"lancedb:{tmp_path / 'shop'}#articles")
+    with pytest.raises(IndexUnavailable, match="no table 'nothing', expected one of articles"):
+        open_index(f"lancedb:{tmp_path / 'shop'}#nothing")
+    names = 'table = "articles"\nid = "nr"\ntext = "The Body"\ntitle = ""\nwords = ""\nprefix = "shop/"\n'
+    (tmp_path / "shop.toml").write_text(f'server = "{tmp_path / "shop"}"\n{names}')
+    spec = f"lancedb:{tmp_path / 'shop.toml'}"
+    assert await found(spec, "plums, salted") == [Passage("shop/1", "Salted plums keep.")]
+    assert index_fingerprint(spec) == ""
+    with pytest.raises(InvalidSetting, match="prefix"):
+        build([tmp_path], spec)
+    with pytest.raises(IndexUnavailable, match="no build of ours made it"):
+        build([write_jsonl(tmp_path / "a.jsonl", [Passage("a", "b")])], f"lancedb:{tmp_path / 'shop'}#articles")
+    assert lancedb.connect(tmp_path / "shop").open_table("articles").count_rows() == 3
+
+
+@needed
+def test_the_fingerprint_changes_with_the_passages(tmp_path: Path) -> None:
+    spec = built(tmp_path, CORPUS[:3])
+    first = index_fingerprint(spec)
+    assert first
+    build([tmp_path / "passages.jsonl"], spec)
+    assert index_fingerprint(spec) == first
+    built(tmp_path, CORPUS)
+    assert index_fingerprint(spec) != first
+
+
+@needed
+async def test_nothing_in_ids_is_sql(tmp_path: Path) -> None:
+    nasty = ["x'; DROP TABLE passages; --", 'q"q', "back\\slash", "`t` %s", "nul\0", "a\nb", "ü東", "') OR ('1'='1"]
+    passages = [Passage(one, f"lighthouse {one}", one) for one in nasty]
+    spec = built(tmp_path, passages)
+    built(tmp_path, passages)
+    assert stored(spec) == {one.id: one for one in passages}
+    assert {one.id for one in await found(spec, "lighthouse", 20)} == set(nasty)
+
+
+@needed
+def test_one_build_at_a_time(tmp_path: Path) -> None:
+    from gnothi.retrieval.servers.lancedb.writer import opened
+
+    with opened(f"{tmp_path / 'lance'}#passages"), pytest.raises(IndexUnavailable, match="one at a time"):
+        built(tmp_path)
+
+
+@needed
+def test_the_command_line(gnothi: Run, tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
+    spec = f"lancedb:{tmp_path / 'lance'}#birds"
+    code, out, err = gnothi("index", "build", str(source), "--to", spec)
+    assert (code, err) == (0, "")
+    assert "1 passage (1 added or changed)" in out
+    code, out, _ = gnothi("index", "search", spec, "herons", "--json")
+    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    write_jsonl(folder / "corpus.jsonl", [*made_up(1, 2500), Passage("s1-3", "Of one id the last counts.")])
+    for i in range(30):
+        (folder / f"note {i}.txt").write_text(f"Note {i}. " * 400)
+    return folder
+
+
+@needed
+@pytest.mark.slow
+def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_path: Path) -> None:
+    spec = f"lancedb:{tmp_path / 'lance'}#changes"
+    for change in ("nothing", "shorter", "gone", "back"):
+        if change == "shorter":
+            (source / "note 3.txt").write_text("Shorter.")
+            write_jsonl(source / "corpus.jsonl", made_up(1, 800))
+        if change == "gone":
+            (source / "note 4.txt").rename(source / "note 40.txt")
+        ours, theirs = build([source], spec), build([source], tmp_path / "folder")
+        assert (ours.passages, ours.added, ours.replaced) == (theirs.passages, theirs.added, theirs.replaced)
+        assert stored(spec) == contents(tmp_path / "folder")
+
+
+@needed
+@pytest.mark.slow
+def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path) -> None:
+    build([source], tmp_path / "folder")
+    expected = contents(tmp_path / "folder")
+    spec = f"lancedb:{tmp_path / 'lance'}#killed"
+    rng, kills, partial = random.Random(), 0, 0
+    for _ in range(12):
+        process = _started(source, spec)
+        time.sleep(rng.uniform(0.3, 1.5))  # lancedb takes a while to be imported
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
+        now = stored(spec) if (tmp_path / "lance" / "killed.lance" / "_versions").exists() else {}
+        assert set(now) <= set(expected)
+        partial += 0 < len(now) < len(expected)
+        if len(now) == len(expected) or (kills >= 4 and partial):
+            break
+    assert kills >= 1
+    _, errors = (process := _started(source, spec)).communicate(timeout=100)
+    assert process.returncode == 0, errors
+    assert stored(spec) == expected
+
+
+@needed
+def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+
+    def killed(_: LanceLedger) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(LanceLedger, "save", killed)  # after the passages, before the ledger
+        with pytest.raises(KeyboardInterrupt):
+            built(tmp_path, CORPUS)
+    spec = f"lancedb:{tmp_path / 'lance'}#passages"
+    assert len(stored(spec)) == len(CORPUS)
+    built(tmp_path, CORPUS[:2])
+    assert stored(spec) == {one.id: one for one in CORPUS[:2]}
+
+
+def _started(source: Path, spec: str) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[4]
+    process = subprocess.Popen(
+        [sys.executable, "-c", _BUILD, str(source), spec],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": f"{root / 'src'}:{root}", "PATH": os.environ["PATH"]},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
