@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ from gnothi.types import Answer, Question
 from tests.runs.scripted import run_one
 
 METHODS = ("direct", "rag")
-QUESTIONS = 40
+QUESTIONS = 100
 CONCURRENCY = 4
 
 
@@ -33,9 +34,10 @@ class Noted:
 
     async def __call__(self, question: Question) -> Answer:
         found: Answer = await self.method(question)
-        await asyncio.sleep(0.1)
+        # Long enough for a lost node to be noticed while there is work left.
+        await asyncio.sleep(0.25)
         with self.log.open("a") as file:
-            file.write(f"{self.name} {question.id}\n")
+            file.write(f"{os.getpid()} {self.name} {question.id}\n")
         return found
 
 

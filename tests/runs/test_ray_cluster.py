@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,24 +43,24 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
     out, log, plan = tmp_path / "run", tmp_path / "log", ray_run.plan()
-    rows = out / "rows.jsonl"
+    rows, said = out / "rows.jsonl", tmp_path / "said"
 
-    driver = started(out, cluster.address, log)
+    driver = started(out, cluster.address, log, said)
     try:
-        wait_for(rows, 15, driver)
+        wait_for(lambda: len({pid for pid, _ in computed(log)}) == 2, driver, said)
         cluster.remove_node(second, allow_graceful=False)
-        wait_for(rows, 15 + lines(rows), driver)
+        wait_for(lambda: "an actor of Ray was lost" in said.read_text(), driver, said)
+        after = lines(rows)
+        wait_for(lambda: lines(rows) >= after + 5, driver, said)
         driver.send_signal(signal.SIGKILL)
-        said = driver.communicate()[0]
+        driver.wait(10)
     finally:
         driver.kill()
     kept = lines(rows)
     assert kept == len(read_rows(out)) < len(plan.keys)
-    assert "an actor of Ray was lost" in said
 
-    again = started(out, cluster.address, log)
-    said = again.communicate(timeout=100)[0]
-    assert again.returncode == 0, said
+    again = started(out, cluster.address, log, said)
+    assert again.wait(100) == 0, said.read_text()
 
     with claimed(plan, tmp_path / "local") as local:
         (expected,) = asyncio.run(execute([local]))
@@ -69,25 +69,31 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     # What was appended over both lives; the kill may have fallen between the events of an answer and its row.
     assert lines(out / "events.jsonl") - len(plan.keys) in (0, 1)
     assert all(found[row.key].agrees(row) for row in expected)
-    computed = Counter(log.read_text().splitlines())
-    assert set(computed) == {f"{method} {id}" for method, id in plan.keys}
+    answers = Counter(answer for _, answer in computed(log))
+    assert set(answers) == {f"{method} {id}" for method, id in plan.keys}
     # Two were lost: a node, then the driver.
-    assert sum(computed.values()) - len(plan.keys) <= 2 * ray_run.CONCURRENCY
+    assert sum(answers.values()) - len(plan.keys) <= 2 * ray_run.CONCURRENCY
 
 
-def started(out: Path, address: str, log: Path) -> subprocess.Popen[str]:
+def started(out: Path, address: str, log: Path, said: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.runs.ray_run", str(out), f"ray:{address}", str(log)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    with said.open("wb") as file:
+        return subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+
+
+def computed(log: Path) -> list[tuple[str, str]]:
+    """Of every answer that an actor finished, the actor's process and the answer's name."""
+    parts = [line.partition(" ") for line in log.read_text().splitlines()] if log.exists() else []
+    return [(pid, answer) for pid, _, answer in parts]
 
 
 def lines(rows: Path) -> int:
     return len(rows.read_text().splitlines()) if rows.exists() else 0
 
 
-def wait_for(rows: Path, count: int, driver: subprocess.Popen[str]) -> None:
+def wait_for(done: Callable[[], bool], driver: subprocess.Popen[bytes], said: Path) -> None:
     until = time.monotonic() + 100
-    while lines(rows) < count:
-        if driver.poll() is not None:
-            raise AssertionError(f"the driver ended with {driver.returncode}: {driver.communicate()[0]}")
-        assert time.monotonic() < until, f"{lines(rows)} rows, expected {count}"
+    while not done():
+        assert driver.poll() is None, f"the driver ended with {driver.returncode}: {said.read_text()}"
+        assert time.monotonic() < until, said.read_text()
         time.sleep(0.05)
