@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from gnothi.runs.outcomes import Outcome
+from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.session.plan import Plan
 from gnothi.types import Question
 
@@ -122,7 +122,7 @@ async def _in_processes(questions: Sequence[Question], concurrency: int, overrid
     from gnothi.session.opened import label, opened_methods
 
     opening = partial(opened_methods, [lab_plan("seakr", overrides)])
-    async with workers(count, opening, 0) as several:
+    async with workers(count, opening, partial(outcome, seed=0)) as several:
 
         async def answer(name: str, question: Question) -> Outcome:
             found = await several(label(0, name), question)

@@ -35,7 +35,7 @@ from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probab
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.self_knowledge import warm_start
-from gnothi.training.self_knowledge.answers import Answers, Familiar
+from gnothi.training.self_knowledge.answers import Answers, Familiar, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import train
 from gnothi.types import Decoding, Question
@@ -100,7 +100,7 @@ def sampled(out: Path, folder: Path, asked: Sequence[Question]) -> list[Familiar
 
             async def run() -> None:
                 try:
-                    await collecting.collect(collecting.sampling(model, ANSWERS))
+                    await collecting.collect(sampling(collecting.by_name, model, ANSWERS))
                 finally:
                     await model.aclose()
 

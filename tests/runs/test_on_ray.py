@@ -18,6 +18,7 @@ from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, UsageE
 from gnothi.runs import on_ray as module
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.on_ray import address_of, on_ray
+from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import here
 from gnothi.types import Question
@@ -39,7 +40,8 @@ def evaluate(out: Path, asked: list[Question], count: int = 2, opened: Any = ope
 
     async def work() -> list[Row]:
         with RunFolder(out, {"seed": 1}) as folder:
-            async with on_ray(more.pop("spec", "ray"), count, more.pop("gpus", None), opened, 1, warned.append) as answer:
+            ask = partial(outcome, seed=1)
+            async with on_ray(more.pop("spec", "ray"), count, more.pop("gpus", None), opened, ask, warned.append) as answer:
                 return await run_one(answer, METHODS, asked, folder, concurrency=8)
 
     return asyncio.run(work())

@@ -10,13 +10,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gnothi.filtering.reference import LABELS
 from gnothi.runs.folder import read_rows
 from gnothi.session.execute import claimed, execute
+from gnothi.training.utility_reference import train
 from tests.runs import ray_run
 
 ray = pytest.importorskip("ray", reason="needs Ray; make test-ray installs it in an environment of its own")
@@ -73,6 +76,15 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     assert set(answers) == {f"{method} {id}" for method, id in plan.keys}
     # Two were lost: a node, then the driver.
     assert sum(answers.values()) - len(plan.keys) <= 2 * ray_run.CONCURRENCY
+
+
+def test_what_training_learns_from_is_found_out_there(cluster: Any, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"limit": 12, "settings": {"k": 2}}
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert train("lab-train:one_hop", here, **given) == replace(
+        train("lab-train:one_hop", there, on=f"ray:{cluster.address}", **given), out=here
+    )
+    assert (here / LABELS).read_text() == (there / LABELS).read_text()
 
 
 def started(out: Path, address: str, log: Path, said: Path) -> subprocess.Popen[bytes]:

@@ -11,6 +11,7 @@ import pytest
 
 from gnothi.errors import BudgetSpent, GnothiError, TooManyFailures, UsageError, WorkerDied
 from gnothi.runs.folder import RunFolder, read_events
+from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import Answer, here
 from gnothi.runs.workers import Open, workers
@@ -35,7 +36,7 @@ def evaluate(
                 return await run_one(answer, METHODS, asked, folder, concurrency=16, max_failures=max_failures)
 
             if count:
-                async with workers(count, opened, 1) as answer:
+                async with workers(count, opened, partial(outcome, seed=1)) as answer:
                     return await complete(answer)
             async with open_scripted() as methods:
                 return await complete(here(methods, 1))
@@ -100,7 +101,7 @@ def test_too_many_failures_end_the_workers(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     async def interrupted() -> None:
         with RunFolder(tmp_path / "run", {}) as folder:
-            async with workers(2, partial(open_scripted, 5.0), 1) as answer:
+            async with workers(2, partial(open_scripted, 5.0), partial(outcome, seed=1)) as answer:
                 task = asyncio.create_task(run_one(answer, METHODS, questions(20), folder, concurrency=4))
                 await asyncio.sleep(0.2)
                 task.cancel()

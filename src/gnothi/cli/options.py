@@ -249,7 +249,7 @@ _elsewhere = (
         help="GPUs of each worker on Ray; 0.5 lets two share one. [default: 1 where the cluster has any]",
     ),
 )
-collecting = packed("asking", Asking, *_collecting)
+collecting = packed("asking", Asking, *_collecting, *_elsewhere)
 """For work on every question."""
 asking = packed("asking", Asking, seed, *_collecting, *_elsewhere)
 """For runs of methods."""

@@ -11,11 +11,10 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from gnothi.errors import InvalidSetting, MissingDependency, WorkerDied
-from gnothi.runs.outcomes import Outcome, outcome
-from gnothi.runs.workers import Open, portable
+from gnothi.runs.workers import Ask, Open, R, portable
 from gnothi.types import Question
 from gnothi.version import __version__
 
@@ -43,9 +42,9 @@ class Told(NamedTuple):
 
 @asynccontextmanager
 async def on_ray(
-    spec: str, count: int, gpus: float | None, opened: Open, seed: int, warn: Callable[[str], None]
-) -> AsyncIterator[Cluster]:
-    """Up to ``count`` actors that open the methods, with ``gpus`` each (None: one where there are any). It begins with the
+    spec: str, count: int, gpus: float | None, opened: Open, ask: Ask[R], warn: Callable[[str], None]
+) -> AsyncIterator[Cluster[R]]:
+    """Up to ``count`` actors that open what is asked, with ``gpus`` each (None: one where there are any). It begins with the
     first that is open; the others join, and lost ones are replaced, as soon as Ray finds room.
 
     Raises MissingDependency, InvalidSetting where there is no such cluster or no room for one actor, and what opening raises.
@@ -55,12 +54,12 @@ async def on_ray(
     ours = not ray.is_initialized()
     if ours:
         _connect(ray, address)
-    cluster = None
+    cluster: Cluster[R] | None = None
     try:
         share = _share([node["Resources"] for node in ray.nodes() if node["Alive"]], count, gpus)
         make = ray.remote(num_cpus=share.cpus, num_gpus=share.gpus, max_restarts=0, max_task_retries=0)(Host).remote
         gone = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)
-        cluster = Cluster(lambda: make(opened, seed), ray.kill, gone, count, warn)
+        cluster = Cluster(lambda: make(opened, ask), ray.kill, gone, count, warn)
         await cluster.begin()
         yield cluster
     finally:
@@ -70,7 +69,7 @@ async def on_ray(
             await asyncio.to_thread(ray.shutdown)
 
 
-class Cluster:
+class Cluster(Generic[R]):
     """Answers questions where least is under way. ``under_way``: how many all actors gain from at a time, ``precision``: in
     which the model computes, if it says."""
 
@@ -95,7 +94,7 @@ class Cluster:
         self.under_way = first.under_way and first.under_way * self._count
         self.precision = first.precision  # that of all: one in another is refused
 
-    async def __call__(self, name: str, question: Question) -> Outcome:
+    async def __call__(self, name: str, question: Question) -> R:
         """Raises WorkerDied, or whatever stops the run in the actor."""
         for _ in range(TRIES):
             actor = await self._least_busy()
@@ -110,7 +109,7 @@ class Cluster:
             self._lost = 0
             if isinstance(result, Exception):
                 raise result
-            answer: Outcome = result
+            answer: R = result
             return answer
         raise WorkerDied(
             f"stopped: the question {question.id!r} was given to {TRIES} actors of Ray, and each was lost with it. Where "
@@ -253,9 +252,9 @@ def _share(nodes: list[Mapping[str, float]], count: int, gpus: float | None) -> 
 class Host:
     """The actor. What is raised is returned, as the error that it is: Ray would wrap it."""
 
-    def __init__(self, opened: Open, seed: int) -> None:
-        self._opened, self._seed = opened, seed
-        self._methods: Mapping[str, Any] = {}
+    def __init__(self, opened: Open, ask: Ask[Any]) -> None:
+        self._opened, self._ask = opened, ask
+        self._found: Mapping[str, Any] = {}
         self._closing = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
 
@@ -264,9 +263,9 @@ class Host:
         self._serving = asyncio.create_task(self._serve(told))
         return await told
 
-    async def answer(self, name: str, question: Question) -> Outcome | Exception:
+    async def answer(self, name: str, question: Question) -> Any:
         try:
-            return await outcome(name, self._methods[name], question, self._seed)
+            return await self._ask(name, self._found[name], question)
         except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
             return portable(error)
 
@@ -278,9 +277,9 @@ class Host:
     async def _serve(self, told: asyncio.Future[Told | Exception]) -> None:
         """One task opens and closes, as some of what is open demands."""
         try:
-            async with self._opened() as methods:
-                self._methods = methods
-                told.set_result(Told(__version__, getattr(methods, "under_way", None), getattr(methods, "precision", None)))
+            async with self._opened() as found:
+                self._found = found
+                told.set_result(Told(__version__, getattr(found, "under_way", None), getattr(found, "precision", None)))
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - raised by whoever opened
             if not told.done():

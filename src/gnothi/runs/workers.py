@@ -12,18 +12,21 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from gnothi.errors import GnothiError, WorkerDied
-from gnothi.runs.outcomes import Answering, Outcome, outcome
 from gnothi.types import Question
 
-Open = Callable[[], AbstractAsyncContextManager[Mapping[str, Answering]]]
-"""Opens the methods by name. It is called in every worker, so it must be a function of a module, or a ``partial`` of one."""
+R = TypeVar("R")
+Open = Callable[[], AbstractAsyncContextManager[Mapping[str, Any]]]
+"""Opens what is asked, by name: methods, say. It is called in every worker, so it must be a function of a module, or a
+``partial`` of one."""
+Ask = Callable[[str, Any, Question], Awaitable[R]]
+"""Asks what is open under the name a question, in the worker: ``runs.outcomes.outcome`` with a seed, say. As ``Open``."""
 
 _READY = -1
 _GONE = (OSError, ValueError)  # what sending raises when the other end is closed, or this one
@@ -31,15 +34,15 @@ _PATIENCE = 10.0  # seconds for a worker to close what it has open
 
 
 @asynccontextmanager
-async def workers(count: int, opened: Open, seed: int) -> AsyncIterator[Workers]:
-    """``count`` processes that have opened the methods; what one of them raises while opening is raised here."""
+async def workers(count: int, opened: Open, ask: Ask[R]) -> AsyncIterator[Workers[R]]:
+    """``count`` processes that have opened what is asked; what one of them raises while opening is raised here."""
     context = multiprocessing.get_context("spawn")
     started: list[_Worker] = []
     try:
         for number in range(count):
             here, there = context.Pipe()
             process = context.Process(
-                target=_main, args=(there, opened, seed, _threads(count)), name=f"gnothi-worker-{number + 1}", daemon=True
+                target=_main, args=(there, opened, ask, _threads(count)), name=f"gnothi-worker-{number + 1}", daemon=True
             )
             process.start()
             there.close()
@@ -51,7 +54,7 @@ async def workers(count: int, opened: Open, seed: int) -> AsyncIterator[Workers]
         await asyncio.to_thread(_stop, started)
 
 
-class Workers:
+class Workers(Generic[R]):
     """Answers questions where least is under way. ``under_way``: how many all of them gain from at a time, ``precision``: in
     which the model computes, if it says."""
 
@@ -59,10 +62,11 @@ class Workers:
         self._started = started
         self.under_way, self.precision = under_way, precision
 
-    async def __call__(self, name: str, question: Question) -> Outcome:
+    async def __call__(self, name: str, question: Question) -> R:
         """Raises WorkerDied, or whatever stops the run in the worker."""
         worker = min(self._started, key=lambda one: len(one.waiting))
-        return await worker.ask(name, question)
+        result: R = await worker.ask(name, question)
+        return result
 
 
 @dataclass(eq=False)
@@ -81,7 +85,7 @@ class _Worker:
         self.reader = threading.Thread(target=self._read, name=f"{self.process.name}-replies", daemon=True)
         self.reader.start()
 
-    async def ask(self, name: str, question: Question) -> Outcome:
+    async def ask(self, name: str, question: Question) -> Any:
         self._asked += 1
         number = self._asked
         reply = self._expect(number)
@@ -91,8 +95,7 @@ class _Worker:
             except OSError:
                 self._lost()
         try:
-            answer: Outcome = await reply
-            return answer
+            return await reply
         finally:
             self.waiting.pop(number, None)
             if reply.cancelled() and not self._dead:
@@ -166,23 +169,23 @@ def _threads(count: int) -> int:
 # --- in the worker -------------------------------------------------------------------------------------------------------
 
 
-def _main(connection: Connection, opened: Open, seed: int, threads: int) -> None:
+def _main(connection: Connection, opened: Open, ask: Ask[Any], threads: int) -> None:
     # An interrupt of the terminal reaches every process; the parent decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Read by the numeric libraries when they are imported, which has not happened yet.
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    asyncio.run(_serve(connection, opened, seed))
+    asyncio.run(_serve(connection, opened, ask))
 
 
-async def _serve(connection: Connection, opened: Open, seed: int) -> None:
+async def _serve(connection: Connection, opened: Open, ask: Ask[Any]) -> None:
     loop = asyncio.get_running_loop()
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     threading.Thread(target=_listen, args=(connection, loop, inbox), daemon=True).start()
     running: dict[int, asyncio.Task[None]] = {}
 
-    async def answer(number: int, method: Answering, name: str, question: Question) -> None:
+    async def answer(number: int, name: str, asked: Any, question: Question) -> None:
         try:
-            result: Outcome | Exception = await outcome(name, method, question, seed)
+            result = await ask(name, asked, question)
         except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
             result = error
         finally:
@@ -190,15 +193,15 @@ async def _serve(connection: Connection, opened: Open, seed: int) -> None:
         _send(connection, number, result)
 
     try:
-        async with opened() as methods:
-            _send(connection, _READY, (getattr(methods, "under_way", None), getattr(methods, "precision", None)))
+        async with opened() as found:
+            _send(connection, _READY, (getattr(found, "under_way", None), getattr(found, "precision", None)))
             while (asked := await inbox.get()) is not None:
                 number, name, question = asked
                 if name is None:
                     if number in running:
                         running[number].cancel()
                     continue
-                running[number] = loop.create_task(answer(number, methods[name], name, question))
+                running[number] = loop.create_task(answer(number, name, found[name], question))
             for task in list(running.values()):
                 task.cancel()
             await asyncio.gather(*running.values(), return_exceptions=True)

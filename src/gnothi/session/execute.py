@@ -16,7 +16,7 @@ from gnothi.models.remote.budget import Budget, spending
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.on_ray import on_ray
-from gnothi.runs.outcomes import Outcome
+from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
@@ -183,8 +183,9 @@ async def _answering(
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     how = plans[0].execution
     seed, opening = how.seed, partial(opened_methods, plans)
+    ask = partial(outcome, seed=seed)
     if how.on is not None:
-        async with on_ray(how.on, processes, how.gpus, opening, seed, warn) as cluster:
+        async with on_ray(how.on, processes, how.gpus, opening, ask, warn) as cluster:
             yield cluster, Models(cluster.under_way, cluster.precision, lambda: 0)
     elif processes == 1:
         async with opened(plans, have) as found:
@@ -192,5 +193,5 @@ async def _answering(
             models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
             yield here(methods, seed), models
     else:
-        async with workers(processes, opening, seed) as several:
+        async with workers(processes, opening, ask) as several:
             yield several, Models(several.under_way, several.precision, lambda: 0)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -110,8 +111,18 @@ class Collecting:
         max_failures: int | None = None,
         on_line: Callable[[Line], None] | None = None,
     ) -> None:
-        """Find out what is missing. Raises TooManyFailures as soon as more than ``max_failures`` questions have raised, and
-        BudgetSpent when a model would cost more than it may."""
+        """Find out what is missing, here. Raises as ``collect_lines``."""
+        await self.collect_lines(partial(line_of, "", find), concurrency, max_failures, on_line)
+
+    async def collect_lines(
+        self,
+        line_of: Callable[[Question], Awaitable[Line]],
+        concurrency: int = 256,
+        max_failures: int | None = None,
+        on_line: Callable[[Line], None] | None = None,
+    ) -> None:
+        """Gather the lines that are missing, wherever they are made. Raises TooManyFailures as soon as more than
+        ``max_failures`` questions have raised, and BudgetSpent when a model would cost more than it may."""
         missing = self.missing
         pending = iter(missing)
         failures = 0
@@ -119,7 +130,7 @@ class Collecting:
         async def work() -> None:
             nonlocal failures
             for question in pending:
-                line = await _line(question, find)
+                line = await line_of(question)
                 if self._journal is not None:
                     self._journal.append(line)
                 self._lines[question.id] = line
@@ -140,7 +151,8 @@ class Collecting:
         return lines
 
 
-async def _line(question: Question, find: Finding) -> Line:
+async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa: ARG001 - as runs.workers.Ask demands
+    """What is found out about the question, or its error. Raises RunStopped alone."""
     try:
         with question_scope(0, question.id), record() as events:
             found = await find(question)

@@ -22,7 +22,7 @@ from gnothi.session import sources, worlds
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.opened import label, opened_methods, under_way
-from gnothi.session.plan import Asked, Plan, Request, resolve, with_questions
+from gnothi.session.plan import Asked, Execution, Plan, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
 from gnothi.training.finetuning import Origin
 from gnothi.training.watch import Watch
@@ -41,7 +41,8 @@ class Job:
 
     ``model``, ``index`` and ``graph`` are names; the last two are the laboratory's with the laboratory's model. ``findings`` is
     a folder for what is found out first, which several trainings may share (None: in ``out``); with ``collect_only`` that is
-    all. Raises InvalidSetting for the laboratory's test questions.
+    all. It is found out in so many ``workers``, ``on`` a cluster of Ray with ``gpus`` each, as in ``Execution``. Raises
+    InvalidSetting for the laboratory's test questions.
     """
 
     data: Data
@@ -58,6 +59,9 @@ class Job:
     max_failures: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
+    workers: int = 1
+    on: str | None = None
+    gpus: float | None = None
 
     def __post_init__(self) -> None:
         for one in [self.data] if isinstance(self.data, str) else self.data:
@@ -69,6 +73,11 @@ class Job:
         if isinstance(self.settings, Settings):
             return self.settings
         return Settings({key: Given(value, "settings") for key, value in self.settings.items()})
+
+    @property
+    def execution(self) -> Execution:
+        """How training questions are asked."""
+        return Execution(0, self.concurrency, self.workers, self.max_failures, self.on, self.gpus)
 
     def settings_as(self, kind: type[S], name: str) -> S:
         """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
@@ -112,7 +121,7 @@ class Job:
 
     def asked(self, plan: Plan) -> Asked:
         """Raises UnknownName or InvalidInput."""
-        return with_questions(plan, self.data, self.format, self.limit).questions
+        return with_questions(plan, self.data, self.format, self.limit, self.execution).questions
 
 
 def record(plan: Plan, asked: Asked, named: Mapping[str, Named]) -> dict[str, Any]:

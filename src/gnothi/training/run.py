@@ -27,7 +27,8 @@ from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
 from gnothi.training import memory, processes
-from gnothi.training.collecting import Collecting, Finding
+from gnothi.training.asking import Opening, asking
+from gnothi.training.collecting import Collecting
 from gnothi.training.finetuning import LIBRARIES, read_header, require_libraries
 from gnothi.training.job import Data, Job, Sources, record
 from gnothi.training.watch import SILENT, Watch
@@ -99,8 +100,8 @@ class Trainable(ABC, Generic[C]):
         """Tell what it will take, before anything is found out."""
 
     @abstractmethod
-    async def finding(self, collecting: C, sources: Sources) -> Finding:
-        """What finds out about a question."""
+    def opening(self, collecting: C) -> Opening:
+        """What opens that which finds out about a question."""
 
     @abstractmethod
     def conclude(self, collecting: C, watch: Watch) -> Trained:
@@ -138,15 +139,15 @@ async def _collect(
         locks.enter_context(collecting)
         missing = len(collecting.missing)
         if missing and collecting.writes:
-            find = await trainable.finding(collecting, sources)
             total = len(collecting.questions)
-            with watch.counting(total, total - missing, trainable.label) as progress:
-                await collecting.collect(
-                    find,
-                    job.concurrency or sources.under_way or CONCURRENCY,
-                    job.max_failures,
-                    lambda line: progress.advance("error" in line, _cost(collecting.spent)),
-                )
+            async with asking(trainable.opening(collecting), sources, job.execution, missing) as (line_of, under_way):
+                with watch.counting(total, total - missing, trainable.label) as progress:
+                    await collecting.collect_lines(
+                        line_of,
+                        job.concurrency or under_way or CONCURRENCY,
+                        job.max_failures,
+                        lambda line: progress.advance("error" in line, _cost(collecting.spent)),
+                    )
     return collecting
 
 

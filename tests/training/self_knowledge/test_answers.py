@@ -14,7 +14,7 @@ import pytest
 from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Prompt, Question
 
@@ -31,7 +31,7 @@ def collect(out: Path, model: Scripted, on_line: Callable[[Any], None] | None = 
     with Answers(out, given.pop("questions", QUESTIONS), given.pop("config", CONFIG)) as collecting:
         asyncio.run(
             collecting.collect(
-                collecting.sampling(Traced(Seeded(model)), SETTINGS), 3, given.pop("max_failures", None), on_line
+                sampling(collecting.by_name, Traced(Seeded(model)), SETTINGS), 3, given.pop("max_failures", None), on_line
             )
         )
         return collecting.finish()
@@ -54,7 +54,9 @@ def test_a_line(tmp_path: Path) -> None:
 
 def test_another_metric(tmp_path: Path) -> None:
     with Answers(tmp_path, QUESTIONS, CONFIG) as collecting:
-        asyncio.run(collecting.collect(collecting.sampling(Traced(Scripted(script)), AnswerSettings(n=2, metric="em"))))
+        asyncio.run(
+            collecting.collect(sampling(collecting.by_name, Traced(Scripted(script)), AnswerSettings(n=2, metric="em")))
+        )
         assert {one.acc_rate for one in collecting.finish()} == {0.0}
     with pytest.raises(UnknownName, match="unknown metric: got 'bleu'"):
         AnswerSettings(metric="bleu")

@@ -10,7 +10,7 @@ import pytest
 
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar, sampling
 from gnothi.training.self_knowledge.contexts import choose, find
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import split
@@ -48,7 +48,7 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         return "Ada Bram" if HOLDING[0] in prompt.passages else "nobody"
 
     with Answers(tmp_path, questions, {}, shown) as collecting:
-        asyncio.run(collecting.collect(collecting.sampling(Scripted(script), AnswerSettings(n=2))))
+        asyncio.run(collecting.collect(sampling(collecting.by_name, Scripted(script), AnswerSettings(n=2))))
         found = collecting.finish()
         assert not collecting.missing
     assert [(one.asked, one.acc_rate) for one in found] == [

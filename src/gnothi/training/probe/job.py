@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.models.identity import identify
+from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.probe.findings import AGAIN, Findings, ProbeSettings, examine
@@ -35,10 +36,8 @@ class TrainableProbe(Trainable[Findings]):
             self.settings.check(sources.model())
         return await super().opened(questions, about, sources)
 
-    async def finding(self, collecting: Findings, sources: Sources) -> Finding:  # noqa: ARG002
-        model = sources.model()
-        self.settings.check(model)
-        return partial(examine, model=model, settings=self.settings)
+    def opening(self, collecting: Findings) -> Opening:  # noqa: ARG002
+        return partial(_examining, settings=self.settings)
 
     def conclude(self, collecting: Findings, watch: Watch) -> Trained:
         with watch.waiting("fitting ..."):
@@ -79,3 +78,9 @@ def _area(figures: Mapping[str, Any]) -> str:
         return number(figures, "auroc")
     low, high = figures["interval"]
     return f"{figures['auroc']:.3f} [{low:.3f}, {high:.3f}]"
+
+
+async def _examining(sources: Sources, settings: ProbeSettings) -> Finding:
+    model = sources.model()
+    settings.check(model)
+    return partial(examine, model=model, settings=settings)

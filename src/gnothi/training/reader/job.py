@@ -12,6 +12,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training import processes
+from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
@@ -60,8 +61,8 @@ class TrainableReader(Staged[Material, Example]):
         own = max(1, self.settings.batch // processes.count())
         return of_model(self.origin, self.settings, Passes(min(self.settings.rows or own, own), PROMPT, PROMPT))
 
-    async def finding(self, collecting: Material, sources: Sources) -> Finding:  # noqa: ARG002
-        return partial(prompt_of, method=await sources.method())
+    def opening(self, collecting: Material) -> Opening:  # noqa: ARG002
+        return _prompting
 
     def gather(self, collecting: Material) -> tuple[Sequence[Example], dict[str, Any]]:
         examples = collecting.finish()
@@ -96,3 +97,7 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     if "reason" in of_method and not {"reason", f"{method}.reason"} & others.keys():
         others["reason"] = Given("false", "gnothi train reader")
     return config.build(ReaderTraining, own, "train reader"), Settings(others)
+
+
+async def _prompting(sources: Sources) -> Finding:
+    return partial(prompt_of, method=await sources.method())

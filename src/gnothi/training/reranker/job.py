@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 from gnothi.models import LAB_FOLDER
 from gnothi.protocols import KnowledgeGraph, Reranker
 from gnothi.training import processes
+from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_named, of_settings
 from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
-from gnothi.training.reranker.settings import RerankerSettings
+from gnothi.training.reranker.settings import PairSettings, RerankerSettings
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.tuning import Tuning
 from gnothi.training.watch import Watch
@@ -52,10 +53,8 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         passes = Passes(min(self.settings.rows or own, own), self.settings.limit, 1)
         return estimate(sizes, full, passes, 4, False, self.settings.gradient_checkpointing) if sizes else None
 
-    async def finding(self, collecting: CollectingPairs, sources: Sources) -> Finding:  # noqa: ARG002
-        graph = sources.graph(self.graph)
-        model = sources.model() if self.settings.pairs.internal else None
-        return partial(pairs, model=model, graph=graph, settings=self.settings.pairs)
+    def opening(self, collecting: CollectingPairs) -> Opening:  # noqa: ARG002
+        return partial(_pairing, graph=self.graph, settings=self.settings.pairs)
 
     def gather(self, collecting: CollectingPairs) -> tuple[Sequence[Example], dict[str, Any]]:
         found = collecting.finish()
@@ -92,3 +91,8 @@ def _loaded(spec: str) -> Any:
 
         return judge()
     return load_cross_encoder(spec, spec, untrained=True)
+
+
+async def _pairing(sources: Sources, graph: str, settings: PairSettings) -> Finding:
+    opened = sources.graph(graph)
+    return partial(pairs, model=sources.model() if settings.internal else None, graph=opened, settings=settings)

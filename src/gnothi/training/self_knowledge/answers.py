@@ -78,6 +78,15 @@ async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -
     }
 
 
+def sampling(asked: Mapping[str, Asked], model: LanguageModel, settings: AnswerSettings) -> Finding:
+    """What samples the answers to a question of ``Answers``, which is ``asked`` by its id there."""
+
+    async def one(question: Question) -> Line:
+        return await sample(asked[question.id], model, settings)
+
+    return one
+
+
 class Answers(Collecting):
     """The sampling for a list of questions, in a folder of its own that survives any interruption."""
 
@@ -95,7 +104,7 @@ class Answers(Collecting):
         self.require_usable(questions)
         shown = sentences or {}
         self.asked = [Asked(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
-        self._by_name = {asked.name: asked for asked in self.asked}
+        self.by_name = {asked.name: asked for asked in self.asked}
         super().__init__(out, [replace(asked.question, id=asked.name) for asked in self.asked], config)
 
     @classmethod
@@ -110,15 +119,7 @@ class Answers(Collecting):
     @property
     def failed(self) -> int:
         """Questions of which a sampling is missing, after a sentence or without."""
-        return len({self._by_name[question.id].question.id for question in self.missing})
-
-    def sampling(self, model: LanguageModel, settings: AnswerSettings) -> Finding:
-        """What samples the answers to a question, after its sentence or without."""
-
-        async def one(question: Question) -> Line:
-            return await sample(self._by_name[question.id], model, settings)
-
-        return one
+        return len({self.by_name[question.id].question.id for question in self.missing})
 
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""

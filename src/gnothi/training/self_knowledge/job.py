@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from gnothi.errors import InvalidSetting
@@ -14,16 +15,17 @@ from gnothi.models.rendering import Plain
 from gnothi.protocols import Retriever
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.training import processes
+from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
 from gnothi.training.finetuning import require_libraries
 from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
-from gnothi.training.self_knowledge.answers import Answers, Familiar
+from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, sampling
 from gnothi.training.self_knowledge.contexts import find
 from gnothi.training.self_knowledge.figures import draw_familiarity
-from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
+from gnothi.training.self_knowledge.settings import AnswerSettings, SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST
 from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
@@ -68,8 +70,8 @@ class TrainableKnower(Staged[Answers, Familiar]):
     def read(self, questions: Sequence[Question]) -> Answers:
         return Answers.finished(self.folder, questions)
 
-    async def finding(self, collecting: Answers, sources: Sources) -> Finding:
-        return collecting.sampling(sources.model(), self.settings.answers)
+    def opening(self, collecting: Answers) -> Opening:
+        return partial(_sampling, asked=collecting.by_name, settings=self.settings.answers)
 
     def gather(self, collecting: Answers) -> tuple[Sequence[Familiar], dict[str, Any]]:
         asked = collecting.finish()
@@ -107,3 +109,7 @@ def _index(job: Job, sentences: int) -> str | None:
     if job.index is not None:
         raise InvalidSetting("<--index>: got one, but no sentences are shown. Say how many with <--set answers.sentences=4>.")
     return None
+
+
+async def _sampling(sources: Sources, asked: Mapping[str, Asked], settings: AnswerSettings) -> Finding:
+    return sampling(asked, sources.model(), settings)

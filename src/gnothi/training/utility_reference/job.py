@@ -8,6 +8,7 @@ from typing import Any
 
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.protocols import Retriever
+from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Sources, of_settings
 from gnothi.training.run import Trainable, Trained, failures
@@ -41,9 +42,8 @@ class TrainableReference(Trainable[Labelling]):
                 self._opened = SentenceEncoder(self.encoder)
         return await super().opened(questions, about, sources)
 
-    async def finding(self, collecting: Labelling, sources: Sources) -> Finding:  # noqa: ARG002
-        retriever, model = sources.index(self.index), sources.model()
-        return partial(label, model=model, retriever=retriever, settings=self.settings)
+    def opening(self, collecting: Labelling) -> Opening:  # noqa: ARG002
+        return partial(_judging, index=self.index, settings=self.settings)
 
     def conclude(self, collecting: Labelling, watch: Watch) -> Trained:
         with watch.waiting(f"encoding ({self.encoder}) ..."):
@@ -66,3 +66,8 @@ class TrainableReference(Trainable[Labelling]):
             ("", f"{made['prompt_tokens']:,} prompt tokens, {made['generated_tokens']:,} generated tokens"),
             ("encoder", made["encoder"]),
         ]
+
+
+async def _judging(sources: Sources, index: str, settings: UtilitySettings) -> Finding:
+    retriever, model = sources.index(index), sources.model()
+    return partial(label, model=model, retriever=retriever, settings=settings)
