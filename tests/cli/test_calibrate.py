@@ -124,6 +124,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     for arguments, said in (
         (("lob",), "Did you mean 'lab'?"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
+        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
         (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
         (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
