@@ -136,6 +136,7 @@ def _errors() -> str:
         ("2", "usage or configuration: an unknown name, a setting that cannot be, a promise that the sample cannot support"),
         ("3", "a model, index, server or extra is not available"),
         ("130", "interrupted; what writes to a folder goes on with the same command"),
+        ("143, 129", "the same by SIGTERM, or by a terminal that was closed"),
     )
     rows = "\n".join(f"| {code} | {meaning} |" for code, meaning in codes)
     return (

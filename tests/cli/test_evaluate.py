@@ -226,7 +226,8 @@ def test_report_as_tables_with_prices(gnothi: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path, how: int) -> None:
     out = tmp_path / "run"
     arguments = ["eval", "lab", "--method", "direct", "--limit", "60", "--concurrency", "2", "--out", str(out)]
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
@@ -235,10 +236,10 @@ def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path) -> 
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (out.exists() and len(read_rows(out)) >= 3):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     printed, said = process.communicate(timeout=60)
     kept = len(read_rows(out))
-    assert process.returncode == 130, said
+    assert process.returncode == 128 + how, said
     assert printed == ""
     assert f"interrupted. {kept} of 60 answers are kept in {out}; the same command goes on from there." in said
     assert "Traceback" not in said

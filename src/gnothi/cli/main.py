@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 import click
 
+from gnothi.cli import signals
 from gnothi.cli.groups import Group
+from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import GnothiError, ResourceUnavailable
 from gnothi.naming import on_the_command_line
 from gnothi.version import __version__
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
@@ -98,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    signals.heed()
+    sys.exit(signals.exit_code(run(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import BudgetSpent
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
-
-INTERRUPTED = 130
 
 
 def _finished() -> str:
