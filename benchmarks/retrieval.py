@@ -1,4 +1,5 @@
-"""What does an index cost? Builds made-up corpora of passages of 100 words and measures building, opening and searching.
+"""What does an index cost? Builds made-up corpora of passages of 100 words and measures building, opening, searching (cold:
+with none of its files in memory), adding 1,000 passages, and the same build once more with nothing new.
 
     python -m benchmarks.retrieval --sizes 10000,100000,1000000 [--json]
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -28,6 +30,7 @@ VOCABULARY = 200_000
 WORDS = 100
 QUERIES = 300
 CHUNK = 5_000
+ADDED = 1_000
 LIMITS = {"build_peak_mb": 1000, "open_ms": 100}
 
 
@@ -95,6 +98,45 @@ def measure_build(source: Path, out: Path, memory_mb: int) -> dict[str, float]:
     return {"build_s": seconds, "build_cpu_s": cpu, "build_peak_mb": peak_mb(), "build_own_peak_mb": own.peak, "disk_mb": disk}
 
 
+def measure_update(source: Path, out: Path, memory_mb: int) -> dict[str, float]:
+    """CPU seconds."""
+    from gnothi.retrieval.build import build
+
+    more = source.with_suffix(".more.jsonl")
+    with more.open("w", encoding="utf-8") as file:
+        for i, text in enumerate(itertools.islice(texts(CHUNK), ADDED)):
+            file.write(json.dumps({"id": f"more{i}", "title": "More", "text": text}) + "\n")
+    row = {}
+    for name, given in (("add_1000_cpu_s", more), ("nothing_new_cpu_s", source)):
+        cpu = time.process_time()
+        build([given], out, memory_mb=memory_mb)
+        row[name] = time.process_time() - cpu
+    return row
+
+
+def forget(out: Path) -> None:
+    """Files of the index are read from the disk again."""
+    for path in out.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def measure_cold(source: Path, out: Path) -> dict[str, float]:
+    """Wall time of the first query; the disk's, mostly."""
+    queries = sample_queries(source)
+    from gnothi.retrieval.bm25 import BM25Index
+
+    forget(out)
+    started = time.perf_counter()
+    index = BM25Index.open(out)
+    for number in range(10):
+        index.search_blocking(queries[number][0], 10)
+        if not number:
+            first = time.perf_counter() - started
+    return {"cold_first_query_ms": first * 1e3, "cold_ten_queries_ms": (time.perf_counter() - started) * 1e3}
+
+
 def measure_search(source: Path, out: Path) -> dict[str, float]:
     queries = sample_queries(source)
     from gnothi.retrieval.bm25 import BM25Index
@@ -141,6 +183,10 @@ def in_child(*arguments: object) -> dict[str, float]:
 def child(job: str, source: str, out: str, *rest: str) -> dict[str, float]:
     if job == "build":
         return measure_build(Path(source), Path(out), int(rest[0]))
+    if job == "update":
+        return measure_update(Path(source), Path(out), int(rest[0]))
+    if job == "cold":
+        return measure_cold(Path(source), Path(out))
     return measure_search(Path(source), Path(out))
 
 
@@ -150,6 +196,8 @@ def measure(size: int, folder: Path, memory_mb: int) -> dict[str, float]:
     row: dict[str, float] = {"passages": size}
     row |= in_child("build", source, out, memory_mb)
     row |= in_child("search", source, out)
+    row |= in_child("cold", source, out)
+    row |= in_child("update", source, out, memory_mb)
     source.unlink()
     return row
 
