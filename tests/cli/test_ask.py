@@ -223,11 +223,20 @@ main.main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_ends_it_with_one_line(how: int) -> None:
+@pytest.mark.parametrize(
+    ("how", "program"),
+    [
+        (signal.SIGINT, SLOW_MODEL),
+        (signal.SIGTERM, SLOW_MODEL),
+        (signal.SIGHUP, SLOW_MODEL),
+        (signal.SIGTERM, f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){SLOW_MODEL}"),
+    ],
+    ids=["Ctrl-C", "SIGTERM", "SIGHUP", "SIGTERM in the background"],
+)
+def test_an_interrupt_ends_it_with_one_line(how: int, program: str) -> None:
     root = Path(main.__file__).parents[3]
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_MODEL, "ask", QUESTION],
+        [sys.executable, "-c", program, "ask", QUESTION],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={"PYTHONPATH": f"{root / 'src'}:{root}"},
