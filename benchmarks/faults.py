@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks._shared import ROOT, say, table
 
-PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "remote", "killed", "stopped", "world")}
+PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "remote", "killed", "stopped", "programs", "world")}
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
 _START = 120.0
@@ -37,6 +37,7 @@ ONLY = {
     "remote": "twice",
     "killed": "a job",
     "stopped": "a job",
+    "programs": "a program",
     "world": "a fault, or FAULT: JOB",
 }
 
@@ -147,6 +148,7 @@ def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
     assert process.stdout is not None
     assert process.stderr is not None
     os.set_blocking(process.stderr.fileno(), False)
+    silence = _silence(given)
     number, patience, buffer, how = first, _START, b"", ""
     try:
         while time.monotonic() < deadline:
@@ -164,10 +166,10 @@ def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
             *lines, buffer = buffer.split(b"\n")
             for line in lines:
                 row = json.loads(line)
-                patience = SILENCE
+                patience = silence
                 if row == READY:
                     continue
-                number, patience = row["trial"] + 1, SILENCE
+                number, patience = row["trial"] + 1, silence
                 yield row
         if how:
             if process.poll() is not None and patience == _START:
@@ -194,10 +196,15 @@ def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
             process.wait()
 
 
+def _silence(given: argparse.Namespace) -> float:
+    """Whole programs take longer than commands in a process that is there already."""
+    return 400.0 if given.part == "programs" else SILENCE
+
+
 def _again(given: argparse.Namespace, number: int) -> dict[str, Any]:
     """The trial once more, in a fresh process and folder."""
     copy = argparse.Namespace(**{**vars(given), "trials": number + 1, "out": given.out / "again"})
-    rows = list(_watched(copy, number, time.monotonic() + _START + SILENCE))
+    rows = list(_watched(copy, number, time.monotonic() + _START + _silence(given)))
     shutil.rmtree(copy.out, ignore_errors=True)
     return dict(rows[0]) if rows else {"problems": ["hangs: nothing stops it"]}
 
