@@ -1,10 +1,11 @@
-"""SIGKILL, SIGTERM and Ctrl-C at random moments of whole commands, with their models: trainings, vectors, workers, cache, server.
+"""SIGKILL, SIGTERM and Ctrl-C at random moments of whole commands and their models: trainings, vectors, workers, a server.
 
 Unlike ``killed`` and ``stopped``, each command is a program of its own, and the moment is one of time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -59,8 +60,14 @@ def _cached(run: Path) -> Any:
 def _vectors(_: Path) -> Any:
     from gnothi.retrieval.dense.index import DenseIndex
 
-    index = DenseIndex.open("index")
-    return [(hit.passage.id, round(hit.score, 5)) for hit in index.search_blocking("ferry at noon", 20)]
+    found = asyncio.run(DenseIndex.open("index").search("ferry at noon", 20))
+    return [(hit.passage.id, round(hit.score, 5)) for hit in found]
+
+
+def _examined(folder: Path) -> Any:
+    """States differ in their last digits by what else was under way."""
+    lines = map(json.loads, (folder / "findings.jsonl").read_text("utf-8").splitlines())
+    return [(line["question_id"], line["answer"], line["wrong"]) for line in lines], (folder / "probe.npz").is_file()
 
 
 _SELF = "--set steps=4 --set questions=4 --set replies=4 --set warm_start_steps=2 --set evaluate_every=2 --set answers.n=4"
@@ -74,7 +81,7 @@ PROGRAMS: Mapping[str, Program] = {
     "train reader": Program(f"train reader lab-train:choice --limit 40 {_READER} --out made", _TRAINED),
     "train reranker": Program(f"train reranker lab-train:two_hop_choice --limit 30 {_RERANKER} --out made", _TRAINED),
     "train utility-reference": Program("train utility-reference lab-train --limit 24 --out made", ("labels.jsonl",)),
-    "train probe": Program("train probe lab-train --limit 60 --out made", ("probe.npz",)),
+    "train probe": Program("train probe lab-train --limit 60 --out made", content=_examined),
     "lab train": Program(f"lab train {_TINY} --out made", ("model.safetensors",), start=_UNTRAINED + _START),
     "index embed": Program("index embed index --encoder ./encoder", content=_vectors),
     "eval with workers": Program("eval lab --method direct,rag --limit 24 --workers 2 --out made", content=rows_of),
@@ -202,7 +209,7 @@ def _judged(how: int, code: int, seconds: float, said: str, group: int) -> list[
     name = signal.Signals(how).name
     problems = []
     if how != signal.SIGKILL:
-        if code not in (0, 128 + how):
+        if code not in (0, 128 + how, -how if _over(said) else 0):
             problems.append(f"{name} ends in exit code {code}")
         if code == 128 + how and "same command" not in " ".join(said.split()):
             problems.append(f"{name}: not said how to go on")
@@ -213,6 +220,11 @@ def _judged(how: int, code: int, seconds: float, said: str, group: int) -> list[
         if STEERING.search(said.replace("\x1b", "").replace("\r", "")):
             problems.append(f"{name}: steers the terminal")
     return problems + [f"{name}: {one}" for one in _left(group)]
+
+
+def _over(said: str) -> bool:
+    """Its results are printed: Python was about to end, and no longer hears signals itself."""
+    return bool(said.strip()) and not said.rstrip().endswith("...")
 
 
 def _left(group: int) -> list[str]:
