@@ -157,7 +157,7 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     build(tmp_path / "graph", source)
     with (
-        hold(tmp_path / "graph" / "import" / ".lock", AssertionError()),
+        hold(tmp_path / "graph" / "import" / ".lock", AssertionError, "busy."),
         pytest.raises(IndexUnavailable, match="another process"),
     ):
         build(tmp_path / "graph", source)

@@ -93,11 +93,16 @@ def build_graph(
         (folder / _IMPORT).mkdir(exist_ok=True)
     total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
     notes = folder / _IMPORT
-    busy = IndexUnavailable(
+    busy = (
         f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
         "Wait until the other build has ended, then run this again."
     )
-    with hold(notes / ".lock", busy), disk_errors(folder), closing(Log(notes)) as log, closing(FolderLedger(notes)) as ledger:
+    with (
+        hold(notes / ".lock", IndexUnavailable, busy),
+        disk_errors(folder),
+        closing(Log(notes)) as log,
+        closing(FolderLedger(notes)) as ledger,
+    ):
         work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 

@@ -13,6 +13,7 @@ from typing import Literal, Self
 import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.locks import whose
 from gnothi.retrieval import analysis
 from gnothi.retrieval.folder import disk_errors, prepare, write_manifest
 from gnothi.types import Passage, encodable
@@ -127,6 +128,7 @@ class IndexWriter:
             raise IndexUnavailable(
                 f"the index {self.path} is being written by another process: an index has one writer at a time, and any number "
                 "of readers. Wait until the other build or delete has ended, then run this again."
+                f"{whose(Path(self.path) / '.tantivy-writer.lock')}"
             ) from None
 
     @property

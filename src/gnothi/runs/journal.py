@@ -45,7 +45,8 @@ def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
     _make(path, what)
     lock = hold(
         path / ".lock",
-        InvalidSetting(f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder."),
+        InvalidSetting,
+        f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder.",
     )
     try:
         _agree(path, config, what)

@@ -36,9 +36,9 @@ class Feedback:
         self._answers: OrderedDict[str, Judged] = OrderedDict()
         self._bases = {name: _base(setup) for name, setup in service.setups.items()}
         self._open = ExitStack()
-        refusal = InvalidSetting(f"setting 'server.feedback': another process writes to {file}. Choose another file.")
+        busy = f"setting 'server.feedback': another process writes to {file}. Choose another file."
         file.parent.mkdir(parents=True, exist_ok=True)
-        self._open.enter_context(hold(file.with_name(f".{file.name}.lock"), refusal))
+        self._open.enter_context(hold(file.with_name(f".{file.name}.lock"), InvalidSetting, busy))
         self._journal = Journal(file, sync=True)
         self._open.callback(self._journal.close)
         self._turn = asyncio.Lock()

@@ -146,9 +146,8 @@ class Keys:
         self._read()
         self._lock: ExitStack = hold(
             file.with_name(file.name + ".spent.lock"),
-            InvalidSetting(
-                f"<--keys>: another server counts what the keys of {file} spend. Give each server a file of its own."
-            ),
+            InvalidSetting,
+            f"<--keys>: another server counts what the keys of {file} spend. Give each server a file of its own.",
         )
 
     def account(self, header: str | None) -> Account:
@@ -219,7 +218,7 @@ def _books(file: Path) -> Path:
 def _writing(file: Path) -> ExitStack:
     file.parent.mkdir(parents=True, exist_ok=True)
     return hold(
-        file.with_name(file.name + ".lock"), InvalidSetting(f"another command is changing {file}. Give this one again.")
+        file.with_name(file.name + ".lock"), InvalidSetting, f"another command is changing {file}. Give this one again."
     )
 
 

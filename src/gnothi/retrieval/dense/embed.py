@@ -66,8 +66,8 @@ def embed(
     """
     path, started = Path(index), time.monotonic()
     folders.read_manifest(path)  # before anything is written: is it an index at all?
-    busy = IndexUnavailable(f"vectors of the index {path} are being made by another process. Wait until it has ended.")
-    with hold(path / "gnothi-dense.lock", busy):
+    busy = f"vectors of the index {path} are being made by another process. Wait until it has ended."
+    with hold(path / "gnothi-dense.lock", IndexUnavailable, busy):
         # Noted before the passages are read: what is put meanwhile is missed, and noticed when the vectors are used.
         content = content_of(path)
         manifest = _manifest(path, encoding)

@@ -128,7 +128,7 @@ def _alone(table: Table) -> AbstractContextManager[object]:
     with disk_errors(table.folder):
         table.folder.mkdir(parents=True, exist_ok=True)
         busy = f"{table.name} is being written by another build: one at a time. Wait until it has ended, then run this again."
-        return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable(busy))
+        return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable, busy)
 
 
 def _prepared(database: Any, table: Table) -> tuple[Any, dict[str, Any]]:
