@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from benchmarks._faults_fuzz import seeds
 from benchmarks._faults_mutate import CANARY, TEXTS, TOKENS, changed_bytes, changed_tree
-from benchmarks._faults_trial import SECONDS, STEERING, WATCH, Late, confine, script, where
+from benchmarks._faults_trial import STEERING, WATCH, Late, confine, patience, script, where
 
 KNOWN = "Who wrote the heron book?"
 
@@ -281,7 +281,7 @@ async def send(side: Side, asking: Asking) -> Reply:
             over.set()
 
     try:
-        async with asyncio.timeout(SECONDS if asking.target.partition("?")[0] != "/mcp" or asking.method != "GET" else 0.2):
+        async with asyncio.timeout(patience() if asking.target.partition("?")[0] != "/mcp" or asking.method != "GET" else 0.2):
             await side.app(scope, receive, sent)
     except TimeoutError:
         if asking.method != "GET":  # MCP's stream of news stays open
@@ -356,7 +356,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     WATCH.told.clear()
     problems: list[str] = []
     name, asking, how, found, log = "?", Asking("GET", "/"), [""], Reply(), io.StringIO()
-    signal.setitimer(signal.ITIMER_REAL, 2 * SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 2 * patience())
     WATCH.folder, WATCH.forbidden = (folder / "work").resolve(), CANARY
     try:
         with contextlib.redirect_stderr(io.StringIO()):

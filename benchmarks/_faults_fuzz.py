@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchmarks._faults_mutate import CANARY, mutate
 from benchmarks._faults_trial import WATCH, call, confine, scripted
+from benchmarks._shared import ROOT
 
 QUESTION = "Who wrote the book?"
 _ASK = ("ask", QUESTION, "--model", "lab", "--index", "lab")
@@ -39,6 +43,15 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("index", "build", "docs", "--out", "index"),
             ("index", "delete", "index", "docs/a.txt"),
             ("ask", QUESTION, "--model", "lab", "--method", "rag", "--index", "index"),
+        ),
+    ),
+    "vectors": (
+        ("vectors",),
+        (
+            ("index", "info", "vectors"),
+            ("index", "search", "dense:vectors", "heron plum"),
+            ("index", "search", "hybrid:vectors", "heron plum"),
+            ("index", "embed", "vectors"),
         ),
     ),
     "graph": (
@@ -93,6 +106,28 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
         ),
     ),
     "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "probe=probe"),)),
+    "what was learnt": (
+        ("gate", "complexity", "knowledge", "reference"),
+        tuple(
+            (*_ASK, "--method", method, *(word for setting in settings for word in ("--set", setting)))
+            for method, *settings in (
+                ("compose", "answer=learned", "learned=gate"),
+                ("cascade", "learned=gate"),
+                ("adaptive_rag", "classifier=complexity"),
+                ("compose", "gate=neighbours", "knowledge=knowledge"),
+                ("compose", "filter=utility", "reference=reference"),
+            )
+        ),
+    ),
+    "of a server": (
+        ("keys.json", "feedback.jsonl"),
+        (
+            ("serve", "keys", "list", "--file", "keys.json"),
+            ("serve", "keys", "add", "guest", "--file", "keys.json"),
+            ("serve", "keys", "revoke", "reader", "--file", "keys.json"),
+            ("calibrate", "--feedback", "feedback.jsonl", "--target-error", "0.4", "--out", "made.toml"),
+        ),
+    ),
     "recorded outcomes": (
         ("scores.csv", "outcomes.jsonl"),
         (
@@ -109,6 +144,10 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
 }
 _TOLD = (".json", ".toml", ".sqlite")
 """Files that say what others hold: changed more often."""
+_SLOW: Mapping[str, float] = {"--html": 0.1, "--json": 0.2, "--csv": 0.2}
+"""Reports that draw pictures or many samples: how often they are drawn beside the other commands, so that more is tried."""
+_ALSO: Mapping[str, tuple[str, ...]] = {"study.toml": ("sets",), "cal.toml": ("cal.toml.runs",)}
+"""What else a file that a command names leads to."""
 HEAVY = "models"
 """Needs torch and transformers, so it is asked for by name."""
 
@@ -144,8 +183,20 @@ def seeds(folder: Path, heavy: bool) -> None:
                 if done.code or done.problems:
                     raise RuntimeError(f"{command}: {done}")
         from gnothi.signals.probe_folder import LAB_FOLDER
+        from tests.retrieval.cross_encoders import classifier
 
         shutil.copytree(LAB_FOLDER, "probe")
+        samples = ROOT / "tests" / "samples"
+        for learnt in ("gate", "complexity", "knowledge", "reference"):
+            shutil.copytree(samples / learnt, learnt)
+        shutil.copyfile(samples / "keys.json", "keys.json")
+        judged = json.loads((samples / "feedback.jsonl").read_text("utf-8"))
+        lines = [judged | {"answer_id": f"a{n}", "score": n / 99 - 9, "trusted": True, "right": n % 9 != 0} for n in range(99)]
+        Path("feedback.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        shutil.copytree("index", "vectors")
+        encoder = classifier(folder.parent / "encoder", architecture="BertModel")
+        if (found := call(("index", "embed", "vectors", "--encoder", encoder))).code:
+            raise RuntimeError(f"no vectors: {found}")
         if heavy:
             from benchmarks._shared import small_model
             from tests.models.tiny_gguf import write as write_gguf
@@ -161,11 +212,13 @@ def seeds(folder: Path, heavy: bool) -> None:
 def prepare(folder: Path, only: str) -> None:
     """Once a process. Every command does its work on files that nobody changed: otherwise nothing would be tried."""
     import matplotlib.pyplot  # noqa: F401 - its cache is written once
+    import sentence_transformers  # noqa: F401 - a changed reference names an encoder: its import takes too long for a trial
 
     os.environ["GNOTHI_CACHE"] = "cache"  # in the folder of each trial
+    keep_the_library()
     seeds(folder / "seeds", only == HEAVY)
     for command in [one for name, (_, commands) in TARGETS.items() for one in commands if (name == HEAVY) == (only == HEAVY)]:
-        _fresh(folder)
+        _fresh(folder, command)
         with scripted():
             if (found := call(command)).code:
                 raise RuntimeError(f"{command} on unchanged files: {found}")
@@ -178,12 +231,12 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     names = [only] if only else [name for name in TARGETS if name != HEAVY]
     name = rng.choice(names)
     changed, commands = TARGETS[name]
-    work = _fresh(folder)
+    command = rng.choices(commands, [_SLOW.get(one[2] if len(one) > 2 else "", 1.0) for one in commands])[0]
+    work = _fresh(folder, command)
     (folder / CANARY).write_text("secret")
-    WATCH.forbidden = CANARY
+    WATCH.forbidden = "" if command[0] == "ablate" else CANARY  # a study says what is read: that is what it is for
     files = sorted(file for top in changed for file in ((work / top).rglob("*") if (work / top).is_dir() else [work / top]))
     files = [file for file in files if file.is_file()]
-    command = rng.choice(commands)
     named = [file for file in files if {str(file.relative_to(work)), file.relative_to(work).parts[0]} & set(command)]
     done = []
     for _ in range(rng.choice((1, 1, 1, 2))):
@@ -206,13 +259,28 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     }
 
 
-def _fresh(folder: Path) -> Path:
-    """The seeds once more, to work in."""
+def _fresh(folder: Path, command: tuple[str, ...]) -> Path:
+    """A folder to work in, with the seeds that the command names, once more, and no others: copies cost the most time."""
     work = folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(folder / "seeds", work, symlinks=True)
+    while work.exists():  # a thread of the search engine may still put its lock there
+        shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    words = {re.split("[=:]", word)[-1].removeprefix("./").partition("/")[0] for word in command}
+    for name in sorted(words | {more for word in words for more in _ALSO.get(word, ())}):
+        seed = folder / "seeds" / name
+        if seed.is_dir():
+            shutil.copytree(seed, work / name, symlinks=True, copy_function=shutil.copyfile)
+        elif seed.is_file():
+            shutil.copyfile(seed, work / name)
     os.chdir(work)
     return work
+
+
+def keep_the_library() -> None:
+    """``--index lab``, which no trial changes, is indexed once a process."""
+    from gnothi.lab import named
+
+    vars(named)["INDEX"] = replace(named.INDEX, open=functools.cache(named.INDEX.open))
 
 
 def _texts() -> None:

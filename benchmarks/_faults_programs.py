@@ -1,6 +1,8 @@
 """SIGKILL, SIGTERM and Ctrl-C at random moments of whole commands and their models: trainings, vectors, workers, a server.
 
-Unlike ``killed`` and ``stopped``, each command is a program of its own, and the moment is one of time.
+Unlike ``killed`` and ``stopped``, each command is a program of its own with what it loads. A trial stops one again and again,
+each time to go on from there, until it has come to its end; the moment is a change of a file, or one of the seconds that the
+program spends. Most programs are forked with their imports done, so that it falls into their work.
 """
 
 from __future__ import annotations
@@ -13,25 +15,31 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-import urllib.error
-import urllib.request
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks import _faults_own_time as own_time
 from benchmarks._faults_killed import fresh, rows_of
+from benchmarks._faults_nursery import Nursery, Start
+from benchmarks._faults_nursery import Program as Forked
 from benchmarks._faults_trial import STEERING
 from gnothi.training.finetuning import HEADER, METRICS
 
-_PATIENCE = 5.0
-"""Seconds in which a command ends that is asked to, on shared cores."""
-_DEAF = 4.0
-"""Seconds in which a program may not have begun to hear signals other than SIGKILL: Python starts, and imports."""
+SECONDS = 5.0
+"""Of a program's own, in which it ends when it is asked to: a model is at work in all of them."""
+_LONG = 300.0
+"""Seconds of its own that no program takes, all in all."""
+_IDLE = 0.15
+"""Share of a program in which it does nothing that is of interest; nor may it have begun to hear signals other than SIGKILL."""
+_IMPORTS = 8.0
+"""Seconds that a program spends before, where it is not forked."""
+_REAL = 0.05
+"""Share of the trials whose programs are started by Python, imports and all."""
+_TIMES = 12
+"""A program is stopped at most so often, then left alone."""
 _START = "import sys; from gnothi.cli.main import main; main(sys.argv[1:])"
 # An untrained model never ends its replies, which makes the calibration after its training slow.
 _UNTRAINED = "from gnothi.lab import training; training.calibrate = lambda *_: {}; "
@@ -70,22 +78,23 @@ def _examined(folder: Path) -> Any:
     return [(line["question_id"], line["answer"], line["wrong"]) for line in lines], (folder / "probe.npz").is_file()
 
 
-_SELF = "--set steps=4 --set questions=4 --set replies=4 --set warm_start_steps=2 --set evaluate_every=2 --set answers.n=4"
-_READER = "--set steps=6 --set batch=8 --set rows=4 --set evaluate_every=2 --set k=1 --set learning_rate=1e-3"
-_RERANKER = "--set learning_rate=1e-3 --set epochs=2 --set batch=32 --set evaluate_every=5"
-_TINY = "--set steps=12 --set hidden=64 --set layers=2 --set heads=4 --set intermediate=16 --set rows=2 --set width=64"
+# As little as still has several steps and evaluations between which it may be stopped.
+_SELF = "--set steps=4 --set questions=2 --set replies=2 --set warm_start_steps=2 --set evaluate_every=2 --set answers.n=2"
+_READER = "--set steps=4 --set batch=4 --set rows=2 --set evaluate_every=2 --set k=1 --set learning_rate=1e-3"
+_RERANKER = "--set learning_rate=1e-3 --set epochs=1 --set batch=16 --set evaluate_every=2"
+_TINY = "--set steps=6 --set hidden=64 --set layers=2 --set heads=4 --set intermediate=16 --set rows=2 --set width=64"
 PROGRAMS: Mapping[str, Program] = {
     "train self-knowledge": Program(
-        f"train self-knowledge lab-train:one_hop --limit 24 {_SELF} --out made", (*_TRAINED, "answers/answers.jsonl")
+        f"train self-knowledge lab-train:one_hop --limit 6 {_SELF} --out made", (*_TRAINED, "answers/answers.jsonl")
     ),
-    "train reader": Program(f"train reader lab-train:choice --limit 40 {_READER} --out made", _TRAINED),
-    "train reranker": Program(f"train reranker lab-train:two_hop_choice --limit 30 {_RERANKER} --out made", _TRAINED),
-    "train utility-reference": Program("train utility-reference lab-train --limit 24 --out made", ("labels.jsonl",)),
-    "train probe": Program("train probe lab-train --limit 60 --out made", content=_examined),
+    "train reader": Program(f"train reader lab-train:choice --limit 8 {_READER} --out made", _TRAINED),
+    "train reranker": Program(f"train reranker lab-train:two_hop_choice --limit 6 {_RERANKER} --out made", _TRAINED),
+    "train utility-reference": Program("train utility-reference lab-train --limit 8 --out made", ("labels.jsonl",)),
+    "train probe": Program("train probe lab-train --limit 40 --out made", content=_examined),
     "lab train": Program(f"lab train {_TINY} --out made", ("model.safetensors",), start=_UNTRAINED + _START),
     "index embed": Program("index embed index --encoder ./encoder", content=_vectors),
-    "eval with workers": Program("eval lab --method direct,rag --limit 24 --workers 2 --out made", content=rows_of),
-    "eval with a cache": Program("eval lab --method cot,rag --limit 24 --cache --out made", content=_cached),
+    "eval with workers": Program("eval lab --method direct,rag --limit 12 --workers 2 --out made", content=rows_of),
+    "eval with a cache": Program("eval lab --method cot,rag --limit 12 --cache --out made", content=_cached),
     "serve with feedback": Program("serve --port 0"),
 }
 
@@ -97,230 +106,249 @@ def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
     docs = seeds / "docs"
     docs.mkdir(parents=True)
     for number in range(12):
-        lines = "".join(f"The ferry {number} of dunmere {line} sails at noon.\n\n" for line in range(40))
+        lines = "".join(f"The ferry {number} of dunmere {line} sails at noon.\n\n" for line in range(20))
         (docs / f"{number}.txt").write_text(lines, "utf-8")
     tiny_encoder(seeds / "encoder")
-    done = _run("index build docs --out index", seeds)
+    done = run(Program("index build docs --out index"), seeds)
     if done.code:
         raise RuntimeError(done.said)
 
 
-_expected: dict[str, tuple[Any, float]] = {}
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A program that nobody stopped: what it made, how many changes of files that took, and how many seconds of processors."""
+
+    found: Any
+    changes: int
+    seconds: float
+
+
+_whole: dict[str, Whole] = {}
 
 
 def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:
-    """Stopped once or twice, then to the end."""
+    """Stopped again and again, until it is done."""
     rng = Random(f"{seed} programs {number}")
-    name = only or rng.choice(list(PROGRAMS))
-    program = PROGRAMS[name]
-    work = folder / "work"
+    name = rng.choice(only.split(",") if only else list(PROGRAMS))
+    program, work = PROGRAMS[name], folder / "work"
     if name == "serve with feedback":
+        from benchmarks._faults_served import served
+
         fresh(folder)
-        return _row(name, program, *_served(rng, work))
-    if name not in _expected:
+        return row(name, program.command, *served(rng, work))
+    whole = undisturbed(name, folder)
+    fresh(folder)
+    real = rng.random() < _REAL
+    tally = Tally()
+    for turn in range(_TIMES):
+        last = run(program, work, _drawn(rng, whole, real, first=turn == 0))
+        tally.add(last)
+        if last.how is None:
+            break
+    else:
+        last = run(program, work)
+        tally.problems += last.problems
+    tally.problems += ended(program, last, whole.found)
+    if real:
+        tally.told.append("started by Python")
+    return row(name, program.command, tally, last)
+
+
+def undisturbed(name: str, folder: Path) -> Whole:
+    """Measured once a process."""
+    if name not in _whole:
+        program, work = PROGRAMS[name], folder / "work"
         fresh(folder)
-        began = time.monotonic()
-        done = _run(program.command, work, program.start)
+        done = run(program, work)
         if done.code:
             raise RuntimeError(f"{name}: {done.said}")
-        _expected[name] = program.found(), time.monotonic() - began
-    expected, seconds = _expected[name]
-    fresh(folder)
-    told: list[str] = []
-    problems: list[str] = []
-    for _ in range(rng.choice((1, 1, 2))):
-        how = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
-        after = rng.uniform(0.0 if how == signal.SIGKILL else _DEAF, max(seconds, _DEAF + 1))
-        done = _run(program.command, work, program.start, how, after)
-        told.append(f"{how.name} after {after:.1f} s: exit code {done.code}, {done.seconds:.1f} s later")
-        problems += done.problems
-    last = _run(program.command, work, program.start)
-    problems += last.problems
+        _whole[name] = Whole(program.found(), int((work / "changes").read_text()), done.spent)
+    return _whole[name]
+
+
+def ended(program: Program, last: Done, expected: Any) -> list[str]:
+    """What is wrong at the end of a program that nobody stopped any more."""
     if last.code:
-        problems.append(f"does not go on: exit code {last.code}: {last.said[-200:]}")
-    else:
-        try:
-            if program.found() != expected:
-                problems.append("ends in something else than undisturbed")
-        except Exception as error:  # noqa: BLE001 - whatever it is, it cannot be read
-            problems.append(f"not readable: {error!r}")
-    return _row(name, program, told, last.code, last.said, problems)
+        return [f"does not go on: exit code {last.code}: {last.said[-200:]}"]
+    try:
+        return [] if program.found() == expected else ["ends in something else than undisturbed"]
+    except Exception as error:  # noqa: BLE001 - whatever it is, it cannot be read
+        return [f"not readable: {error!r}"]
 
 
-def _row(name: str, program: Program, told: list[str], code: int, said: str, problems: list[str]) -> dict[str, Any]:
-    last = (said.strip().splitlines() or [""])[-1][:200]
-    found = list(dict.fromkeys(problems))
-    return {"target": name, "command": program.command, "changed": told, "code": code, "problems": found, "said": last}
+@dataclass(slots=True)
+class Tally:
+    """What one trial did."""
+
+    told: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    kills: int = 0
+    signals: list[float] = field(default_factory=list)
+    """Of Ctrl-C and SIGTERM that were heard: seconds until the end."""
+
+    def add(self, done: Done) -> None:
+        self.problems += done.problems
+        if done.how is None:
+            self.told.append(f"over before {done.moment}")
+            return
+        self.kills += done.how == signal.SIGKILL
+        if done.heard:
+            self.signals.append(round(done.seconds, 2))
+        self.told.append(f"{done.how.name} {done.moment}: exit code {done.code}, {done.seconds:.1f} s later")
+
+
+def row(name: str, command: str, tally: Tally, last: Done) -> dict[str, Any]:
+    return {
+        "target": name,
+        "command": command,
+        "changed": tally.told,
+        "faults": tally.kills + len(tally.signals),
+        "kills": tally.kills,
+        "signals": tally.signals,
+        "code": last.code,
+        "problems": list(dict.fromkeys(tally.problems)),
+        "said": (last.said.strip().splitlines() or [""])[-1][:200],
+    }
 
 
 # --- programs ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """``how`` a program is stopped, and when: at its change of a file of that number, or once it spent ``after`` seconds."""
+
+    how: signal.Signals
+    change: int | None = None
+    after: float = 0.0
+    real: bool = False
+    """The program is started by Python."""
+
+    def __str__(self) -> str:
+        return f"after {self.after:.2f} s of its own" if self.change is None else f"at change {self.change}"
+
+
+def _drawn(rng: Random, whole: Whole, real: bool, first: bool) -> Stop:
+    """At ``first`` anywhere in the whole program; later sooner, since a program that goes on has less to do."""
+    how = rng.choice((*[signal.SIGKILL] * 4, signal.SIGTERM, signal.SIGINT))
+    share = rng.random() if first else rng.random() ** 2
+    if real or rng.random() < 0.4:
+        imports = real * _IMPORTS
+        before = _IDLE * whole.seconds + (0.0 if how == signal.SIGKILL else imports)
+        return Stop(how, None, before + share * (whole.seconds + imports - before), real)
+    return Stop(how, 1 + int(share * whole.changes))
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """``seconds`` from the signal to the end, ``problems`` of that."""
+    """``how`` it was stopped, None where it was over before; ``heard``: it ended as one that was asked to.
+
+    ``seconds`` of its own from the signal to the end; ``spent`` of processors; ``problems`` of that."""
 
     code: int
     said: str
+    how: signal.Signals | None = None
+    heard: bool = False
+    moment: str = ""
     seconds: float = 0.0
-    problems: tuple[str, ...] = ()
+    spent: float = 0.0
+    problems: Sequence[str] = ()
 
 
-def _started(command: str, work: Path, start: str = _START) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"GNOTHI_CACHE": str(work / "cache"), "PYTHONUNBUFFERED": "1"}
-    said = (work / "said").open("wb")
-    with said:
-        return subprocess.Popen(
-            [sys.executable, "-c", start, *command.split()],
-            cwd=work,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # as at a terminal
-        )
+_nursery = Nursery()
 
 
-def _run(command: str, work: Path, start: str = _START, how: int = 0, after: float = 0.0) -> Done:
-    process = _started(command, work, start)
+def run(program: Program, work: Path, stop: Stop | None = None, memory: int | None = None) -> Done:
+    """The program, until it ends or is stopped; ``memory``: bytes that it may have more than at its beginning."""
+    process = started(program.command, work, program.start, stop, memory)
+    spent = 0.0
     try:
-        if not how:
-            code = process.wait(300)
-            return Done(code, _said(work), 0.0, tuple(_left(process.pid)) if code == 0 else ())
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(after)
-        if process.poll() is not None:
-            return Done(process.returncode, _said(work))
-        process.send_signal(how)
-        began = time.monotonic()
-        code = process.wait(60)
-        seconds = time.monotonic() - began
-        return Done(code, _said(work), seconds, tuple(_judged(how, code, seconds, _said(work), process.pid)))
-    except subprocess.TimeoutExpired:
-        return Done(-1, _said(work), 0.0, ("does not end",))
+        if stop is not None and stop.change is None:
+            reached = own_time.wait(lambda: _ended(process) or own_time.spent(process.pid) >= stop.after, process.pid, _LONG)
+            if reached is None:
+                return Done(-1, said(work), problems=("does not end",))
+            struck = process.poll() is None
+            process.send_signal(stop.how)
+        else:
+            struck = False
+
+        def over() -> bool:
+            nonlocal spent
+            spent = max(spent, own_time.spent(process.pid))
+            return _ended(process) or (not struck and _struck(work))
+
+        while True:
+            seconds = own_time.wait(over, process.pid, 10 * SECONDS if struck else _LONG)
+            if seconds is None:
+                name = f"{stop.how.name}: " if stop is not None and struck else ""
+                return Done(-1, said(work), problems=(f"{name}does not end",))
+            if process.poll() is not None:
+                break
+            struck = True
+        struck = struck or _struck(work)
+        code, words = process.wait(), said(work)
+        if stop is None or not struck:
+            problems = own_time.left(process.pid) if code == 0 else ()
+            return Done(code, words, moment=str(stop), spent=spent, problems=problems)
+        heard = code == 128 + stop.how
+        problems = [*judged(stop.how, code, seconds, words), *own_time.left(process.pid)]
+        return Done(code, words, stop.how, heard, str(stop), seconds, spent, [f"{stop.how.name}: {one}" for one in problems])
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _judged(how: int, code: int, seconds: float, said: str, group: int) -> list[str]:
-    name = signal.Signals(how).name
+def started(
+    command: str, work: Path, start: str = _START, stop: Stop | None = None, memory: int | None = None
+) -> Forked | subprocess.Popen[bytes]:
+    environment = os.environ | {"GNOTHI_CACHE": str(work / "cache"), "PYTHONUNBUFFERED": "1"}
+    if stop is not None and stop.real:
+        with (work / "said").open("wb") as told:
+            command_line = [sys.executable, "-c", start, *command.split()]
+            return subprocess.Popen(
+                command_line,
+                cwd=work,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=told,
+                start_new_session=True,
+            )
+    given = Start(stop.change if stop else None, stop.how if stop else signal.SIGKILL, memory)
+    return _nursery.start(start, command.split(), work, environment, given)
+
+
+def _ended(process: Forked | subprocess.Popen[bytes]) -> bool:
+    return process.poll() is not None
+
+
+def _struck(work: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return (work / "struck").stat().st_size > 0
+    return False
+
+
+def judged(how: int, code: int, seconds: float, words: str) -> list[str]:
     problems = []
     if how != signal.SIGKILL:
-        if code not in (0, 128 + how, -how if _over(said) else 0):
-            problems.append(f"{name} ends in exit code {code}")
-        if code == 128 + how and "same command" not in " ".join(said.split()):
-            problems.append(f"{name}: not said how to go on")
-        if seconds > _PATIENCE:
-            problems.append(f"{name}: does not end soon")
-        if "Traceback (most recent" in said:
-            problems.append(f"{name}: traceback")
-        if STEERING.search(said.replace("\x1b", "").replace("\r", "")):
-            problems.append(f"{name}: steers the terminal")
-    return problems + [f"{name}: {one}" for one in _left(group)]
+        if code not in (0, 128 + how, -how if _over(words) else 0):
+            problems.append(f"ends in exit code {code}")
+        if code == 128 + how and "same command" not in " ".join(words.split()):
+            problems.append("not said how to go on")
+        if seconds > SECONDS:
+            problems.append("does not end soon")
+        if "Traceback (most recent" in words:
+            problems.append("traceback")
+        if STEERING.search(words.replace("\x1b", "").replace("\r", "")):
+            problems.append("steers the terminal")
+    return problems
 
 
-def _over(said: str) -> bool:
+def _over(words: str) -> bool:
     """Its results are printed: Python was about to end, and no longer hears signals itself."""
-    return bool(said.strip()) and not said.rstrip().endswith("...")
+    return bool(words.strip()) and not words.rstrip().endswith("...")
 
 
-def _left(group: int) -> list[str]:
-    """Processes of the session that outlive it by two seconds."""
-    until = time.monotonic() + 2
-    while True:
-        left = []
-        for one in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                fields = (one / "stat").read_text().rpartition(") ")[2].split() if one.name.isdigit() else []
-                if fields and int(fields[3]) == group and fields[0] != "Z":
-                    left.append(one.name)
-        if not left:
-            return []
-        if time.monotonic() > until:
-            return [f"leaves {len(left)} processes"]
-        time.sleep(0.1)
-
-
-def _said(work: Path) -> str:
-    return (work / "said").read_text("utf-8", "replace")
-
-
-# --- the server ----------------------------------------------------------------------------------------------------------
-
-_QUESTIONS = [f"What is the birthplace of person {number}?" for number in range(6)]
-
-
-def _served(rng: Random, work: Path) -> tuple[list[str], int, str, list[str]]:
-    """Judgements are posted by four clients when the server is killed, twice; then what it acknowledged is counted."""
-    from gnothi.calibration.feedback import read
-
-    taken: list[str] = []
-    told, problems = [], []
-    command = "serve --method direct --port 0 --set server.feedback=judged.jsonl"
-    for round_ in range(2):
-        process = _started(command, work)
-        try:
-            address = _address(process, work)
-            over = threading.Event()
-            clients = [threading.Thread(target=_client, args=(address, taken, over, Random(rng.random()))) for _ in range(4)]
-            for client in clients:
-                client.start()
-            how = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
-            before, after = len(taken), rng.uniform(0.3, 4.0)
-            time.sleep(after)
-            process.send_signal(how)
-            over.set()
-            code = process.wait(60)
-            for client in clients:
-                client.join(30)
-            told.append(f"{how.name} after {after:.1f} s, {len(taken) - before} judgements acknowledged: exit code {code}")
-            if how == signal.SIGTERM and code != 0:
-                problems.append(f"SIGTERM ends the server in exit code {code}")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        lines = [line for line in (work / "judged.jsonl").read_bytes().split(b"\n") if line]
-        kept: Counter[str] = Counter()
-        for number, line in enumerate(lines):
-            try:
-                kept[json.loads(line)["id"]] += 1
-            except ValueError:
-                if number != len(lines) - 1:
-                    problems.append(f"round {round_}: a line of the feedback in the midst is torn")
-        if lost := [one for one in taken if not kept[one]]:
-            problems.append(f"{len(lost)} acknowledged judgements are lost")
-        if twice := [one for one, times in kept.items() if times > 1]:
-            problems.append(f"{len(twice)} judgements are kept twice")
-        list(read(work / "judged.jsonl"))
-    return told, 0, _said(work), problems
-
-
-def _address(process: subprocess.Popen[bytes], work: Path) -> str:
-    until = time.monotonic() + 60
-    while time.monotonic() < until and process.poll() is None:
-        for word in _said(work).split():
-            if word.startswith("http://127.0.0.1:"):
-                return word.rstrip("/.,")
-        time.sleep(0.05)
-    raise RuntimeError(f"the server does not start: {_said(work)}")
-
-
-def _client(address: str, taken: list[str], over: threading.Event, rng: Random) -> None:
-    def post(path: str, body: Mapping[str, Any]) -> Any:
-        request = urllib.request.Request(
-            address + path, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST"
-        )
-        with urllib.request.urlopen(request, timeout=20) as reply:
-            return json.loads(reply.read())
-
-    with contextlib.suppress(OSError, urllib.error.URLError, ValueError):
-        while not over.is_set():
-            message = {"role": "user", "content": f"{rng.choice(_QUESTIONS)} {rng.random()}"}
-            answer = post("/v1/chat/completions", {"model": "direct", "messages": [message], "max_tokens": 8})
-            name = answer["gnothi"]["id"]
-            post("/v1/feedback", {"id": name, "right": rng.random() < 0.5})
-            taken.append(name)
+def said(work: Path) -> str:
+    return (work / "said").read_text("utf-8", "replace") if (work / "said").is_file() else ""

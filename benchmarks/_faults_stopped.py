@@ -1,4 +1,4 @@
-"""Ctrl-C at a random change of a file: the job ends soon, says how to go on, and does so with the same command."""
+"""Ctrl-C or SIGTERM at a random change of a file: the job ends soon, says how to go on, and does so with the same command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from random import Random
 from typing import Any
 
 from benchmarks import _faults_killed as killed
+from benchmarks._faults_trial import patience
+from gnothi.cli import signals
 
 _PATIENCE = 2.0
 """Seconds, beyond those of the whole job."""
-_INTERRUPTED = 130
-_CODE = f"exit code {_INTERRUPTED}"
+_CODE = f"exit code {signals.INTERRUPTED}"
 
 
 def prepare(folder: Path, only: str) -> None:
@@ -31,16 +32,17 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     problems: list[str] = []
     done: list[str] = []
     for _ in range(rng.choice((1, 1, 2))):
+        how = rng.choice((signal.SIGINT, signal.SIGTERM))
         at, began = rng.randint(1, events), time.monotonic()
-        found = killed.run(job.command, partial(killed._arm, at, signal.SIGINT))
-        done.append(f"Ctrl-C at change {at} of {events}: exit code {found.code}")
+        found = killed.run(job.command, partial(_arm, at, how))
+        done.append(f"{how.name} at change {at} of {events}: exit code {found.code}")
         problems += (one for one in found.problems if one != _CODE)
-        if found.code not in (0, _INTERRUPTED):
-            problems.append(f"Ctrl-C ends in exit code {found.code}")
-        if found.code == _INTERRUPTED and "same command" not in " ".join(found.err.split()):
-            problems.append("Ctrl-C: not said how to go on")
-        if time.monotonic() - began > seconds + _PATIENCE:
-            problems.append("Ctrl-C: does not end soon")
+        if found.code not in (0, 128 + how):
+            problems.append(f"{how.name} ends in exit code {found.code}")
+        if found.code == 128 + how and "same command" not in " ".join(found.err.split()):
+            problems.append(f"{how.name}: not said how to go on")
+        if time.monotonic() - began > seconds + patience(_PATIENCE):
+            problems.append(f"{how.name}: does not end soon")
         problems += killed.run(job.look).problems
     last = killed.run(job.command)
     problems += last.problems
@@ -48,4 +50,9 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         problems.append(f"does not go on: exit code {last.code}")
     elif not killed.same(job, expected):
         problems.append("ends in something else than undisturbed")
-    return killed.row(name, job, done, last, problems)
+    return killed.row(name, job, done, last, problems, len(done))
+
+
+def _arm(at: int, how: int) -> None:
+    signals.heed()
+    killed._arm(at, how)

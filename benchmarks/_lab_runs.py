@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from benchmarks._shared import say
 from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.session.plan import Plan
 from gnothi.types import Question
@@ -118,11 +119,12 @@ def seakr_in_processes(questions: Sequence[Question], concurrency: int, override
 async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.runner import Work, run
-    from gnothi.runs.workers import workers
+    from gnothi.session.elsewhere import workers
     from gnothi.session.opened import label, opened_methods
+    from gnothi.session.plan import Execution
 
     opening = partial(opened_methods, [lab_plan("seakr", overrides)])
-    async with workers(count, opening, partial(outcome, seed=0)) as several:
+    async with workers(Execution(), count, opening, partial(outcome, seed=0), say) as several:
 
         async def answer(name: str, question: Question) -> Outcome:
             found = await several(label(0, name), question)

@@ -14,30 +14,54 @@ import argparse
 import importlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from benchmarks._faults_trial import patience
 from benchmarks._shared import ROOT, say, table
 
-PARTS = {name: f"benchmarks._faults_{name}" for name in ("fuzz", "api", "remote", "killed", "stopped", "programs", "world")}
+PARTS = {
+    name: f"benchmarks._faults_{name}"
+    for name in (
+        "fuzz",
+        "api",
+        "remote",
+        "search",
+        "killed",
+        "stopped",
+        "programs",
+        "starved",
+        "ray",
+        "together",
+        "world",
+        "soak",
+    )
+}
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
-_START = 120.0
+_START = 300.0
+_LIFE = 10_000
+"""Trials of one process: what commands leave in memory would in the end be taken for theirs."""
 READY = {"ready": True}
 ONLY = {
     "fuzz": "a kind of file",
     "api": "a route",
     "remote": "twice",
+    "search": "an engine",
     "killed": "a job",
     "stopped": "a job",
-    "programs": "a program",
+    "programs": "a program, or several with commas",
+    "starved": "as programs",
+    "together": "a pair",
     "world": "a fault, or FAULT: JOB",
 }
 
@@ -54,10 +78,12 @@ def main() -> int:
     parser.add_argument("--trial", type=int, help="show this one again")
     parser.add_argument("--plant", default="", help="with this mistake put in, see --part planted")
     parser.add_argument("--out", type=Path, default=Path("faults"), metavar="DIR")
+    parser.add_argument("--work", type=Path, metavar="DIR", help="where trials work, as in memory (/dev/shm) [that of --out]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.out = given.out.resolve()
+    given.work = (given.work or given.out).resolve()
     if given.part == "planted":
         from benchmarks._faults_planted import campaign
 
@@ -79,14 +105,18 @@ def run(given: argparse.Namespace) -> list[dict[str, Any]]:
     journal = given.out / f"{_name(given)}.jsonl"
     given.out.mkdir(parents=True, exist_ok=True)
     rows = _read(journal)
+    sure = {_finding(row, one) for row in rows if row.get("confirmed") for one in row["problems"]}
     deadline = time.monotonic() + 60 * given.minutes
     with journal.open("a", encoding="utf-8") as notes:
         while time.monotonic() < deadline and (given.trials is None or len(rows) < given.trials):
             begun = len(rows)
             for row in _watched(given, len(rows), deadline):
-                if row["problems"] and not given.plant:
+                found = {_finding(row, one) for one in row["problems"]}
+                # What was seen twice is not tried a third time; a soak's server has no second life to show it in.
+                if found - sure and not given.plant and given.part != "soak":
                     again = _again(given, row["trial"])
                     row["confirmed"] = bool(again["problems"])
+                    sure |= found if row["confirmed"] else set()
                     say(f"trial {row['trial']}: {row['problems'][0]} [{row['command']}; {row['changed']}]")
                 rows.append(row)
                 notes.write(json.dumps(row) + "\n")
@@ -100,9 +130,8 @@ def run(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _name(given: argparse.Namespace) -> str:
-    return "-".join(
-        part.replace(" ", "_").replace(":", "") for part in (given.part, given.only, given.plant, str(given.seed)) if part
-    )
+    words = (given.part, given.only.replace(",", "+"), given.plant, str(given.seed))
+    return "-".join(word.replace(" ", "_").replace(":", "") for word in words if word)
 
 
 def _command(given: argparse.Namespace, first: int) -> list[str]:
@@ -121,6 +150,8 @@ def _command(given: argparse.Namespace, first: int) -> list[str]:
         given.plant,
         "--out",
         str(given.out),
+        "--work",
+        str(given.work),
         "--child",
         str(first),
         *more,
@@ -135,77 +166,58 @@ def _environment() -> dict[str, str]:
 
 def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
     """Rows of one process from trial ``first`` on, until the time is over, it hangs or it dies."""
-    import select
+    with tempfile.TemporaryFile() as said:  # a pipe that nobody empties would in the end stop what writes into it
+        process = subprocess.Popen(
+            _command(given, first), cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=said, start_new_session=True
+        )
+        try:
+            yield from rows_of(process, said, first, deadline, _silence(given))
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
-    process = subprocess.Popen(
-        _command(given, first),
-        cwd=ROOT,
-        env=_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+
+def rows_of(process: subprocess.Popen[bytes], said: IO[bytes], first: int, deadline: float, silence: float) -> Any:
+    """What it writes, and in the end a row of its own where it hung or died; ``said`` holds what it wrote to stderr."""
     assert process.stdout is not None
-    assert process.stderr is not None
-    os.set_blocking(process.stderr.fileno(), False)
-    silence = _silence(given)
     number, patience, buffer, how = first, _START, b"", ""
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([process.stdout], [], [], patience)[0]:
-                how = "hangs: nothing stops it"
-                break
-            read = os.read(process.stdout.fileno(), 1 << 16)
-            if not read:
-                code = process.wait()
-                if code == 0:
-                    return
-                how = f"dies: {'signal ' + str(-code) if code < 0 else 'exit code ' + str(code)}"
-                break
-            buffer += read
-            *lines, buffer = buffer.split(b"\n")
-            for line in lines:
-                row = json.loads(line)
+    while not how and time.monotonic() < deadline:
+        if not select.select([process.stdout], [], [], patience)[0]:
+            how = "hangs: nothing stops it"
+        elif read := os.read(process.stdout.fileno(), 1 << 16):
+            *lines, buffer = (buffer + read).split(b"\n")
+            for row in map(json.loads, lines):
                 patience = silence
-                if row == READY:
-                    continue
-                number, patience = row["trial"] + 1, silence
-                yield row
-        if how:
-            if process.poll() is not None and patience == _START:
-                raise RuntimeError(
-                    f"the trials' process cannot start: {(process.stderr.read() or b'').decode(errors='replace')}"
-                )
-            said = (
-                (process.stderr.read() or b"").decode(errors="replace").strip().splitlines()
-                if process.poll() is not None
-                else []
-            )
-            yield {
-                "trial": number,
-                "target": "?",
-                "command": "?",
-                "changed": [],
-                "code": None,
-                "problems": [how],
-                "said": "".join(said[-1:]),
-            }
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+                if row != READY:
+                    number = row["trial"] + 1
+                    yield row
+        elif code := process.wait():
+            how = f"dies: {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+        else:
+            return
+    if not how:
+        return
+    said.seek(0)
+    told = said.read().decode(errors="replace").strip().splitlines()
+    if process.poll() is not None and patience == _START:
+        raise RuntimeError("the trials' process cannot start: " + "\n".join(told))
+    row = {"trial": number, "target": "?", "command": "?", "changed": [], "code": None, "problems": [how]}
+    yield row | {"said": "".join(told[-1:])}
 
 
 def _silence(given: argparse.Namespace) -> float:
-    """Whole programs take longer than commands in a process that is there already."""
-    return 400.0 if given.part == "programs" else SILENCE
+    """Whole programs take longer than commands in a process that is there already, and all do where cores are shared."""
+    return patience({"programs": 900.0, "starved": 900.0, "ray": 900.0, "soak": 180.0}.get(given.part, SILENCE))
 
 
 def _again(given: argparse.Namespace, number: int) -> dict[str, Any]:
     """The trial once more, in a fresh process and folder."""
-    copy = argparse.Namespace(**{**vars(given), "trials": number + 1, "out": given.out / "again"})
+    folder = f"{_name(given)}-again"
+    copy = argparse.Namespace(**vars(given) | {"trials": number + 1, "out": given.out / folder, "work": given.work / folder})
     rows = list(_watched(copy, number, time.monotonic() + _START + _silence(given)))
-    shutil.rmtree(copy.out, ignore_errors=True)
+    for used in (copy.out, copy.work):
+        shutil.rmtree(used, ignore_errors=True)
     return dict(rows[0]) if rows else {"problems": ["hangs: nothing stops it"]}
 
 
@@ -213,7 +225,8 @@ def _child(given: argparse.Namespace) -> int:
     part = importlib.import_module(PARTS[given.part])
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not a row
-    folder = given.out / f"{_name(given)}-work"
+    given.out.mkdir(parents=True, exist_ok=True)
+    folder = given.work / f"{_name(given)}-work"
     shutil.rmtree(folder, ignore_errors=True)
     part.prepare(folder, given.only)
     if given.plant:
@@ -222,8 +235,9 @@ def _child(given: argparse.Namespace) -> int:
         PLANTS[given.plant].put_in()
     out.write(json.dumps(READY) + "\n")
     out.flush()
-    number = given.child
-    while given.trials is None or number < given.trials:
+    number, last = given.child, given.child + _LIFE
+    until = last if given.trials is None else min(last, given.trials)
+    while number < until:
         row = {"trial": number, **part.trial(number, given.seed, folder, given.only)}
         os.chdir(given.out)
         out.write(json.dumps(row) + "\n")
@@ -244,7 +258,7 @@ def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) ->
     for row in rows:
         for problem in row["problems"]:
             one = findings.setdefault(
-                f"{row['target']}: {problem}",
+                _finding(row, problem),
                 {
                     "times": 0,
                     "confirmed": False,
@@ -255,15 +269,32 @@ def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) ->
             )
             one["times"] += 1
             one["confirmed"] |= bool(row.get("confirmed"))
+    faults: Counter[str] = Counter()
+    for row in rows:
+        faults[row["target"]] += row.get("faults", 0)
     codes = Counter(str(row["code"]) for row in rows)
+    stops: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if "kills" in row:
+            one = stops.setdefault(row["target"], {"kills": 0, "signals": 0, "slowest_s": 0.0})
+            one["kills"] += row["kills"]
+            one["signals"] += len(row["signals"])
+            one["slowest_s"] = max(one["slowest_s"], *row["signals"], 0.0)
     return {
         "part": part,
         "seed": given.seed,
         "trials": len(rows),
+        "faults": faults.total(),
+        "faults_by_target": dict(+faults),
+        "stops_by_target": stops,
         "by_target": dict(Counter(row["target"] for row in rows)),
         "exit_codes": dict(sorted(codes.items())),
         "findings": findings,
     }
+
+
+def _finding(row: Mapping[str, Any], problem: str) -> str:
+    return f"{row['target']}: {problem}"
 
 
 def _shows(given: argparse.Namespace, row: Mapping[str, Any]) -> str:
@@ -272,8 +303,14 @@ def _shows(given: argparse.Namespace, row: Mapping[str, Any]) -> str:
 
 
 def shown(document: Mapping[str, Any]) -> list[str]:
-    lines = table(("what", "trials"), [(name, f"{count:,}") for name, count in sorted(document["by_target"].items())])
-    lines += ["", f"{document['trials']:,} trials, exit codes {document['exit_codes']}, {len(document['findings'])} findings."]
+    faults = document["faults_by_target"]
+    names = sorted(document["by_target"].items())
+    lines = table(("what", "trials", "faults"), [(name, f"{count:,}", f"{faults.get(name, 0):,}") for name, count in names])
+    if stops := document["stops_by_target"]:
+        header = ("what", "kills", "Ctrl-C and SIGTERM", "the slowest end, s")
+        lines += ["", *table(header, [(name, *map(str, one.values())) for name, one in sorted(stops.items())])]
+    told = f"{document['trials']:,} trials with {document['faults']:,} faults" if faults else f"{document['trials']:,} trials"
+    lines += ["", f"{told}, exit codes {document['exit_codes']}, {len(document['findings'])} findings."]
     for name, one in document["findings"].items():
         sure = "" if one["confirmed"] else ", not seen again"
         lines += [

@@ -1,26 +1,34 @@
 """What does an index cost? Builds made-up corpora of passages of 100 words and measures building, opening, searching (cold:
 with none of its files in memory), adding 1,000 passages, and the same build once more with nothing new.
 
-    python -m benchmarks.retrieval --sizes 10000,100000,1000000 [--json]
+    python -m benchmarks.retrieval --sizes 10000,100000,1000000 [--peer bm25s] [--peer sqlite] [--json]
 
 Every measurement runs in a process of its own: CPU seconds and peak resident memory are that process's alone. Words follow
 Zipf's law over 200,000 made-up words; queries are words of random passages. The corpus is written first and not measured.
+
+Each ``--peer`` builds, saves and searches the same corpus with the same queries; and how many of its first ten passages are
+among our first ten is counted. ``bm25s`` (``pip install bm25s``): its scores are held in memory while it builds, the text of
+the passages is not part of its index, and it is searched from mapped files. ``sqlite`` is FTS5, which Python brings: an
+inverted index on the disk, ids and text beside it; it is asked 30 of the queries, as each takes long. Neither stems words, as
+ours does.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
 import resource
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +37,7 @@ import numpy as np
 VOCABULARY = 200_000
 WORDS = 100
 QUERIES = 300
+SQLITE_QUERIES = 30
 CHUNK = 5_000
 ADDED = 1_000
 LIMITS = {"build_peak_mb": 1000, "open_ms": 100}
@@ -147,16 +156,37 @@ def measure_search(source: Path, out: Path) -> dict[str, float]:
     index.search_blocking(queries[0][0], 10)
     first = time.perf_counter()
     row = {"open_ms": (opened - started) * 1e3, "first_query_ms": (first - opened) * 1e3}
+    row |= timed("", queries, lambda query: [one.passage.id for one in index.search_blocking(query, 10)], out)
+    row["search_peak_mb"] = peak_mb()
+    return row
+
+
+def timed(prefix: str, queries: Sequence[tuple[str, str]], search: Callable[[str], list[str]], out: Path) -> dict[str, float]:
+    """CPU milliseconds of queries; what is found is kept beside ``out``."""
+    row, found = {}, {}
     for kind, column in (("short", 0), ("long", 1)):
         times = []
         for pair in queries:
             began = time.thread_time()
-            index.search_blocking(pair[column], 10)
+            found[pair[column]] = search(pair[column])
             times.append((time.thread_time() - began) * 1e3)
-        row[f"{kind}_query_cpu_ms_p50"] = statistics.median(times)
-        row[f"{kind}_query_cpu_ms_p95"] = statistics.quantiles(times, n=20)[-1]
-    row["search_peak_mb"] = peak_mb()
+        row[f"{prefix}{kind}_query_cpu_ms_p50"] = statistics.median(times)
+        row[f"{prefix}{kind}_query_cpu_ms_p95"] = statistics.quantiles(times, n=20)[-1]
+    found_by(out).write_text(json.dumps(found))
     return row
+
+
+def found_by(out: Path) -> Path:
+    return out.with_name(out.name + ".found.json")
+
+
+def overlaps(prefix: str, ours: Path, theirs: Path) -> dict[str, float]:
+    """The share of the first ten passages of one that is among the other's, averaged over the queries that both were asked."""
+    mine, other = (json.loads(found_by(path).read_text()) for path in (ours, theirs))
+    shares: dict[str, list[float]] = {"short": [], "long": []}
+    for query, ids in other.items():
+        shares["short" if len(query.split()) < 10 else "long"].append(len(set(ids) & set(mine[query])) / 10)
+    return {f"{prefix}_{kind}_overlap_at_10": statistics.mean(each) for kind, each in shares.items()}
 
 
 def sample_queries(source: Path) -> list[tuple[str, str]]:
@@ -174,6 +204,88 @@ def sample_queries(source: Path) -> list[tuple[str, str]]:
     return pairs
 
 
+def measure_bm25s_build(source: Path, out: Path) -> dict[str, float]:
+    import bm25s
+
+    own, cpu = OwnMemory(), time.process_time()
+    with source.open(encoding="utf-8") as file:
+        words = [f"{record['title']} {record['text']}" for record in map(json.loads, file)]
+    index = bm25s.BM25(k1=1.2, b=0.75)
+    index.index(bm25s.tokenize(words, stopwords=None, show_progress=False), show_progress=False)
+    index.save(out, show_progress=False)
+    cpu = time.process_time() - cpu
+    disk = sum(file.stat().st_size for file in out.iterdir()) / 1e6
+    return {
+        "bm25s_build_cpu_s": cpu,
+        "bm25s_build_peak_mb": peak_mb(),
+        "bm25s_build_own_peak_mb": own.peak,
+        "bm25s_disk_mb": disk,
+    }
+
+
+def measure_bm25s_search(source: Path, out: Path) -> dict[str, float]:
+    import bm25s
+
+    queries = sample_queries(source)
+
+    def search(query: str) -> list[str]:
+        asked = bm25s.tokenize([query], stopwords=None, show_progress=False)
+        places, _ = index.retrieve(asked, k=10, show_progress=False)
+        return [f"p{place}" for place in places[0]]
+
+    began = time.perf_counter()
+    index = bm25s.BM25.load(out, mmap=True, show_progress=False)
+    row = {"bm25s_open_ms": (time.perf_counter() - began) * 1e3}
+    began = time.perf_counter()
+    search(queries[0][0])
+    row["bm25s_first_query_ms"] = (time.perf_counter() - began) * 1e3
+    row |= timed("bm25s_", queries, search, out)
+    row["bm25s_search_peak_mb"] = peak_mb()
+    return row
+
+
+def measure_sqlite_build(source: Path, out: Path) -> dict[str, float]:
+    own, cpu = OwnMemory(), time.process_time()
+    with contextlib.closing(sqlite3.connect(out)) as database, source.open(encoding="utf-8") as file:
+        database.execute("CREATE VIRTUAL TABLE passages USING fts5(id UNINDEXED, words)")
+        records = map(json.loads, file)
+        rows = ((one["id"], f"{one['title']} {one['text']}") for one in records)
+        database.executemany("INSERT INTO passages VALUES (?, ?)", rows)
+        database.commit()
+    cpu = time.process_time() - cpu
+    return {
+        "sqlite_build_cpu_s": cpu,
+        "sqlite_build_peak_mb": peak_mb(),
+        "sqlite_build_own_peak_mb": own.peak,
+        "sqlite_disk_mb": out.stat().st_size / 1e6,
+    }
+
+
+def measure_sqlite_search(source: Path, out: Path) -> dict[str, float]:
+    queries = sample_queries(source)[:SQLITE_QUERIES]
+
+    def search(query: str) -> list[str]:
+        asked = " OR ".join(f'"{word}"' for word in query.split())
+        rows = database.execute("SELECT id FROM passages WHERE words MATCH ? ORDER BY rank LIMIT 10", (asked,))
+        return [id for (id,) in rows]
+
+    began = time.perf_counter()
+    with contextlib.closing(sqlite3.connect(out)) as database:
+        row = {"sqlite_open_ms": (time.perf_counter() - began) * 1e3}
+        began = time.perf_counter()
+        search(queries[0][0])
+        row["sqlite_first_query_ms"] = (time.perf_counter() - began) * 1e3
+        row |= timed("sqlite_", queries, search, out)
+    row["sqlite_search_peak_mb"] = peak_mb()
+    return row
+
+
+PEERS = {
+    "bm25s": {"bm25s-build": measure_bm25s_build, "bm25s-search": measure_bm25s_search},
+    "sqlite": {"sqlite-build": measure_sqlite_build, "sqlite-search": measure_sqlite_search},
+}
+
+
 def in_child(*arguments: object) -> dict[str, float]:
     command = [sys.executable, "-P", __file__, "--child", *map(str, arguments)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -187,10 +299,13 @@ def child(job: str, source: str, out: str, *rest: str) -> dict[str, float]:
         return measure_update(Path(source), Path(out), int(rest[0]))
     if job == "cold":
         return measure_cold(Path(source), Path(out))
+    for jobs in PEERS.values():
+        if job in jobs:
+            return jobs[job](Path(source), Path(out))
     return measure_search(Path(source), Path(out))
 
 
-def measure(size: int, folder: Path, memory_mb: int) -> dict[str, float]:
+def measure(size: int, folder: Path, memory_mb: int, peers: Sequence[str] = ()) -> dict[str, float]:
     source, out = folder / f"{size}.jsonl", folder / f"{size}.index"
     write_corpus(source, size)
     row: dict[str, float] = {"passages": size}
@@ -198,6 +313,10 @@ def measure(size: int, folder: Path, memory_mb: int) -> dict[str, float]:
     row |= in_child("search", source, out)
     row |= in_child("cold", source, out)
     row |= in_child("update", source, out, memory_mb)
+    for peer in peers:
+        for job in PEERS[peer]:
+            row |= in_child(job, source, folder / f"{size}.{peer}")
+        row |= overlaps(peer, out, folder / f"{size}.{peer}")
     source.unlink()
     return row
 
@@ -217,10 +336,11 @@ def main() -> int:
     parser.add_argument("--sizes", default="10000,100000", help="numbers of passages, separated by commas")
     parser.add_argument("--memory-mb", type=int, default=256, help="as of `gnothi index build`")
     parser.add_argument("--folder", help="where to work; needs about 1.5 kB a passage (default: a temporary folder)")
+    parser.add_argument("--peer", action="append", default=[], choices=PEERS, help="measured beside ours (repeat)")
     parser.add_argument("--json", action="store_true", help="print a list of rows as JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        rows = [measure(int(size), Path(folder), options.memory_mb) for size in options.sizes.split(",")]
+        rows = [measure(int(size), Path(folder), options.memory_mb, options.peer) for size in options.sizes.split(",")]
     print(json.dumps(rows, indent=1) if options.json else table(rows))  # noqa: T201
     broken = [f"{name} {row[name]:.0f}" for row in rows for name, limit in LIMITS.items() if row[name] >= limit]
     if broken:

@@ -68,7 +68,7 @@ def gnothi(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main.run(arguments)
         captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
+        assert "Traceback" not in captured.err, captured.err
         return code, captured.out, captured.err
 
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ FORMATS = {
     "index": Format(SAMPLES / "index", _named(open_index), "gnothi-index.json", "version", 1),
     "graph": Format(SAMPLES / "graph", _named(open_graph), "gnothi-index.json", "version", 1),
     "calibration": Format(SAMPLES / "calibration.toml", read_calibration, "", "version", 2),
-    "learnt gate": Format(SAMPLES / "gate", open_gate, "gate.json", "format", 2),
+    "learnt gate": Format(SAMPLES / "gate", open_gate, "gate.json", "format", 3),
     "complexity": Format(SAMPLES / "complexity", open_complexity, "complexity.json", "format", 1),
     "knowledge reference": Format(SAMPLES / "knowledge", open_knowledge, "knowledge.json", "format", 2),
     "utility reference": Format(SAMPLES / "reference", _named(open_reference), "reference.json", "format", 1),
@@ -123,3 +124,38 @@ def test_the_sample_of_feedback_is_what_is_written_now() -> None:
     (one,) = read_feedback(SAMPLES / "feedback.jsonl")
     assert isinstance(one, Judged)
     assert json.loads(line) == json.loads(json.dumps(one.as_dict()))
+
+
+def _deep() -> Any:
+    found: Any = 1
+    for _ in range(800):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("value", [10**400, -1, "\x00", None, _deep()], ids=["huge", "-1", "text", "none", "deep"])
+def test_a_value_that_cannot_be_is_refused_or_does_no_harm(given: tuple[Format, Path], value: Any) -> None:
+    found, path = given
+    file = path / found.file if found.file else path
+    if file.suffix == ".toml":
+        pytest.skip("TOML has no such values")
+    lines = file.read_text("utf-8").splitlines() if file.suffix == ".jsonl" else [file.read_text("utf-8")]
+    for place in range(min(120, len(_places(json.loads(lines[0]))))):
+        root = json.loads(lines[0])
+        holder, key = _places(root)[place]
+        holder[key] = value
+        file.write_text("\n".join([json.dumps(root), *lines[1:]]) + "\n", "utf-8")
+        with suppress(GnothiError):
+            found.open(path)
+
+
+def _places(root: Any) -> list[tuple[Any, Any]]:
+    """Every place of a value in a tree of JSON: what holds it, and the key."""
+    found = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        for key in list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+            found.append((node, key))
+            waiting.append(node[key])
+    return found

@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 import tomli_w
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
+from gnothi.files import TOML_ERRORS
 
 T = TypeVar("T")
 
@@ -163,7 +164,7 @@ def _split(text: str) -> list[Any]:
     if text.startswith("["):
         try:
             return cast("list[Any]", tomllib.loads(f"items = {text}")["items"])
-        except tomllib.TOMLDecodeError:
+        except TOML_ERRORS:
             raise ValueError(text) from None
     return [item.strip() for item in text.split(",")] if text else []
 
@@ -354,7 +355,7 @@ def load_toml(config: Path) -> dict[str, Any]:
         raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
         raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check <--config>.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
 
 

@@ -17,7 +17,7 @@ GnothiError
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
-    ├── WorkerDied          a process that answered questions was killed or crashed
+    ├── WorkerDied          processes that answered questions were killed or crashed, again and again
     └── TrainingCollapsed   a model in training gives one and the same reply to everything
 """
 
@@ -27,6 +27,9 @@ import difflib
 from collections.abc import Iterable
 
 from gnothi import naming
+
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What taking parsed data apart raises where it is not as expected; numbers beyond a float and nesting too deep included."""
 
 
 class GnothiError(Exception):

@@ -6,17 +6,15 @@ Methods do not write events: the parts they call do (gates, re-rankers, wrappers
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.typed import typed
 from gnothi.types import Mention, Passage, ScoredPassage
 
 
@@ -42,8 +40,8 @@ def read(record: Mapping[str, Any]) -> Event:
     if kind is None:
         raise InvalidInput(f"got an event {record.get('event')!r:.60}, expected one of {', '.join(sorted(kinds()))}.")
     try:
-        found: Event = _typed(kind, record)
-    except (KeyError, TypeError, ValueError) as error:
+        found: Event = typed(kind, record)
+    except MALFORMED as error:
         raise InvalidInput(f"got an event {kind.tag!r} that cannot be read: {error!s:.200}.") from None
     return found
 
@@ -51,30 +49,6 @@ def read(record: Mapping[str, Any]) -> Event:
 def kinds() -> dict[str, type[Event]]:
     """Every kind of event by its tag, those that a plug-in defined included."""
     return {kind.tag: kind for kind in Event.__subclasses__()}
-
-
-@cache
-def _types(record: type) -> dict[str, Any]:
-    return get_type_hints(record)
-
-
-def _typed(wanted: Any, value: Any) -> Any:
-    """``value``, of JSON, as the type that it had. Raises KeyError, TypeError or ValueError."""
-    if is_dataclass(wanted) and isinstance(wanted, type):
-        return wanted(
-            **{item.name: _typed(_types(wanted)[item.name], value[item.name]) for item in fields(wanted) if item.name in value}
-        )
-    if get_origin(wanted) is tuple:
-        of = get_args(wanted)
-        items = [(of[0], item) for item in value] if of[-1] is Ellipsis else list(zip(of, value, strict=True))
-        return tuple(_typed(kind, item) for kind, item in items)
-    if isinstance(wanted, UnionType):
-        return None if value is None else _typed(get_args(wanted)[0], value)
-    if wanted is float:
-        return math.nan if value is None else float(value)
-    if not isinstance(value, wanted):
-        raise TypeError(f"{value!r:.60} is not of type {wanted.__name__}")
-    return value
 
 
 def _plain(value: Any) -> Any:

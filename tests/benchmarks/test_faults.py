@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from benchmarks._faults_mutate import mutate
+from benchmarks._faults_mutate import VALUES, changed_tree, mutate
+from benchmarks.faults import rows_of, shown, summary
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits of Linux")
@@ -39,10 +42,58 @@ def test_a_change_is_drawn_from_the_seed_alone(tmp_path: Path) -> None:
     assert made[0][1] != b'{"a": 1, "b": [1, 2]}\n{"a": "x"}\n' * 3
 
 
+def test_what_is_drawn_from_stays_as_it_is() -> None:
+    """Otherwise a trial would depend on those before it."""
+    before = repr(VALUES)
+    for number in range(300):
+        rng = Random(number)
+        tree: Any = {"a": [1, {"b": 2}], "c": "x"}
+        for _ in range(3):
+            tree = changed_tree(tree, rng)
+    assert repr(VALUES) == before
+
+
+def test_kills_and_signals_are_counted_by_program() -> None:
+    row = {"trial": 0, "target": "train", "command": "x", "changed": [], "faults": 3, "code": 0, "problems": []}
+    given = argparse.Namespace(seed=1, only="", part="programs")
+    rows = [row | {"kills": 2, "signals": [0.5]}, row | {"kills": 0, "signals": []}, row | {"kills": 1, "signals": [1.5, 0.1]}]
+    document = summary("programs", rows, given)
+    assert document["stops_by_target"] == {"train": {"kills": 3, "signals": 3, "slowest_s": 1.5}}
+    assert "| train | 3 | 3 | 1.5 |" in shown(document)
+    assert summary("fuzz", [row], given)["stops_by_target"] == {}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("end", "problem"), [("", None), ("os._exit(7)", "dies: exit code 7"), ("time.sleep(60)", "hangs: nothing stops it")]
+)
+def test_a_process_that_says_much_is_not_held_up(end: str, problem: str | None, tmp_path: Path) -> None:
+    """Libraries in other languages write to stderr themselves: a full pipe would hold them up, as if a trial hung."""
+    lines = "".join(f"print(json.dumps({row}), flush=True)\n" for row in ({"ready": True}, {"trial": 4, "problems": []}))
+    program = f"import json, os, sys, time\nsys.stderr.write('x' * 999_999 + '\\nlast words')\nsys.stderr.flush()\n{lines}{end}"
+    with (tmp_path / "said").open("w+b") as said:
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=said)
+        with process:
+            first, *others = rows_of(process, said, 4, time.monotonic() + 50, 2.0)
+            process.kill()
+    assert first == {"trial": 4, "problems": []}
+    told = [(row["trial"], row["problems"], row["said"]) for row in others]
+    assert told == ([(5, [problem], "last words")] if problem else [])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("part", "trials"), [("fuzz", "300"), ("api", "300"), ("remote", "3"), ("killed", "20"), ("stopped", "20"), ("world", "20")]
+    ("part", "trials"),
+    [
+        ("fuzz", "300"),
+        ("api", "300"),
+        ("remote", "3"),
+        ("killed", "20"),
+        ("stopped", "20"),
+        ("together", "12"),
+        ("world", "20"),
+    ],
 )
 def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> None:
     found = campaign("--part", part, "--minutes", "10", "--trials", trials, "--seed", "15", "--out", str(tmp_path))

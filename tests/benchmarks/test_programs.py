@@ -47,6 +47,7 @@ def test_all_are_listed() -> None:
         "first_row",
         "learned",
         "cascade_promise",
+        "real_self_knowledge",
     ):
         assert f"{name} " in listed
     assert "_shared" not in listed

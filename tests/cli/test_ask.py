@@ -235,17 +235,41 @@ main.main(sys.argv[1:])
 )
 def test_an_interrupt_ends_it_with_one_line(how: int, program: str) -> None:
     root = Path(main.__file__).parents[3]
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, "ask", QUESTION],
+    heard = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # the tests themselves may run under nohup
+    with subprocess.Popen(
+        [sys.executable, "-c", heard + program, "ask", QUESTION],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={"PYTHONPATH": f"{root / 'src'}:{root}"},
         text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "asked\n"
-    process.send_signal(how)
-    _, err = process.communicate(timeout=60)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + how
     (line,) = err.strip().splitlines()
     assert line.startswith("gnothi: interrupted.")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupt_while_python_ends_shows_nothing(how: int) -> None:
+    lingering = """
+import atexit, sys, time
+from gnothi.cli import main
+atexit.register(lambda: (print("ending", flush=True), time.sleep(600)))
+main.main(["--version"])
+"""
+    root = Path(main.__file__).parents[3]
+    with subprocess.Popen(
+        [sys.executable, "-c", lingering],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PYTHONPATH": f"{root / 'src'}:{root}"},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)][1] == "ending\n"
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (-how, "")

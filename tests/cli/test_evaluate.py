@@ -289,10 +289,10 @@ def test_no_more_processes_than_questions(
     counts: list[int] = []
 
     @asynccontextmanager
-    async def here(count: int, opening: Any, seed: int) -> AsyncIterator[Any]:
+    async def here(execution: Any, count: int, opening: Any, *_: Any) -> AsyncIterator[Any]:
         counts.append(count)
         async with opening() as methods:
-            yield Answering(runner.here(methods, seed))
+            yield Answering(runner.here(methods, execution.seed))
 
     class Answering:
         under_way = precision = None

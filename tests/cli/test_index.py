@@ -260,6 +260,34 @@ def test_what_documents_say_does_not_steer_the_terminal(tmp_path: Path, capsys: 
     assert not {letter for letter in printed if not letter.isprintable()} - {"\n"}
 
 
+@pytest.mark.parametrize("kind", [(), ("--graph",)])
+def test_what_a_folder_says_of_itself_does_not_steer_the_terminal(
+    tmp_path: Path, kind: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "d.tsv").write_text("head\trelation\ttail\na\tb\tc\n" if kind else "id\ttext\n1\theron\n")
+    out = tmp_path / "made"
+    assert run(["index", "build", str(tmp_path / "d.tsv"), *kind, "--out", str(out)]) == 0
+    (file,) = out.glob("gnothi-*.json")
+    said = json.loads(file.read_text())
+    file.write_text(json.dumps(said | {"created_by": "1\x1b[31m\u202e"}))
+    capsys.readouterr()
+    for command in (["index", "info", str(out)], ["index", "info", str(out), "--json"]):
+        run(command)
+        printed = "".join(capsys.readouterr())
+        assert "[31m" in printed
+        assert not {letter for letter in printed if not letter.isprintable()} - {"\n"}
+
+
+def test_a_manifest_nested_too_deep_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "d.txt").write_text("heron")
+    out = tmp_path / "made"
+    assert run(["index", "build", str(tmp_path / "d.txt"), "--out", str(out)]) == 0
+    (out / "gnothi-index.json").write_text("[" * 100_000)
+    for command in (["info", str(out)], ["search", str(out), "heron"], ["delete", str(out), "d.txt"]):
+        assert run(["index", *command]) == 3
+        assert "is damaged" in capsys.readouterr().err
+
+
 def test_searching_an_unfinished_index_says_so(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     gnothi("build", docs, "--out", out)
     manifest = Path(out) / FILE

@@ -49,6 +49,8 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Raise:
         (errors.MissingDependency("torch", "local", "a local model"), 3),
         (OSError(errno.ENOSPC, "No space left on device", "runs/rows.jsonl"), 3),
         (PermissionError(errno.EACCES, "Permission denied", "secret"), 3),
+        (MemoryError(), 3),
+        (RuntimeError("can't start new thread"), 3),
         (KeyboardInterrupt(), 130),
         (click.UsageError("no such option"), 2),
         (click.exceptions.Exit(1), 1),
@@ -83,7 +85,29 @@ def test_debug_shows_where(outcome: Raise, monkeypatch: pytest.MonkeyPatch, caps
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("raised", "what"),
+    [
+        (MemoryError(), "memory"),
+        (RuntimeError("can't start new thread"), "threads"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."), "memory"),
+        (ImportError("libquadmath.so.0: failed to map segment from shared object"), "memory"),
+    ],
+)
+def test_what_the_system_is_short_of_is_named(
+    outcome: Raise, raised: BaseException, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome(raised)
+    said = capsys.readouterr().err
+    assert f"gives no more {what}" in said
+    assert "same command again" in said
+
+
 def test_a_bug_is_not_hidden(outcome: Raise) -> None:
+    with pytest.raises(RuntimeError):
+        outcome(RuntimeError("a bug"))
+    with pytest.raises(ImportError):
+        outcome(ImportError("a bug"))
     with pytest.raises(ZeroDivisionError):
         outcome(ZeroDivisionError("a bug"))
 

@@ -16,12 +16,12 @@ def gate() -> LearnedGate:
     random = np.random.default_rng(0)
     first, second = random.random(400) < 0.6, random.random(400) < 0.6
     x = np.column_stack([random.normal(size=400) - 2 * first, random.normal(size=400) + 2 * second])
-    x = np.column_stack([x, random.normal(size=400) + 2 * second])
+    x = np.column_stack([x, random.normal(size=400) + 2 * second, random.normal(size=400) - 3 * first])
     stages = [("draft", [0], 0.0), ("reading", [1], 0.1)]
-    cascade = fit_cascade(x, first, second, stages, wrong=1.0, check=("checking", [2], 0.001))
-    return LearnedGate(
-        cascade, ("doubt", "agreement", "votes"), ("draft", "reading", "checking"), (3.0, -3.0, -3.0), scores=(0.1, 0.2)
-    )
+    looks = {"draft": [("samples", [3], 0.001)], "reading": [("checking", [2], 0.001)]}
+    cascade = fit_cascade(x, first, second, stages, wrong=1.0, looks=looks)
+    names, known = ("doubt", "agreement", "votes", "gram"), ("draft", "reading", "checking", "samples")
+    return LearnedGate(cascade, names, known, (3.0, -3.0, -3.0, 3.0), scores=(0.1, 0.2))
 
 
 def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> None:
@@ -31,11 +31,12 @@ def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> N
     assert (read.scores, read.threshold) == (gate.scores, gate.cascade.steps[0].needed)
     assert read.sure_enough == gate.sure_enough == 0.5
     for known in ({"doubt": 1.0, "agreement": 2.0}, {"doubt": -2.0}):
-        for stage in ("draft", "reading", "checking"):
+        for stage in ("draft", "samples", "reading", "checking"):
             ours, theirs = gate.weigh(stage, known), read.weigh(stage, known)
             assert ours is not None
             assert ours == theirs
-            assert (ours.check is not None) == (stage == "reading")
+            assert (ours.look and ours.look[0]) == {"draft": "samples", "reading": "checking"}.get(stage)
+    assert (read.features("samples"), read.features("probe")) == (("gram",), ())
     assert json.loads((tmp_path / "gate" / FILE).read_text())["runs"] == ["one"]
 
 
@@ -50,7 +51,7 @@ def test_it_weighs_where_it_has_a_step_and_takes_the_missing_for_doubtful(gate: 
     assert unsure.needed > 0
 
 
-@pytest.mark.parametrize("change", ["format", "columns", "scale", "steps"])
+@pytest.mark.parametrize("change", ["format", "columns", "scale", "steps", "look", "optional"])
 def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: str) -> None:
     with pytest.raises(InvalidInput, match=r"holds no learnt gate: cannot read gate.json. Make one with `gnothi train gate`"):
         open_gate(tmp_path)
@@ -62,6 +63,10 @@ def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: s
         document["steps"][0]["columns"] = [7]
     elif change == "scale":
         document["steps"][0]["differ"]["scale"] = [0.0]
+    elif change == "look":
+        document["steps"][0]["look"] = None  # the next step could not be reached
+    elif change == "optional":
+        document["steps"][1]["optional"] = "yes"
     else:
         del document["steps"]
     (tmp_path / FILE).write_text(json.dumps(document))

@@ -16,7 +16,7 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.encoders import Lexical
-from gnothi.filtering.reference import HEADER, LABELS, VECTORS, Labelled, Reference, choose, open_reference
+from gnothi.filtering.reference import HEADER, LABELS, VECTORS, Labelled, Reference, choose, open_reference, read_labelled
 from gnothi.types import Passage
 from tests.filtering.encoder import tiny_encoder
 
@@ -163,6 +163,12 @@ def test_no_reference_and_an_unfinished_one(tmp_path: Path) -> None:
     (write(tmp_path, []) / HEADER).unlink()
     with pytest.raises(InvalidInput, match=r"holds an unfinished utility reference.*The same command again completes it"):
         open_reference(tmp_path)
+
+
+def test_lines_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_bytes(b'{"a": "\xff"}\n')
+    with pytest.raises(InvalidInput, match="Make the reference again"):
+        read_labelled(tmp_path / "labels.jsonl")
 
 
 @pytest.mark.parametrize("broken", [3, {"judged": 1}, {"judged": [{"label": 1}]}, {"judged": [{}]}])

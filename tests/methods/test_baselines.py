@@ -62,6 +62,19 @@ async def test_rag_retrieves_once_with_the_question(reason: bool, task: str) -> 
     assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [(task, (A, B, C))]
 
 
+@pytest.mark.parametrize("name", ["cot", "ircot"])
+async def test_a_chain_that_only_repeats_the_question_is_asked_for_a_short_answer(name: str) -> None:
+    def reply(prompt: Prompt) -> str:
+        return "Kestrel" if prompt.task.name == "answer" else f"{QUESTION.text[:4]} So the answer is {repeated}."
+
+    repeated = QUESTION.text.split()[-2]
+    model = Scripted(reply)
+    answer = await ask(name, model, WordRetriever(PASSAGES))
+    assert answer.text == "Kestrel"
+    assert repeated in answer.rationale
+    assert [prompt.task.name for prompt in model.prompts].count("answer") == 1
+
+
 async def test_ircot_searches_with_the_question_and_then_with_each_sentence() -> None:
     model, retriever = Scripted(reader), WordRetriever()
     method = methods.create("ircot", {"model": model, "retriever": retriever}, {"k": 2})

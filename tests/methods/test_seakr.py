@@ -476,3 +476,10 @@ async def test_independent_calls_run_together() -> None:
     assert sorted(set(model.crowds)) == [2, 4, 6]
     assert model.crowds.count(6) == 6
     assert model.crowds.count(4) == 4
+
+
+async def test_an_answer_that_only_repeats_the_question_is_asked_for_at_once() -> None:
+    said = {"answer": "Kestrel", "reason": "So the answer is Velkarra."}
+    answer, recorded = await run(Scripted(lambda prompt: Reply(said[prompt.task.name], (-0.01,), SURE)))
+    assert answer.text == "Kestrel"
+    assert "repeats" in verdicts(recorded)

@@ -40,6 +40,28 @@ async def test_unknown_has_no_vote_but_counts() -> None:
     assert answer.uncertainty == pytest.approx(2 / 3)
 
 
+async def test_what_only_repeats_the_question_has_no_vote() -> None:
+    answer, model = await vote(chain("Mira"), chain("Mira"), chain("Vesk"))
+    assert answer.text == "Vesk"
+    assert answer.uncertainty == pytest.approx(2 / 3)
+    assert len(model.prompts) == 1
+
+
+async def test_where_every_chain_repeats_the_question_it_is_asked_at_once() -> None:
+    def reply(prompt: Prompt) -> Sequence[Reply]:
+        return [Reply(chain("unknown")), Reply(chain("Mira"))] if prompt.task.name == "reason" else [Reply("Kestrel")]
+
+    model = Scripted(reply)
+    answer = await methods.create("self_consistency", {"model": model}, {"paths": 2})(QUESTION)
+    assert (answer.text, answer.rationale, answer.uncertainty) == ("Kestrel", chain("Mira"), None)
+    assert [prompt.task.name for prompt in model.prompts] == ["reason", "answer"]
+
+
+async def test_where_no_chain_knows_nothing_is_asked() -> None:
+    answer, model = await vote(chain("unknown"), chain("unknown"))
+    assert (answer.text, len(model.prompts)) == ("", 1)
+
+
 async def test_by_meaning() -> None:
     chains = [chain("Vesk"), chain("Kestrel upon Ulm"), chain("Kestrel")]
     with events.record() as recorded:

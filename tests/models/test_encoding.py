@@ -120,3 +120,16 @@ def test_ends_are_numbers() -> None:
     assert end_tokens(SimpleNamespace(eos_token_id=3), SimpleNamespace(eos_token_id=[4, 3]), None) == (3, 4)
     with pytest.raises(ModelUnavailable, match=r"name \[5\] as eos_token_id, expected a number"):
         end_tokens(SimpleNamespace(eos_token_id=[3, [5]]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_that_the_model_has_no_place_for(kind: str) -> None:
+    tokenizer = shared(kind)
+    text = "Mara Tal birth year"
+    most = max(Encoder(tokenizer, Plain(), ()).encode([text])[0])
+    Encoder(tokenizer, Plain(), (), table=most + 1).encode([text])
+    short = Encoder(tokenizer, Plain(), (), table=most)
+    with pytest.raises(ModelUnavailable, match=rf"gives token {most}, and the model knows {most} \(0 to {most - 1}\)"):
+        short.encode([text])
+    with pytest.raises(ModelUnavailable, match="do not belong together"):
+        short.continuations("", (), [text])

@@ -121,6 +121,11 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
     asyncio.run(ask())
 
 
+def test_what_can_be_no_name_of_a_model() -> None:
+    with pytest.raises(ModelUnavailable, match=r"got 'lab\[\[', which is no id of the hub\. Expected 'lab', a folder"):
+        load_model("lab[[")
+
+
 @pytest.mark.parametrize("spec", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_missing_folder(spec: str) -> None:
     with pytest.raises(ModelUnavailable, match=r"which is not there\. Expected 'lab', a folder"):
@@ -200,3 +205,11 @@ def test_without_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(MissingDependency, match=r"gnothi\[local\]"):
         load_model("nobody/nothing")
+
+
+@pytest.mark.parametrize("layers", [-1, 0, 10**80, 1.5])
+def test_a_configuration_that_cannot_be_meant_is_refused_before_layers_are_made(folder: Path, layers: float) -> None:
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": layers}))
+    with pytest.raises(ModelUnavailable, match=r"tells of .* layers, expected 1 to 1,000|num_hidden_layers"):
+        load_model(str(folder), CPU)

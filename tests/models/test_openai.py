@@ -26,6 +26,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
 from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
+from tests.models import openai_server
 from tests.models.openai_api import Api, Offer, Raw
 from tests.models.openai_server import FAULTS, Fault, Server, serving
 
@@ -303,6 +304,27 @@ async def test_one_fault_is_survived(serve: Serve, fault: Fault) -> None:
     assert (await model.generate(PROMPTS[0], GREEDY)).text
     assert server.faults[0] == fault
     await model.aclose()
+
+
+async def test_a_reply_that_nobody_asked_for_answers_no_other_question(
+    serve: Serve, direct: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each comes twice in one piece: what is left over must not be taken for the reply to the next request."""
+    write = openai_server._write
+    monkeypatch.setattr(openai_server, "_write", lambda writer, *given, **more: write(Doubling(writer), *given, **more))  # type: ignore[arg-type]
+    model = opened(serve())
+    found = [(await model.generate(prompt, GREEDY)).text for prompt in PROMPTS]
+    await model.aclose()
+    assert len(set(found)) > 1
+    assert found == [(await direct.generate(prompt, GREEDY)).text for prompt in PROMPTS]
+
+
+class Doubling:
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def write(self, content: bytes) -> None:
+        self._writer.write(2 * content)
 
 
 @pytest.mark.parametrize(

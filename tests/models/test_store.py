@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import sqlite3
@@ -162,6 +163,26 @@ def test_a_damaged_file_is_put_aside_with_a_word(opened: Opened, damage: str, wh
     assert (opened.path / ASIDE).exists()
     store.close()
     assert opened.store().get(number(7)) == b"new"
+
+
+@pytest.mark.parametrize("value", ["'a text'", "-5", "1.5", "1 << 50", "x'00'"])
+@pytest.mark.parametrize("column", ["value", "size", "used"])
+def test_values_of_other_kinds_are_none_that_were_kept(opened: Opened, column: str, value: str) -> None:
+    store = opened.store()
+    for key in range(9):
+        store.put(number(key), bytes(500))
+    store.close()
+    with contextlib.closing(sqlite3.connect(opened.path / FILE)) as database, database:
+        database.execute(f"UPDATE calls SET {column} = {value}")
+    store = opened.store(5_000)
+    assert all(store.get(number(key)) in (None, bytes(500)) for key in range(9))
+    info = store.info()
+    assert (info.entries, type(info.bytes)) == (9, int)
+    assert isinstance(info.oldest, float)
+    for key in range(300):
+        store.put(number(key), b"new" * 100)
+    assert store.get(number(299)) == b"new" * 100
+    assert not opened.said
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:

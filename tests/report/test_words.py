@@ -162,3 +162,11 @@ def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
         ("answers", None),
         ("draft", 2),
     ]
+
+
+def test_an_answer_that_only_repeats_the_question_is_told() -> None:
+    (line,) = Narrator().tell(Decided("answer", "", None, None, "repeats", "Mira"))
+    assert (line.label, line.text) == (
+        "answer",
+        "it only repeats the question, which is asked for a short answer instead of Mira",
+    )

@@ -11,11 +11,14 @@ import pytest_asyncio
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
+from gnothi.retrieval import folder as folder_module
+from gnothi.retrieval import writer as writer_module
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.folder import FILE, Manifest, read_manifest, write_manifest
 from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.types import Passage
 from tests.retrieval.documents import made_up
 
 
@@ -170,3 +173,58 @@ except IndexUnavailable as error:
     )
     path.chmod(0o755)
     assert done.returncode == 0, done.stderr
+
+
+def test_of_two_builds_that_begin_together_one_writes_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "index"
+    real = folder_module.write_whole
+
+    def write_whole(file: Path, text: str) -> None:
+        real(file, text)
+        monkeypatch.setattr(folder_module, "write_whole", real)
+        write_manifest(path, Manifest(passages=7))  # the other one
+
+    monkeypatch.setattr(folder_module, "write_whole", write_whole)
+    folder_module.prepare(path)
+    assert read_manifest(path).passages == 7
+    assert not list(path.glob("*.new"))
+
+
+def test_another_build_that_begins_meanwhile_is_no_stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "index"
+    real, calls = Path.mkdir, 0
+
+    def mkdir(self: Path, *given: object, **more: object) -> None:
+        nonlocal calls
+        calls += 1
+        monkeypatch.setattr(Path, "mkdir", real)
+        if calls == 1:
+            filled(path)
+        real(self, *given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    folder_module.prepare(path)
+    assert calls == 1
+    assert read_manifest(path).passages == len(CORPUS)
+
+
+def test_the_manifest_counts_as_it_is_once_the_folder_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "index"
+    real = folder_module.prepare
+
+    def prepare(folder: Path) -> Manifest:
+        monkeypatch.setattr(writer_module, "prepare", real)
+        made = real(folder)
+        filled(folder)  # another build, after the manifest was looked at and before the lock is taken
+        return made
+
+    monkeypatch.setattr(writer_module, "prepare", prepare)
+    with IndexWriter(path) as writer:
+        writer.put(Passage("one more", "A heron."))
+        writer.commit()
+    alone = tmp_path / "alone"
+    filled(alone)
+    with IndexWriter(alone) as writer:
+        writer.put(Passage("one more", "A heron."))
+        writer.commit()
+    assert read_manifest(path).content == read_manifest(alone).content

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from gnothi.runs.on_ray import Host
+from gnothi.runs.host import Host
 
 
 class Lost(Exception):
@@ -15,13 +15,18 @@ class Lost(Exception):
 
 
 class Actor:
-    """A handle: ``actor.answer.remote(...)`` runs the host's method, until the actor is killed."""
+    """A handle: ``actor.work.remote(...)`` runs the host's method, until the actor is killed."""
 
     def __init__(self, host: Host) -> None:
         self.host, self.dead = host, False
 
     def __getattr__(self, name: str) -> Any:
-        return SimpleNamespace(remote=lambda *given: self.ask(name, *given))
+        return SimpleNamespace(remote=lambda *given: self.begun(name, *given))
+
+    def begun(self, name: str, *given: Any) -> asyncio.Future[Any]:
+        answer = asyncio.ensure_future(self.ask(name, *given))
+        answer.add_done_callback(lambda one: one.cancelled() or one.exception())  # nobody may wait for it
+        return answer
 
     async def ask(self, name: str, *given: Any) -> Any:
         if self.dead:

@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from gnothi.runs.on_ray import on_ray
 from gnothi.runs.outcomes import outcome
+from gnothi.session.elsewhere import workers
 from gnothi.session.execute import claimed
 from gnothi.session.opened import label, opened_methods
 from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
@@ -56,7 +56,7 @@ async def main(out: Path, spec: str, log: Path) -> None:
     found = plan()
     opened = partial(open_noted, [replace(found, asked=None)], log)
     with claimed(found, out) as one:
-        async with on_ray(spec, 2, None, opened, partial(outcome, seed=1), lambda text: click.echo(text)) as answer:
+        async with workers(Execution(on=spec), 2, opened, partial(outcome, seed=1), lambda text: click.echo(text)) as answer:
             await run_one(answer, METHODS, found.questions.questions, one.folder, CONCURRENCY)
 
 

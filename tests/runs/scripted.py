@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -84,8 +85,34 @@ async def open_scripted(seconds: float = 0.0) -> AsyncIterator[Mapping[str, Scri
 
 
 @asynccontextmanager
+async def open_once_lost(log: str) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
+    """Notes each answer by its process; the first process that is to answer q30 ends there."""
+
+    def noted(question: Question) -> str:
+        with open(log, "a") as file:
+            file.write(f"{os.getpid()} {question.id}\n")
+        if question.id == "q30":
+            try:
+                os.close(os.open(f"{log}.lost", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return "30"
+            os.kill(os.getpid(), signal.SIGKILL)
+        return question.answers[0]
+
+    yield {name: ScriptedMethod(name, noted, seconds=0.01) for name in ("scripted", "other")}
+
+
+@asynccontextmanager
 async def open_nothing(error: str) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
     raise Refused(error, 1) if error else RuntimeError("a bug")
+    yield {}
+
+
+@asynccontextmanager
+async def open_for_ever(begun: str) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
+    """As a large model: what loads it hears nobody meanwhile."""
+    os.close(os.open(begun, os.O_CREAT | os.O_WRONLY))
+    time.sleep(600)  # noqa: ASYNC251
     yield {}
 
 

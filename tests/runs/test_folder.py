@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.folder import RunFolder, read_config, read_rows
+from gnothi.runs.journal import Journal
 from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.types import Passage
 
@@ -128,6 +130,23 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path, room: int) -> None:
     assert (tmp_path / "rows.jsonl").read_bytes() == whole
     with RunFolder(tmp_path, CONFIG) as folder:
         assert list(folder.rows) == [("m", "a")]
+
+
+def test_a_journal_that_is_interrupted_while_it_is_rewritten_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the error of closing it would stand in the place of the interrupt."""
+    journal = Journal(tmp_path / "lines.jsonl")
+    journal.append({"n": 1})
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gnothi.runs.journal.replace_file", lambda *_: None)
+        patched.setattr("gnothi.runs.journal.Path.open", interrupted)
+        with pytest.raises(KeyboardInterrupt), closing(journal):
+            journal.rewrite([{"n": 2}])
 
 
 def test_the_summary_is_json(tmp_path: Path) -> None:

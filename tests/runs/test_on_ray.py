@@ -4,6 +4,8 @@ one: ``make test-ray``."""
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,12 +17,14 @@ from typing import Any
 import pytest
 
 from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, UsageError, WorkerDied
-from gnothi.runs import on_ray as module
+from gnothi.runs import host as module
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.on_ray import address_of, on_ray
+from gnothi.runs.on_ray import address_of
 from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import here
+from gnothi.session.elsewhere import workers
+from gnothi.session.plan import Execution
 from gnothi.types import Question
 from tests.runs.fake_ray import FakeRay, Lost
 from tests.runs.scripted import ScriptedMethod, open_nothing, open_scripted, questions, run_one
@@ -41,7 +45,8 @@ def evaluate(out: Path, asked: list[Question], count: int = 2, opened: Any = ope
     async def work() -> list[Row]:
         with RunFolder(out, {"seed": 1}) as folder:
             ask = partial(outcome, seed=1)
-            async with on_ray(more.pop("spec", "ray"), count, more.pop("gpus", None), opened, ask, warned.append) as answer:
+            execution = Execution(on=more.pop("spec", "ray"), gpus=more.pop("gpus", None))
+            async with workers(execution, count, opened, ask, warned.append) as answer:
                 return await run_one(answer, METHODS, asked, folder, concurrency=8)
 
     return asyncio.run(work())
@@ -91,7 +96,10 @@ def test_a_question_that_ends_every_actor_stops_the_run(tmp_path: Path, ray: Fak
 
         yield {name: ScriptedMethod(name, reply) for name in METHODS}
 
-    with pytest.raises(WorkerDied, match="was given to 3 actors"):
+    with pytest.raises(
+        WorkerDied,
+        match=r"given to 3 actors of Ray.*has terminated\. .*Where memory ran out, .* gpus",
+    ):
         evaluate(tmp_path / "run", questions(10), opened=opened)
     assert len((tmp_path / "run" / "rows.jsonl").read_text().splitlines()) > 0
     assert not ray.up
@@ -186,6 +194,41 @@ def test_no_room_is_said(
     with pytest.raises(InvalidSetting, match=message):
         evaluate(tmp_path / "run", questions(1), gpus=gpus)
     assert (ray.actors, ray.up) == ([], False)
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_ray_that_is_started_tells_nobody_and_gives_way_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it is told to."""
+    names = ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness")
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    evaluate(tmp_path / "told", questions(1))
+    assert [os.environ[name] for name in names] == ["1", "1"]
+    for name in names:
+        monkeypatch.delenv(name)
+    evaluate(tmp_path / "untold", questions(1))
+    assert [os.environ[name] for name in names] == ["0", "0"]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_who_handles_sigterm_still_does(tmp_path: Path, ray: FakeRay, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    """Ray takes it. By default it may keep it: it ends what it started."""
+
+    def rays(*_: object) -> None: ...
+
+    def heard(*_: object) -> None: ...
+
+    def init(**_: Any) -> None:
+        ray.up = True
+        signal.signal(signal.SIGTERM, rays)
+
+    before = signal.signal(signal.SIGTERM, heard if ours else signal.SIG_DFL)
+    monkeypatch.setattr(ray, "init", init)
+    try:
+        evaluate(tmp_path / "run", questions(1))
+        assert signal.getsignal(signal.SIGTERM) is (heard if ours else rays)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_cluster_that_is_not_there(tmp_path: Path, ray: FakeRay) -> None:

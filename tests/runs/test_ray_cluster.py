@@ -34,8 +34,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     # Nodes inherit it, and with it this working tree; a lost node is noticed sooner than by default.
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'src'}")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # by default workers give way to whatever else the machine does
     quick = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 500, "health_check_failure_threshold": 4}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick})
+    made: Any = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
+    )
     try:
         yield made
     finally:
@@ -63,7 +66,7 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     assert kept == len(read_rows(out)) < len(plan.keys)
 
     again = started(out, cluster.address, log, said)
-    assert again.wait(100) == 0, said.read_text()
+    assert again.wait(300) == 0, said.read_text()
 
     with claimed(plan, tmp_path / "local") as local:
         (expected,) = asyncio.run(execute([local]))
@@ -76,6 +79,37 @@ def test_killed_nodes_and_drivers_cost_what_was_under_way(cluster: Any, tmp_path
     assert set(answers) == {f"{method} {id}" for method, id in plan.keys}
     # Two were lost: a node, then the driver.
     assert sum(answers.values()) - len(plan.keys) <= 2 * ray_run.CONCURRENCY
+
+
+def test_a_file_of_questions_is_answered_there(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "questions.txt").write_text("Who directed The Amber Harbour?\nWho is the star of The Hollow Letter?\n")
+    said = []
+    for name, where in (("here", []), ("there", ["--on", f"ray:{cluster.address}"])):
+        command = ["ask", "--file", str(tmp_path / "questions.txt"), "--method", "rag", "--out", str(tmp_path / name), *where]
+        done = subprocess.run([sys.executable, "-m", "gnothi", *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1]
+    assert len(read_rows(tmp_path / "there")) == len(said[1].splitlines()) == 2
+
+
+def test_a_command_that_is_asked_to_end_says_what_is_kept(cluster: Any, tmp_path: Path) -> None:
+    """Ray takes SIGTERM for itself, and would end with a trace of the stack."""
+    out, said = tmp_path / "run", tmp_path / "said"
+    command = ["eval", "lab", "--method", "rag", "--limit", "400", "--concurrency", "2", "--out", str(out)]
+    with said.open("wb") as file:
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "gnothi", *command, "--on", f"ray:{cluster.address}"], stdout=file, stderr=file
+        )
+    try:
+        wait_for(lambda: lines(out / "rows.jsonl") >= 3, driver, said)
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(60) == 128 + signal.SIGTERM, said.read_text()
+    finally:
+        driver.kill()
+    assert "the same command goes on from there" in said.read_text()
+    assert "SIGTERM received" not in said.read_text()
+    assert 3 <= len(read_rows(out)) < 400
 
 
 def test_what_training_learns_from_is_found_out_there(cluster: Any, tmp_path: Path) -> None:
@@ -104,7 +138,7 @@ def lines(rows: Path) -> int:
 
 
 def wait_for(done: Callable[[], bool], driver: subprocess.Popen[bytes], said: Path) -> None:
-    until = time.monotonic() + 100
+    until = time.monotonic() + 300
     while not done():
         assert driver.poll() is None, f"the driver ended with {driver.returncode}: {said.read_text()}"
         assert time.monotonic() < until, said.read_text()

@@ -58,6 +58,28 @@ def test_a_file_that_holds_no_keys(file: Path, content: str) -> None:
         keys.read(file)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("name", None), ("name", "a b"), ("digest", 1), ("created", [[]]), ("revoked", {"a": 1}), ("per_minute", "5"),
+     ("max_tokens", True), ("max_cost", 10**400), ("max_cost", -1)],
+)  # fmt: skip
+def test_a_key_with_a_value_of_another_kind(file: Path, name: str, value: object) -> None:
+    keys.add(file, "me", per_minute=5)
+    document = json.loads(file.read_text())
+    document["keys"][0][name] = value
+    file.write_text(json.dumps(document))
+    with pytest.raises(InvalidInput, match="holds no keys"):
+        keys.read(file)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"me": 3}', '{"me": {"tokens": "3"}}', '{"me": {"cost": -1}}'])
+def test_damaged_books_are_no_new_budget(file: Path, content: str) -> None:
+    keys.add(file, "me", max_tokens=60)
+    file.with_name(file.name + ".spent").write_text(content)
+    with pytest.raises(InvalidInput, match="Delete it to give every key its whole budget again"):
+        Keys(file)
+
+
 async def test_wrong_missing_and_revoked_keys(file: Path) -> None:
     secret = keys.add(file, "me")
     async with served(keys=file) as server:
@@ -122,6 +144,16 @@ def test_a_damaged_file_leaves_the_keys_as_they_were(file: Path) -> None:
     file.write_text("{")
     assert known.account(f"Bearer {secret}").name == "me"
     known.close()
+
+
+def test_a_list_of_keys_does_not_steer_the_terminal(gnothi: Callable[..., tuple[int, str, str]], file: Path) -> None:
+    keys.add(file, "me")
+    document = json.loads(file.read_text())
+    document["keys"][0] |= {"created": "\x1b[2J", "revoked": "\u202e"}
+    file.write_text(json.dumps(document))
+    code, out, _ = gnothi("serve", "keys", "list", "--file", str(file))
+    assert code == 0
+    assert "me: since \N{REPLACEMENT CHARACTER}[2J, revoked \N{REPLACEMENT CHARACTER}" in out
 
 
 def test_tokens_come_back_with_time() -> None:

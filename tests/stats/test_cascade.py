@@ -107,7 +107,7 @@ def test_a_check_is_made_where_it_is_worth_its_price() -> None:
 
     def learnt(price: float) -> Cascade:
         stages = [("draft", [0], 0.0), ("reading", [1, 2], 0.05)]
-        return fit_cascade(x, first, second, stages, check=("checking", [3], price))
+        return fit_cascade(x, first, second, stages, looks={"reading": [("checking", [3], price)]})
 
     cheap, dear = learnt(0.05), learnt(0.5)
     found = cheap(x)
@@ -116,9 +116,88 @@ def test_a_check_is_made_where_it_is_worth_its_price() -> None:
     assert asked[hidden].mean() > 0.95
     assert asked[~hidden].mean() < 0.05
     assert np.where(found.second, second, first).mean() > (first | second).mean() - 0.02
-    assert not (dear(x).last == 2).any()
+    assert [step.name for step in dear.steps] == ["draft", "reading"]
     strict = replace(dear, harm=-1.0)(x)
     assert not strict.second.any()  # who does not check chooses there, within the limits
+
+
+def looked(n: int = 1500, seed: int = 0) -> tuple[Floats, Mask, Mask]:
+    """Feature 0, known first, says where feature 1 (a look's) tells whether the first answer is right; feature 2, after the
+    search, tells whether the second is. Feature 3 is feature 1 once more, for a look at the look."""
+    random = np.random.default_rng(seed)
+    first, second, hidden = random.random(n) < 0.5, random.random(n) < 0.7, random.random(n) < 0.4
+    told = np.where(first, -3.0, 3.0)
+    x = np.column_stack([np.where(hidden, 0.0, told), np.where(hidden, told, 0.0), random.normal(size=n) + 4 * second])
+    return np.column_stack([x, hidden]), first, second
+
+
+def learnt_with_look(price: float, search: float = 0.2) -> Cascade:
+    stages = [("draft", [0, 3], 0.0), ("search", [2], search)]
+    return fit_cascade(*looked(), stages, looks={"draft": [("samples", [1], price)]})
+
+
+def test_a_look_before_the_search_decides_on_it_where_nothing_else_can() -> None:
+    x, first, _ = looked(seed=1)
+    hidden = x[:, 3] > 0
+    cascade = learnt_with_look(0.01)
+    assert [(step.name, step.optional) for step in cascade.steps] == [("draft", False), ("samples", True), ("search", False)]
+    assert [step.columns for step in cascade.steps] == [(0, 3), (0, 1, 3), (0, 2, 3)]  # not every question has the look's
+    found = cascade(x)
+    assert found.reached[:, 0].all()
+    assert found.reached[hidden, 1].mean() > 0.95
+    assert found.reached[~hidden, 1].mean() < 0.05
+    searched = found.reached[:, 2]
+    assert searched[~first].mean() > 0.95
+    assert searched[first].mean() < 0.05
+    assert (found.last == np.where(searched, 2, found.reached[:, 1])).all()
+
+
+def test_a_look_that_only_saves_searches_is_worth_what_they_cost() -> None:
+    """The first answer is never better: without the look all would be searched for. With it those need not be whose answer is
+    right already; the answers stay the same."""
+    random = np.random.default_rng(0)
+    first = random.random(1500) < 0.5
+    second = np.ones(1500, dtype=bool)
+    x = np.column_stack([np.zeros(1500), np.where(first, -3.0, 3.0)])
+
+    def learnt(price: float, search: float) -> Cascade:
+        return fit_cascade(
+            x, first, second, [("draft", [0], 0.0), ("search", [], search)], looks={"draft": [("samples", [1], price)]}
+        )
+
+    assert learnt(0.05, 0.3)(x).reached[:, 1].all()
+    assert [step.name for step in learnt(0.05, 0.02).steps] == ["draft", "search"]
+    assert [step.name for step in learnt(0.2, 0.3).steps] == ["draft", "search"]  # half of .3 is what it saves
+    sure = learnt(0.05, 0.3)
+    assert sure.steps[0].look is not None
+    assert sure.steps[0].look.going is not None
+    assert (sure(x).reached[:, 2] == ~first).all()
+
+
+def test_a_dear_look_is_never_taken() -> None:
+    cascade = learnt_with_look(0.4)
+    assert [step.name for step in cascade.steps] == ["draft", "search"]
+    assert cascade.steps[0].look is None
+
+
+def test_a_look_may_lead_to_another() -> None:
+    x, first, second = looked()
+    stages = [("draft", [0], 0.0), ("search", [2], 0.2)]
+    cascade = fit_cascade(x, first, second, stages, looks={"draft": [("probe", [3], 0.001), ("samples", [1], 0.01)]})
+    assert [step.name for step in cascade.steps] == ["draft", "probe", "samples", "search"]
+    assert [cascade.after(number) for number in range(4)] == [3, 3, 3, 4]
+    fresh, first, _ = looked(seed=1)
+    found = cascade(fresh)
+    assert (found.reached[:, 2] <= found.reached[:, 1]).all()
+    assert found.reached[fresh[:, 3] > 0, 2].mean() > 0.9
+    assert found.reached[:, 3][~first].mean() > 0.9
+
+
+def test_looks_of_a_stage_that_is_no_place_to_stop_are_those_of_the_next() -> None:
+    x, first, second = looked()
+    stages = [("draft", [0, 3], 0.0), ("search", [], 0.0)]
+    cascade = fit_cascade(x, first, second, stages, looks={"draft": [("samples", [1], 0.01)]})
+    assert [step.name for step in cascade.steps] == ["search", "samples"]
 
 
 def test_without_stages_there_is_nothing_to_learn() -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.models.identity import Identity
 from gnothi.runs.journal import read_lines
 from gnothi.stats.intervals import wilson_interval
@@ -70,7 +70,7 @@ def read(path: Path) -> list[Judged]:
             raise InvalidInput(f"{place}: got version {data.get('version')!r}, expected {VERSION}: a line of feedback.")
         try:
             one = _judged(data)
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise InvalidInput(f"{place}: got {error!r:.80}, expected a line that `gnothi serve` wrote.") from None
         found.pop(one.answer_id, None)
         found[one.answer_id] = one

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import InvalidInput, OtherModel
+from gnothi.errors import MALFORMED, InvalidInput, OtherModel
+from gnothi.files import TOML_ERRORS
 from gnothi.models.identity import Identity
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
@@ -213,7 +214,7 @@ def read(path: Path) -> Calibration:
         raise InvalidInput(
             f"cannot read the calibration {path}: {error.strerror}. Expected a file written by gnothi calibrate."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(
             f"the calibration {path} is not valid TOML: {error}. Expected a file written by gnothi calibrate."
         ) from error
@@ -246,7 +247,7 @@ def read(path: Path) -> Calibration:
         )
         _check_details(found)
         return found
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         raise InvalidInput(
             f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."
         ) from error

@@ -16,15 +16,22 @@ from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned
 from gnothi.calibration.replay import Floats, Mask, Replay
 from gnothi.errors import InvalidInput
 from gnothi.filtering.learned import LearnedGate
-from gnothi.filtering.traits import CHECKING, DRAFT, READING, SAMPLES, SEARCH, STAGES, traits
+from gnothi.filtering.traits import AFTER_SEARCH, CHECKING, DRAFT, LOOKS, READING, SAMPLES, SEARCH, STAGES, WEIGHING, traits
 from gnothi.runs.rows import rounded
-from gnothi.stats.cascade import Cascade, fit_cascade
+from gnothi.stats.cascade import Cascade, Stage, fit_cascade
 from gnothi.stats.cascade_promise import Promised, promise
 from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
 
-BEFORE, AFTER, EACH, CASCADE = "before the search", "after the search", "passage by passage", "cascade"
+BEFORE, SAMPLED, AFTER, EACH, ALL = (
+    "before the search",
+    "before, with samples",
+    "after the search",
+    "passage by passage",
+    "with all there is",
+)
+CASCADE = "cascade"
 REPEATS = 3
 
 
@@ -54,7 +61,8 @@ def table(replay: Replay) -> Table:
     }
     for signal in replay.signals:
         values = np.where(np.isfinite(signal.values), signal.values, np.nan)
-        found[signal.name] = SAMPLES, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
+        if signal.name not in found:  # else the method measured it itself
+            found[signal.name] = SAMPLES, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
     names = tuple(sorted(found, key=lambda name: STAGES.index(found[name][0])))
     columns = [found[name][1] for name in names]
     values = np.column_stack(columns) if columns else np.empty((replay.n, 0))
@@ -118,7 +126,7 @@ def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] =
 
 def _first_searches(cascade: Cascade) -> bool:
     """Whether its first step alone decides on a search: then its gains are what live ones are compared with."""
-    before = [step.name not in (SEARCH, READING, CHECKING) for step in cascade.steps]
+    before = [step.name not in AFTER_SEARCH for step in cascade.steps if not step.optional]
     return before[0] and not any(before[1:])
 
 
@@ -208,41 +216,83 @@ def _fit(
         spent = 0.0 if stage == DRAFT else tokens.get(stage, 0.0) / 1000 * prices.tokens
         return spent + (prices.search if stage == searching else 0.0)
 
-    present = [stage for stage in STAGES if known(stage) and stage != CHECKING]
+    def sequence(*wanted: str) -> list[Stage]:
+        return [(stage, known(stage), cost(stage)) for stage in wanted]
+
+    # A signal of another method's has no price of its own here: it was there in any case.
+    optional = [
+        stage for stages in LOOKS.values() for stage in stages if known(stage) and (stage != SAMPLES or SAMPLES in tokens)
+    ]
+    present = [stage for stage in STAGES if known(stage) and stage not in optional]
     searching = next((stage for stage in present if stage in (SEARCH, READING)), None)
     before = [stage for stage in present if stage not in (SEARCH, READING)]
-    each = [(stage, known(stage), cost(stage)) for stage in present]
-    check = (CHECKING, known(CHECKING), cost(CHECKING)) if known(CHECKING) and searching is not None else None
+    looks = {
+        host: sequence(*(stage for stage in stages if stage in optional))
+        for host, stages in LOOKS.items()
+        if searching is not None or host == DRAFT
+    }
     whole = prices.search + sum(tokens.get(stage, 0.0) for stage in (SEARCH, READING)) / 1000 * prices.tokens
 
     def at_once(name: str, stages: Sequence[str], taking: float = 0.0) -> Cascade:
         return fit_cascade(features, first, second, [(name, known(*stages), 0.0)], prices.wrong, taking)
 
-    found = {BEFORE: at_once(BEFORE, before, whole), AFTER: at_once(AFTER, present)}
-    if check is not None:
+    found = {BEFORE: at_once(BEFORE, before, whole)}
+    if early := [stage for stage in optional if stage in LOOKS[DRAFT]]:
+        found[SAMPLED] = at_once(SAMPLED, (*before, *early), whole)
+    found[AFTER] = at_once(AFTER, present)
+    if CHECKING in optional and searching is not None:
         found[EACH] = at_once(EACH, (*present, CHECKING))
+    if (early or WEIGHING in optional) and searching is not None:
+        found[ALL] = at_once(ALL, (*present, *optional))
     taking = 0.0 if searching is not None else whole
-    return found | {CASCADE: fit_cascade(features, first, second, each, prices.wrong, taking, check)}
+    return found | {CASCADE: fit_cascade(features, first, second, sequence(*present), prices.wrong, taking, looks)}
 
 
 def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | None = None) -> _Outcome:
     """Of the questions ``chosen``, whose ``features`` these are; all where it is None."""
     never, always = (values if chosen is None else values[chosen] for values in (replay.never, replay.always))
     decided = cascade(features)
-    after = np.array([step.name in (AFTER, EACH, SEARCH, READING, CHECKING) for step in cascade.steps])
-    spent = np.array([_tokens(step.name, replay.tokens) for step in cascade.steps])[decided.last]
+    after = np.array([step.name in (AFTER, EACH, ALL, *AFTER_SEARCH) for step in cascade.steps])
+    spent = decided.reached @ np.array(_tokens_of(cascade, replay.tokens))
+    read = decided.second & ~after[decided.last]  # it took evidence that was not there yet
     return _Outcome(
         quality=np.where(decided.given, np.where(decided.second, always, never), 0.0),
         searched=(decided.second | after[decided.last]).astype(np.float64),
         given=decided.given.astype(np.float64),
-        tokens=np.where(decided.second, np.maximum(spent, _tokens(READING, replay.tokens)), spent),
+        tokens=spent + read * _tokens(replay.tokens, SEARCH, READING),
     )
 
 
-def _tokens(reached: str, tokens: Mapping[str, float]) -> float:
-    """What it took to get there, the draft included."""
-    last = {BEFORE: SAMPLES, AFTER: READING, EACH: CHECKING}.get(reached, reached)
-    return sum(tokens.get(stage, 0.0) for stage in STAGES[: STAGES.index(last) + 1])
+_EVERY_LOOK = tuple(stage for stages in LOOKS.values() for stage in stages)
+_WITHOUT_LOOKS = tuple(stage for stage in STAGES if stage not in _EVERY_LOOK)
+
+
+def _tokens_of(cascade: Cascade, tokens: Mapping[str, float]) -> list[float]:
+    """What it took to get to each step from the one before, the draft included."""
+    before = STAGES[: STAGES.index(SEARCH)]
+    ways = {
+        BEFORE: [stage for stage in before if stage in _WITHOUT_LOOKS],
+        SAMPLED: before,
+        AFTER: _WITHOUT_LOOKS,
+        EACH: (*_WITHOUT_LOOKS, CHECKING),
+        ALL: STAGES,
+    }
+    found, begun = [], 0
+    for step in cascade.steps:
+        if step.name in ways:
+            stages: Sequence[str] = ways[step.name]
+        elif step.optional:
+            stages = (step.name,)
+        else:
+            ended = STAGES.index(step.name) + 1
+            stages = [stage for stage in STAGES[begun:ended] if stage in (*_WITHOUT_LOOKS, step.name)]
+            begun = ended
+        found.append(_tokens(tokens, *stages))
+    return found
+
+
+def _tokens(tokens: Mapping[str, float], *stages: str) -> float:
+    return sum(tokens.get(stage, 0.0) for stage in stages)
 
 
 # --- what is said -------------------------------------------------------------------------------------------------------
@@ -268,7 +318,7 @@ def _document(
             harmed=float((always < never).mean()),
         ),
         ways={way: _judge(one, replay, gate.prices) for way, one in outcomes.items()},
-        steps=tuple(one for step in cascade.steps for one in shown(step, gate.names, gate.stages)),
+        steps=shown(cascade, gate.names, gate.stages),
         tokens=replay.tokens,
         best_signal=_best_signal(replay, gate.prices),
         example=example(cascade, features, replay, gate.names),

@@ -15,8 +15,6 @@ from gnothi.stats.intervals import Interval
 
 REASONS = 8
 """Reasons for a decision that are shown, the strongest."""
-TO_CHECK = "to check"
-"""The step at which it is decided whether each passage is worth reading alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +58,13 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first. At ``TO_CHECK`` the two answers
-    are those chosen before and after each passage was read alone."""
+    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first. With ``look`` the two answers are
+    those chosen without and with that look, which is taken where the gain is above ``needed``."""
 
     stage: str
     needed: float
     weights: tuple[Weight, ...]
+    look: str | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +140,23 @@ class Learned:
     example: Example | None = field(default=None, metadata=OPTIONAL)
 
 
-def shown(step: Step, names: Sequence[str], stages: Sequence[str]) -> list[Shown]:
-    """The step, and after it the check that it may ask for."""
+def shown(cascade: Cascade, names: Sequence[str], stages: Sequence[str]) -> tuple[Shown, ...]:
+    """Each step, and after it the look that it may take."""
 
-    def one(name: str, benefit: Benefit, needed: float) -> Shown:
+    def one(step: Step, benefit: Benefit, needed: float, look: str | None = None) -> Shown:
         regressions = benefit.differ, benefit.second, benefit.both
         weights = [
             Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
             for place, column in enumerate(step.columns)
         ]
-        return Shown(name, needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
+        return Shown(step.name, needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))), look)
 
-    found = [one(step.name, step.benefit, step.needed)]
-    return found if step.check is None else [*found, one(TO_CHECK, step.check.benefit, step.check.needed)]
+    found = []
+    for number, step in enumerate(cascade.steps):
+        found.append(one(step, step.benefit, step.needed))
+        if step.look is not None:
+            found.append(one(step, step.look.benefit, step.look.needed, cascade.steps[number + 1].name))
+    return tuple(found)
 
 
 def example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str]) -> Example | None:
@@ -171,8 +174,9 @@ def example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[
 def explain(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str], place: int) -> Example:
     """Why the cascade did what it did with the question at ``place``."""
     decided = cascade(features[[place]])
-    texts, last = replay.texts[place], int(decided.last[0])
-    steps = tuple(_reached(step, features[[place]], names) for step in cascade.steps[: last + 1])
+    texts = replay.texts[place]
+    passed = [step for step, reached in zip(cascade.steps, decided.reached[0], strict=True) if reached]
+    steps = tuple(_reached(step, features[[place]], names) for step in passed)
     takes = "evidence" if decided.second[0] else "memory"
     return Example(
         question=texts.question or "",

@@ -12,9 +12,9 @@ import click
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
+from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidSetting
-from gnothi.naming import on_the_command_line
 
 if TYPE_CHECKING:
     from gnothi.studies.ablation import Table
@@ -94,7 +94,7 @@ def ablate(
     found = studies.read(study)
     planned = plan_study(found, sources.request([]), only, [read_calibration(file) for file in calibrations])
     for line in dict.fromkeys(told for plan in planned.plans.values() for told in plan.told):
-        click.echo(line, err=True)
+        say(line)
     remote = any(plan.remote for plan in planned.plans.values())
     budget = budget_of(next(iter(planned.plans.values())))
     with (
@@ -108,7 +108,7 @@ def ablate(
         if as_json:
             terminal.print_json(document)
             for warning in document.warnings:
-                click.echo(on_the_command_line(f"warning: {warning}"), err=True)
+                say(f"warning: {warning}")
         else:
             shown.show(terminal.console(), document)
             click.echo(f"runs: {out}/* (every question: gnothi report {out}/* --html FILE)")

@@ -1,31 +1,130 @@
-"""``gnothi ask``: one question, every decision shown as it is taken."""
+"""``gnothi ask``: one question, every decision shown as it is taken; or many of a file, one line an answer."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from gnothi.cli import options
+from gnothi.cli.running import carried_out
+from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
-from gnothi.naming import on_the_command_line
 from gnothi.types import Question
 
+if TYPE_CHECKING:
+    from gnothi.runs.rows import Row
+
 QUESTION_ID = "ask"
+SOME_FAILED = 1
+_SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisions", "cost")
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="QUESTION")
+@click.argument("words", nargs=-1, metavar="[QUESTION]")
+@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi datasets` reads.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="With --file: the folder that keeps answers as they are finished; an unfinished one goes on.",
+)
 @click.option("--method", default="seakr", show_default=True, metavar="NAME", help="How to answer; see `gnothi methods`.")
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
-@options.seed
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps.")
+@options.asking
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps; with --file one a line.")
 @click.option("--trace", is_flag=True, help="Show every model call and all that was found, too.")
+@click.pass_context
 def ask(
+    context: click.Context,
     words: tuple[str, ...],
+    file: Path | None,
+    out: Path | None,
+    method: str,
+    sources: options.Sources,
+    thresholds: options.Thresholds,
+    choices: tuple[str, ...],
+    asking: options.Asking,
+    as_json: bool,
+    trace: bool,
+) -> int:
+    """Answer QUESTION and show every decision on the way; or, with --file, many questions.
+
+    \b
+    gnothi ask "Who directed The Amber Harbour?"
+    gnothi ask "..." --method rag --set k=5
+    gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
+    gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
+    gnothi ask --file questions.txt --out runs/answers
+
+    With --file, the same command again completes what was interrupted and tries failed questions again. Exit code 1: some
+    questions failed.
+    """
+    if file is None:
+        _refuse(context, _OF_FILES, "one question", "--file QUESTIONS beside it")
+        _one(_text(words), method, sources, thresholds, choices, asking.seed, as_json, trace)
+        return 0
+    if words:
+        raise InvalidInput(f"got the question {words[0]!r:.60} and --file {file}, expected one of them.")
+    _refuse(context, _OF_ONE, "--file", "it with a single QUESTION alone")
+    if out is None:
+        raise InvalidInput("--file: got no folder to keep answers in, expected --out RUN beside it, as in --out runs/answers.")
+    return _many(file, out, method, sources, thresholds, asking, as_json)
+
+
+_OF_FILES = ("out", "limit", "format", "concurrency", "max_failures", "workers", "on", "gpus")
+_OF_ONE = ("choices", "trace")
+
+
+def _refuse(context: click.Context, names: Sequence[str], beside: str, expected: str) -> None:
+    """Raise InvalidInput for the first of the options that was given (one that a --config repeats was not)."""
+    for option in context.command.params:
+        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+            raise InvalidInput(f"{option.opts[0]}: got it beside {beside}, expected {expected}.")
+
+
+def _many(
+    file: Path,
+    out: Path,
+    method: str,
+    sources: options.Sources,
+    thresholds: options.Thresholds,
+    asking: options.Asking,
+    as_json: bool,
+) -> int:
+    from gnothi.report.terminal import console as terminal
+    from gnothi.session.plan import resolve, unanswered, with_questions
+
+    plan = resolve(sources.request([method], thresholds))
+    plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
+    with carried_out(plan, sources, out, as_json=True) as (run, rows):
+        run.summarise(rows)
+    for row in rows:
+        if as_json:
+            click.echo(terminal.json_text(_document(row)))
+        else:
+            click.echo(f"{terminal.clean(row.question_id)}\t{terminal.clean(row.answer or '')}")
+    failed = [row for row in rows if row.error is not None]
+    for row in failed if not as_json else ():
+        say(terminal.clean(f"warning: question {row.question_id} failed: {(row.error or {}).get('message')}"))
+    return SOME_FAILED if failed else 0
+
+
+def _document(row: Row) -> dict[str, Any]:
+    """What a program wants of an answer; the run folder has the rest."""
+    found = {"id": row.question_id, **{key: getattr(row, key) for key in _SHOWN}}
+    return found | ({"error": row.error} if row.error is not None else {})
+
+
+def _one(
+    text: str,
     method: str,
     sources: options.Sources,
     thresholds: options.Thresholds,
@@ -34,14 +133,6 @@ def ask(
     as_json: bool,
     trace: bool,
 ) -> None:
-    """Answer QUESTION and show every decision on the way.
-
-    \b
-    gnothi ask "Who directed The Amber Harbour?"
-    gnothi ask "..." --method rag --set k=5
-    gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
-    gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
-    """
     from dataclasses import replace
 
     from gnothi.models.remote.budget import spending
@@ -53,10 +144,10 @@ def ask(
     from gnothi.session.plan import Execution, resolve
     from gnothi.session.thresholds import uncalibrated
 
-    asked = Question(QUESTION_ID, _text(words), choices=choices)
+    asked = Question(QUESTION_ID, text, choices=choices)
     plan = replace(resolve(sources.request([method], thresholds)), execution=Execution(seed))
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
-        click.echo(line, err=True)
+        say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
     budget = budget_of(plan)
@@ -83,10 +174,12 @@ def ask(
         charges = budget.describe() if plan.remote else ""
         show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong)
     for warning in filter(None, doubtful):
-        click.echo(on_the_command_line(f"warning: {warning}"), err=True)
+        say(f"warning: {warning}")
 
 
 def _text(words: tuple[str, ...]) -> str:
+    if not words:
+        raise InvalidInput('got no question, expected one, as in: gnothi ask "Who wrote ...?"; or many, with --file QUESTIONS.')
     if len(words) > 1:
         raise InvalidInput(
             f'got {len(words)} arguments, expected one question. Put it in quotes: gnothi ask "{words[0]} {words[1]} ..."'

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
+from gnothi.cli.saying import say
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean
 
@@ -30,7 +29,7 @@ def progress(
     Of what is reported and the seconds since the start, ``bar`` makes done, total and a label, ``line`` a line."""
     started = time.monotonic()
     if not sys.stderr.isatty():
-        yield _at_most_every(_SECONDS_BETWEEN_LINES, lambda one: click.echo(line(one, time.monotonic() - started), err=True))
+        yield _at_most_every(_SECONDS_BETWEEN_LINES, lambda one: say(line(one, time.monotonic() - started)))
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -63,11 +62,11 @@ def warn_of(listing: Listing, what: str, happened: str) -> None:
     """How many there were, and the first of them; nothing where there were none."""
     if not listing.count:
         return
-    click.echo(f"warning: {count(listing.count, what)} {happened}", err=True)
+    say(f"warning: {count(listing.count, what)} {happened}")
     for line in listing.first:
-        click.echo(f"  {clean(on_the_command_line(line))}", err=True)
+        say(f"  {clean(on_the_command_line(line))}")
     if listing.first and listing.count > len(listing.first):
-        click.echo(f"  ... and {listing.count - len(listing.first):,} more", err=True)
+        say(f"  ... and {listing.count - len(listing.first):,} more")
 
 
 def count(number: int, what: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.report.terminal import console as terminal
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -36,7 +37,7 @@ def info(as_json: bool) -> None:
     age = "" if found.oldest is None else f", the oldest not used for {_age(time.time() - found.oldest)}"
     click.echo(f"{found.path}: {_counted(found.entries)}, {found.bytes / 2**20:.1f} MB{age}")
     for name, size in models.items():
-        click.echo(f"  the model of {name}: {size / 2**20:.1f} MB")
+        click.echo("  " + terminal.clean(f"the model of {name}: {size / 2**20:.1f} MB"))
     click.echo(f"Another place: the environment variable {FOLDER_VARIABLE}. More or less room: --set model.calls_mb=...")
 
 
@@ -58,7 +59,7 @@ def clear(as_json: bool) -> None:
 def _store() -> Any:
     from gnothi.models.store import Store, folder
 
-    return Store(folder(), 2**62, lambda text: click.echo(f"gnothi: {text}", err=True))
+    return Store(folder(), 2**62, lambda text: say(f"gnothi: {text}"))
 
 
 def _counted(entries: int) -> str:

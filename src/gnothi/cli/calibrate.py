@@ -16,9 +16,9 @@ from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
+from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.naming import on_the_command_line
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
@@ -155,9 +155,9 @@ def calibrate(
         at = (price or 0.0) if weigh else None
         source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
     for warning in source.warnings:
-        click.echo(on_the_command_line(f"warning: {warning}"), err=True)
+        say(f"warning: {warning}")
     if source.failed:
-        click.echo(on_the_command_line(f"warning: {source.left_out}"), err=True)
+        say(f"warning: {source.left_out}")
     chosen = choose(source.sample, target_error, price, epsilon)
     found = made(source, chosen).save(out)
     if plot is not None:
@@ -220,7 +220,7 @@ def _watched(
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
     folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
     if not as_json:
-        click.echo(announced(len(plan.questions.questions), times, folder), err=True)
+        say(announced(len(plan.questions.questions), times, folder))
     with spending(budget, plan.remote, folder, err=True), watching() as watch:
         yield plan, folder, watch, budget
 

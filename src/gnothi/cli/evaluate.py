@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from pathlib import Path
 
 import click
 
 from gnothi.cli import options
-from gnothi.cli.progress import watching
-from gnothi.cli.spending import spending
+from gnothi.cli.running import carried_out
+from gnothi.cli.saying import say
 
 SOME_FAILED = 1
 
@@ -57,22 +55,11 @@ def evaluate(
     """
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table
-    from gnothi.session.execute import budget_of, claimed, done, execute
     from gnothi.session.plan import resolve, with_questions
-    from gnothi.session.record import changed_since, record
 
     plan = resolve(sources.request(options.names(methods, "seakr"), thresholds))
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    say = partial(click.echo, err=True)
-    for line in plan.told:
-        say(line)
-    changed = changed_since(sources.repeated, record(plan), str(sources.config)) if sources.config else []
-    for warning in (*changed, *plan.warnings):
-        say(f"warning: {warning}")
-    budget = budget_of(plan)
-    with claimed(plan, out) as run, spending(budget, plan.remote, out, partial(done, [run]), err=as_json):
-        with watching() as watch:
-            (rows,) = asyncio.run(execute([run], watch, budget=budget))
+    with carried_out(plan, sources, out, as_json) as (run, rows):
         summary = run.summarise(rows)
         if as_json:
             terminal.print_json(summary.methods)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from gnothi.cli.saying import say
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
@@ -41,6 +43,6 @@ def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
     written = write(found, out)
     click.echo(f"{out}: {count(written, 'answer')}")
     if left := len(found.records) - written:
-        click.echo(f"warning: {count(left, 'question')} failed and are left out: {format} has no place for them", err=True)
+        say(f"warning: {count(left, 'question')} failed and are left out: {format} has no place for them")
     if found.textless:
-        click.echo(f"warning: of {count(found.textless, 'passage')} only the id was recorded: their text is empty", err=True)
+        say(f"warning: of {count(found.textless, 'passage')} only the id was recorded: their text is empty")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
+from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.naming import on_the_command_line
 
 if TYPE_CHECKING:
     from gnothi.calibration.learned_records import Prices
@@ -74,6 +74,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --learn: what a wrong answer costs beside one not given, as a share of a right one.",
 )
+@click.option(
+    "--tokens",
+    type=options.PRICE,
+    default=0.0,
+    show_default=True,
+    help="With --learn: what a thousand tokens cost, as a share of a right answer, in runs of the method cascade.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per file.")
 def gates(
     files: tuple[Path, ...],
@@ -89,6 +96,7 @@ def gates(
     learning: bool,
     judged: tuple[Path, ...],
     wrong: float,
+    tokens: float,
     as_json: bool,
 ) -> None:
     """Replay gates on what was recorded: runs of `gnothi eval`, files of answers with and without retrieval, or tables (CSV,
@@ -119,9 +127,9 @@ def gates(
 
     if learning:
         _require_none({"--threshold": thresholds, "--csv": folder}, "that goes without --learn")
-        _learn(read_all(files), read_all(judged), Prices(price, wrong), plot, html, as_json)
+        _learn(read_all(files), read_all(judged), Prices(price, wrong, tokens), plot, html, as_json)
         return
-    _require_none({"--judge": judged, "--wrong": wrong}, "that goes with --learn")
+    _require_none({"--judge": judged, "--wrong": wrong, "--tokens": tokens}, "that goes with --learn")
     replays = read_all(files)
     known = {name for replay in replays for signal in replay.signals for name in signal.names}
     for name in thresholds:
@@ -155,7 +163,7 @@ def gates(
             click.echo(line)
     for found, name in zip(documents, titles, strict=True):
         for warning in found.warnings:
-            click.echo(on_the_command_line(f"warning: {name}: {warning}"), err=True)
+            say(f"warning: {name}: {warning}")
 
 
 def _require_none(given: Mapping[str, object], why: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli.building import count, progress, warn_of
+from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
@@ -62,7 +63,7 @@ def build(
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        click.echo("Stopped. What was read up to some seconds ago is kept: run the same command again to go on.", err=True)
+        say("Stopped. What was read up to some seconds ago is kept: run the same command again to go on.")
         raise
     _warn(report)
     if as_json:
@@ -87,11 +88,11 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
         print_json({"query": query, "linked": linked, "facts": len(around.facts), "capped": around.capped, "results": results})
         return
     if not mentions:
-        click.echo("Nothing found: the query names no node of this graph.", err=True)
+        say("Nothing found: the query names no node of this graph.")
         return
-    click.echo("linked: " + clean(", ".join(dict.fromkeys(mention.node for mention in mentions))), err=True)
+    say("linked: " + clean(", ".join(dict.fromkeys(mention.node for mention in mentions))))
     hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
-    click.echo(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}", err=True)
+    say(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}")
     for rank, (fact, score) in enumerate(ranked, 1):
         source = clean(f"{fact.head} | {fact.relation} | {fact.tail}")
         click.echo(f"{rank:>2}  {score:7.3f}  {clean(fact.text)}  ({source})")
@@ -137,11 +138,11 @@ def info(path: str, as_json: bool) -> None:
         f"{path}: a knowledge graph, {count(manifest.facts, 'fact')} between {count(manifest.nodes, 'node')}, "
         f"{size / 1e6:,.1f} MB on disk"
     )
-    click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
-    click.echo(f"linking: names in {manifest.language!r}, lemmas by {manifest.lemmatiser}")
+    click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
+    click.echo(clean(f"linking: names in {manifest.language!r}, lemmas by {manifest.lemmatiser}"))
     click.echo(f"relations: {len(manifest.relations)}")
     for name, sentence in manifest.relations:
-        click.echo(f"  {name}: {sentence}")
+        click.echo("  " + clean(f"{name}: {sentence}"))
     if not manifest.complete:
         click.echo("A build is under way or was interrupted: run its command again to complete it.")
 
@@ -172,13 +173,12 @@ def _warn(report: GraphReport) -> None:
     ):
         warn_of(listing, what, happened)
     if report.empty:
-        click.echo(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names", err=True)
+        say(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names")
     if report.unsaid:
         shown = ", ".join(map(clean, report.unsaid[:10])) + (" ..." if len(report.unsaid) > 10 else "")
-        click.echo(
+        say(
             f"warning: {count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
-            "Give sentences with --templates.",
-            err=True,
+            "Give sentences with --templates."
         )
 
 

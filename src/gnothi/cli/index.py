@@ -16,7 +16,9 @@ import click
 from gnothi.cli import graph_index
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
+from gnothi.files import DATABASE_ERRORS
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
@@ -96,7 +98,7 @@ def build(
                 sources, out, words=words, skip_invalid=skip_invalid, memory_mb=memory_mb, on_progress=on_progress
             )
     except KeyboardInterrupt:
-        click.echo("Stopped. What was read is kept: run the same command again to go on.", err=True)
+        say("Stopped. What was read is kept: run the same command again to go on.")
         raise
     _warn(report)
     if as_json:
@@ -147,7 +149,7 @@ def embed(
         with progress(_embedding_bar, _embedding_line) as on_progress:
             report = make_vectors(path, encoding, on_progress=on_progress)
     except KeyboardInterrupt:
-        click.echo(f"Stopped. What was encoded is kept: gnothi index embed {path} goes on.", err=True)
+        say(f"Stopped. What was encoded is kept: gnothi index embed {path} goes on.")
         raise
     if as_json:
         print_json({"path": path} | asdict(report))
@@ -182,9 +184,9 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
         print_json({"query": query, "results": found})
         return
     if not results:
-        click.echo("Nothing found: no passage holds any of these words.", err=True)
+        say("Nothing found: no passage holds any of these words.")
     if _unfinished(path):
-        click.echo(f"warning: {_UNFINISHED}", err=True)
+        say(f"warning: {_UNFINISHED}")
     _print_results(results)
 
 
@@ -238,10 +240,10 @@ def info(path: str, as_json: bool) -> None:
     click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
-    click.echo(f"format: version {manifest.version}, by Gnothi {manifest.created_by}")
-    click.echo(f"terms: {manifest.analyser}")
+    click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
+    click.echo(clean(f"terms: {manifest.analyser}"))
     if dense:
-        click.echo(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}")
+        click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
         if dense.content != content_of(folder):
             click.echo(f"Not all passages have their vectors: gnothi index embed {path} makes them.")
     if not manifest.complete:
@@ -273,7 +275,7 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
         left = writer.passages
     deleted = len(set(ids)) - len(missing)
     for passage_id in missing:
-        click.echo(f"warning: no passage has the id {passage_id!r}", err=True)
+        say(f"warning: no passage has the id {passage_id!r}")
     if as_json:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
@@ -324,11 +326,11 @@ def _warn(report: BuildReport) -> None:
     if not report.sources:
         from gnothi.retrieval.ingest.formats import FORMATS
 
-        click.echo(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}", err=True)
+        say(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}")
     if report.empty:
-        click.echo(f"warning: records or files without text left out: {report.empty:,}", err=True)
+        say(f"warning: records or files without text left out: {report.empty:,}")
     if report.replaced:
-        click.echo(f"warning: {count(report.replaced, 'passage')} replaced by a later one of the same id", err=True)
+        say(f"warning: {count(report.replaced, 'passage')} replaced by a later one of the same id")
 
 
 def _report_json(out: str, report: BuildReport) -> dict[str, object]:
@@ -371,5 +373,5 @@ def _sources(folder: Path) -> int | None:
             return int(database.execute("SELECT count(*) FROM sources").fetchone()[0])
         finally:
             database.close()
-    except sqlite3.Error:
+    except DATABASE_ERRORS:
         return None

@@ -12,6 +12,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.report.terminal import console as terminal
 
@@ -74,7 +75,7 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     asked = laboratory.questions(laboratory.world(named), kinds[kind] if kind else None, made, seed)[:count]
     if out is not None:
         out.write_text("".join(json.dumps(_record(question), ensure_ascii=False) + "\n" for question in asked), "utf-8")
-        click.echo(f"{len(asked)} questions in {out}", err=True)
+        say(f"{len(asked)} questions in {out}")
     if as_json:
         terminal.print_json([_record(question) for question in asked])
     elif out is None:
@@ -110,7 +111,7 @@ def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     wanted = to_toml(resolved(recipe) | {f"{GRID_SECTION}.{key}": value for key, value in resolved(grid).items()})
     _claim(out, wanted)
     run(out, recipe, grid, report=_report)
-    click.echo(f"trained: use it with `gnothi eval {_data_set(out)} --model {out}`", err=True)
+    say(f"trained: use it with `gnothi eval {_data_set(out)} --model {out}`")
 
 
 def _data_set(out: Path) -> str:
@@ -145,9 +146,9 @@ def _claim(out: Path, wanted: str) -> None:
 def _report(row: dict[str, Any]) -> None:
     """One probe: where the training stands and what the model can do by now."""
     seconds = f"{row['seconds']:.0f} s"
-    click.echo(f"step {row['step']}, {row['tokens']:,} tokens, {seconds}, loss {row['loss']:.3f}", err=True)
+    say(f"step {row['step']}, {row['tokens']:,} tokens, {seconds}, loss {row['loss']:.3f}")
     abilities = [f"{name} {value:.2f}" for name, value in row.items() if name not in ("step", "tokens", "seconds", "loss")]
-    click.echo("\n".join(f"    {line}" for line in terminal.wrap("; ".join(abilities), 76)), err=True)
+    say("\n".join(f"    {line}" for line in terminal.wrap("; ".join(abilities), 76)))
 
 
 def _world(world: World) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.cli.saying import say
 from gnothi.config import Setting, as_text
 from gnothi.errors import PluginWarning
 from gnothi.registry import BUILT_IN
@@ -123,7 +124,7 @@ def _telling_of_plugins() -> Iterator[None]:
         warnings.simplefilter("always", PluginWarning)
         yield
     for message in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, PluginWarning)):
-        click.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}")
 
 
 def _documents(key: str, found: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:

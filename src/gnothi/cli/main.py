@@ -13,12 +13,20 @@ import click
 
 from gnothi.cli import signals
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import GnothiError, ResourceUnavailable
 from gnothi.naming import on_the_command_line
 from gnothi.version import __version__
 
 BROKEN_PIPE = 141
+_SHORT_OF = {
+    "can't start new thread": "threads",
+    "allocate memory": "memory",
+    "failed to map segment": "memory",
+}
+"""What errors of no kind of their own say where the system has no room: Python of a thread, torch of a tensor, the loader of
+a library."""
 
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -100,7 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
     signals.heed()
-    sys.exit(signals.exit_code(run(sys.argv[1:] if arguments is None else arguments)))
+    code = signals.exit_code(run(sys.argv[1:] if arguments is None else arguments))
+    signals.let_go()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -124,6 +134,12 @@ def run(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE
     except SystemExit:
         return BROKEN_PIPE  # click's one exit of its own outside standalone mode, for the same reason
+    except MemoryError:
+        return _fail(_short_of("memory"), ResourceUnavailable.exit_code, debug)
+    except (RuntimeError, ImportError) as error:
+        if (what := next((what for said, what in _SHORT_OF.items() if said in str(error)), None)) is None:
+            raise
+        return _fail(_short_of(what), ResourceUnavailable.exit_code, debug)
     except OSError as error:
         return _fail(on_the_command_line(_system_message(error)), ResourceUnavailable.exit_code, debug)
     return result if isinstance(result, int) else 0
@@ -132,8 +148,15 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(message: str, exit_code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    click.echo(f"gnothi: {message}", err=True)
+    say(f"gnothi: {message}")
     return exit_code
+
+
+def _short_of(what: str) -> str:
+    return (
+        f"the system gives no more {what}. What was written before is kept. Close other programs or raise the limit "
+        "(ulimit -a shows it), then give the same command again."
+    )
 
 
 def _system_message(error: OSError) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
+from gnothi.cli.saying import say
 from gnothi.errors import MissingDependency
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def mcp(methods: str, sources: options.Sources, thresholds: options.Thresholds) 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     found = plans(sources.request(names, thresholds))
     for line in dict.fromkeys(line for plan in found.values() for line in (*plan.told, *plan.warnings)):
-        click.echo(line, err=True)
+        say(line)
     asyncio.run(_run(found))
 
 

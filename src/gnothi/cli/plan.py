@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli.saying import say
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def plan(
         click.secho(f"{one.method} ({one.seen} questions seen)", bold=True)
         click.echo("\n".join(terminal.definitions(_lines(one))))
     for doubt in doubts:
-        click.echo(f"note: {doubt}", err=True)
+        say(f"note: {doubt}")
 
 
 def _lines(one: Forecast) -> list[tuple[str, str]]:

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-import click
-
-from gnothi.naming import on_the_command_line
+from gnothi.cli.saying import say
 from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
@@ -87,7 +85,7 @@ class RunProgress:
             self._last_line = now
             left = f", about {lasting((self.total - self.done) * passed / new)} left" if new else f" after {lasting(passed)}"
             told = f"; {below}" if below else ""
-            click.echo(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{told}", err=True)
+            say(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{told}")
 
 
 def _rate(a_second: float) -> str:
@@ -150,7 +148,7 @@ class _Shown(Watch):
             self._progress.pulse(read, calls)
 
     def tell(self, text: str) -> None:
-        click.echo(text, err=True)
+        say(text)
 
     def warn(self, text: str) -> None:
-        click.echo(on_the_command_line(f"warning: {text}"), err=True)
+        say(f"warning: {text}")

@@ -10,6 +10,7 @@ import click
 from gnothi.cli import options
 from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
+from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 
 if TYPE_CHECKING:
@@ -140,5 +141,5 @@ def _carried_out(job: Job, as_json: bool) -> Outcome:
     budget = Budget(job.max_cost, job.max_tokens)
     remote = any(map(is_remote, models(parts(job))))
     with spending(budget, remote, job.out, lambda: "what was done is", err=as_json), watching(job.recipe.name) as watch:
-        said = Watching(lambda step: click.echo(f"step: {step}", err=True), watch, _bars())
+        said = Watching(lambda step: say(f"step: {step}"), watch, _bars())
         return carry_out(job, said, budget)

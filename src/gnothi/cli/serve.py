@@ -10,6 +10,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.cli.serve_keys import keys as keys_of_a_server
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
@@ -77,13 +78,13 @@ def serve(
     settings.check_exposure()
     found = plans(request)
     for line in dict.fromkeys(line for plan in found.values() for line in plan.told):
-        click.echo(line, err=True)
+        say(line)
 
     def ready(service: Service, address: str) -> None:
         waiting.stop()
         for warning in dict.fromkeys(warning for one in service.setups.values() for warning in one.warnings):
-            click.echo(f"warning: {warning}", err=True)
-        click.echo(f"{address}/v1 answers as {', '.join(one.id for one in service.setups.values())}. Ctrl-C ends it.", err=True)
+            say(f"warning: {warning}")
+        say(f"{address}/v1 answers as {', '.join(one.id for one in service.setups.values())}. Ctrl-C ends it.")
 
     with terminal.Waiting("opening models ...") as waiting:
         asyncio.run(run(found, settings, ready))

@@ -61,7 +61,7 @@ def listed(file: Path, as_json: bool) -> None:
         said += [f"{one['per_minute']:g} questions a minute"] if one["per_minute"] is not None else []
         said += [f"{one['tokens']:,} tokens" + (f" of {one['max_tokens']:,}" if one["max_tokens"] is not None else "")]
         said += [f"cost {one['cost']:.4f} of {one['max_cost']:g}"] if one["max_cost"] is not None else []
-        click.echo(f"{one['name']}: {', '.join(said)}")
+        click.echo(terminal.clean(f"{one['name']}: {', '.join(said)}"))
 
 
 @keys.command()

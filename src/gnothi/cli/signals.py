@@ -20,6 +20,13 @@ def heed() -> None:
             signal.signal(number, _as_ctrl_c)
 
 
+def let_go() -> None:
+    """All is said and kept: from now on a signal ends Python at once, where it would show a traceback while it cleans up."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def exit_code(code: int) -> int:
     """That of an interrupted command says by which signal, as shells have it: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."""
     return 128 + _heard[0] if code == INTERRUPTED and _heard else code

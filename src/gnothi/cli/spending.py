@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli.saying import say
 from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import BudgetSpent
 
@@ -26,7 +27,7 @@ def stoppable(folder: Path, done: Callable[[], str] = _finished) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.", err=True)
+        say(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.")
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BudgetSpent as spent:
         raise BudgetSpent(f"{spent.message} {done()} kept in {folder}; the same command goes on from there.") from None

@@ -12,6 +12,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.groups import Group
+from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.cli.train_gate import gate
 from gnothi.report.terminal import console as terminal
@@ -127,10 +128,10 @@ def _bars() -> Watch:
             return RunProgress(total, done, label)
 
         def tell(self, message: str) -> None:
-            click.echo(message, err=True)
+            say(message)
 
         def warn(self, message: str) -> None:
-            click.echo(f"warning: {message}", err=True)
+            say(f"warning: {message}")
 
     return Bars()
 

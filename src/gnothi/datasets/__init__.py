@@ -3,6 +3,7 @@
 from gnothi.datasets.named import DataSet
 from gnothi.datasets.records import Format, Record, read_records
 from gnothi.datasets.registry import DATASETS, FORMATS, data_sets, file_formats, formats_listed, is_named, load
+from gnothi.datasets.unanswered import load_unanswered
 
 __all__ = [
     "DATASETS",
@@ -15,5 +16,6 @@ __all__ = [
     "formats_listed",
     "is_named",
     "load",
+    "load_unanswered",
     "read_records",
 ]

@@ -64,7 +64,9 @@ class Record:
         """
         key = self.first(keys)
         if key is None:
-            raise self.invalid(f"the keys {_listing(self.data)}", f"a key {_choice(keys)} with the gold answers")
+            raise self.invalid(
+                f"the keys {_listing(self.data)}", f"a key {_choice(keys)} with the gold answers, [] where none is known"
+            )
         value = self.data[key]
         items = [] if value is None else value if isinstance(value, list) else [value]
         found = []

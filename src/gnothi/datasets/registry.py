@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from gnothi.datasets.formats import generic
 from gnothi.datasets.named import DataSet, as_data_set
 from gnothi.datasets.packed import bare_name
 from gnothi.datasets.records import Format, Record, read_records
@@ -34,8 +35,9 @@ def file_formats() -> Mapping[str, Format]:
     return {format.name: format for _, format in _formats()}
 
 
-def load(source: str, format: str | None = None, limit: int | None = None) -> list[Question]:
-    """The first ``limit`` questions of a named data set or of a file, in their order.
+def load(source: str, format: str | None = None, limit: int | None = None, answered: bool = True) -> list[Question]:
+    """The first ``limit`` questions of a named data set or of a file, in their order. ``answered`` False: a record that has a
+    question and says nothing of answers has none.
 
     Raises UnknownName for a name or format that does not exist, InvalidInput (with file and line) for anything unusable.
     """
@@ -49,7 +51,7 @@ def load(source: str, format: str | None = None, limit: int | None = None) -> li
             )
         questions = as_data_set(DATASETS.find(name)).open(argument, limit)
     else:
-        questions = _from_file(_existing(source), format)
+        questions = _from_file(_existing(source), format, answered)
     found = list(islice(questions, limit))
     if not found:
         raise InvalidInput(f"{source} holds no questions; expected at least one.")
@@ -92,7 +94,7 @@ def _existing(source: str) -> Path:
     raise InvalidInput(f"there is no file {source}; expected a file of questions or a data set: {names}.")
 
 
-def _from_file(path: Path, format: str | None) -> Iterator[Question]:
+def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Question]:
     known = file_formats()
     if format is not None and format not in known:
         raise UnknownName("data set format", format, known)
@@ -102,6 +104,8 @@ def _from_file(path: Path, format: str | None) -> Iterator[Question]:
     completed: Callable[[Record], Record] | None = None
     seen: dict[str, str] = {}
     for record in _records(path, chosen, known):
+        if not answered:
+            record = generic.unanswered(record)
         chosen = chosen or _recognised(record, known)
         if chosen.beside is not None and completed is None:
             completed = chosen.beside(path)

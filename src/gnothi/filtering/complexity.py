@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.files import regular
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
 from gnothi.signals.wording import WordClassifier, fit_words
@@ -112,11 +113,11 @@ def open_complexity(path: str | Path) -> ComplexityClassifier:
     """The classifier of a folder. Raises InvalidInput where there is none."""
     path = Path(path)
     try:
-        document: Any = json.loads((path / FILE).read_text("utf-8"))
+        document: Any = json.loads(regular(path / FILE).read_text("utf-8"))
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
         return ComplexityClassifier(WordClassifier.from_dict(document, len(STRATEGIES)), str(path))
     except OSError:
         raise InvalidInput(f"{path} holds no complexity classifier: cannot read {FILE}. Make one with `{COMMAND}`.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error

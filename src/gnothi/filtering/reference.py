@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.files import regular
 from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity
 from gnothi.retrieval.dense.encoders import Vectors, stored_name
 from gnothi.types import Demonstration, Passage
@@ -114,7 +115,7 @@ def read_header(path: Path) -> dict[str, Any]:
     """What ``reference.json`` says. Raises InvalidInput where there is none, or one that this version cannot read."""
     file = path / HEADER
     try:
-        header = json.loads(file.read_text("utf-8"))
+        header = json.loads(regular(file).read_text("utf-8"))
     except OSError:
         unfinished = (path / LABELS).exists()
         do = "The same command again completes it" if unfinished else f"Make one with `{COMMAND}`"
@@ -135,15 +136,17 @@ def read_labelled(file: Path) -> list[Labelled]:
     """The pairs that helped or harmed, in the file's order. Raises InvalidInput, with the line's number."""
     found = []
     try:
-        with file.open(encoding="utf-8") as lines:
+        with regular(file).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
                     found += labelled_in(json.loads(line))
-                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                except MALFORMED as error:
                     raise InvalidInput(
                         f"{file}, line {number}: got {line[:60]!r} ({type(error).__name__}: {error}), expected a question "
                         f"with judged passages as written by `{COMMAND}`. Remove the line, or make the reference again."
                     ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read {file}: {error}. Make the reference again with `{COMMAND}`.") from error
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}. Make the reference again with `{COMMAND}`.") from error
     return found
@@ -160,7 +163,7 @@ def labelled_in(line: Mapping[str, Any]) -> list[Labelled]:
 
 def _vectors(path: Path, rows: int) -> Vectors:
     try:
-        vectors: Vectors = np.load(path / VECTORS, allow_pickle=False)
+        vectors: Vectors = np.load(regular(path / VECTORS), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InvalidInput(f"cannot read {path / VECTORS}: {error}. Give the command that made the reference again.") from error
     if vectors.ndim != 2 or len(vectors) != rows:

@@ -1,12 +1,14 @@
 """What texts alone show of a question, of two answers to it and of what a search found: numbers, none of which knows a gold
 answer.
 
-``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``SEARCH`` once there are
-passages, ``READING`` once there is an answer from these, ``CHECKING`` once each passage was read alone, too.
+``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``PROBE`` once hidden states of
+its prompt were read, ``SAMPLES`` once other replies were drawn, ``SEARCH`` once there are passages, ``READING`` once there is
+an answer from these, ``CHECKING`` once each passage was read alone, ``WEIGHING`` once replies were drawn with each, too.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,9 +17,12 @@ from dataclasses import dataclass
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Passage, ScoredPassage
 
-STAGES = ("question", "probe", "draft", "samples", "search", "reading", "checking")
-QUESTION, PROBE, DRAFT, SAMPLES, SEARCH, READING, CHECKING = STAGES
-"""In the order in which they are reached; each costs more than those before."""
+STAGES = ("question", "draft", "probe", "samples", "search", "reading", "checking", "weighing")
+QUESTION, DRAFT, PROBE, SAMPLES, SEARCH, READING, CHECKING, WEIGHING = STAGES
+"""In the order in which they are reached. An answer from memory is wanted in any case, so a draft comes before a probe."""
+AFTER_SEARCH = (SEARCH, READING, CHECKING, WEIGHING)
+LOOKS = {DRAFT: (PROBE, SAMPLES), READING: (CHECKING, WEIGHING)}
+"""What may be looked at after a stage, one after the other, before what it decides; or be left out."""
 
 _ASKS = ("who", "when", "where", "which", "what", "how many")
 _YES_NO = re.compile(r"(is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b")
@@ -148,3 +153,12 @@ def traits_of_checking(memory: str, evidence: str, said: Sequence[str]) -> Mappi
         "passages alone: the largest vote": max(votes.values(), default=0) / all_of_them,
         "passages alone: different answers": float(len(votes)),
     }
+
+
+def traits_of_weighing(without: float, with_all: float, each: Sequence[float]) -> Mapping[str, float]:
+    """Of how uncertain the model is of its answer without passages, with all of them, and with ``each`` alone; infinity where
+    nothing could be measured."""
+    found = {"U with all passages": with_all, "U falls by reading all": without - with_all}
+    if each:
+        found |= {"U with a passage, the least": min(each), "U with a passage, the most": max(each)}
+    return {name: value for name, value in found.items() if math.isfinite(value)}

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable, InvalidInput
+from gnothi.files import regular
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.arranging import arrange
-from gnothi.graph.folder import Manifest, prepare
+from gnothi.graph.folder import Manifest, prepare, read_manifest
 from gnothi.graph.log import Log
 from gnothi.graph.naming import called
 from gnothi.graph.readers.base import LABEL, Malformed, Parser
@@ -89,7 +90,7 @@ def build_graph(
     """
     folder = Path(out)
     with disk_errors(folder):
-        manifest = prepare(folder)
+        prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
     total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
     notes = folder / _IMPORT
@@ -103,7 +104,7 @@ def build_graph(
         closing(Log(notes)) as log,
         closing(FolderLedger(notes)) as ledger,
     ):
-        work = _Build(folder, manifest, log, ledger, columns, language, skip_invalid, total, on_progress)
+        work = _Build(folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, total, on_progress)
         return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
 
 
@@ -203,7 +204,7 @@ class _Build(SourceReader[GraphReport]):
         file = self.folder / _IMPORT / _TEMPLATES
         if given is None and file.exists():
             try:
-                return Templates.from_dict(json.loads(file.read_bytes()))
+                return Templates.from_dict(json.loads(regular(file).read_bytes()))
             except (ValueError, RecursionError) as error:
                 raise IndexUnavailable(
                     f"{file} is damaged: {error}. Give the templates again with <--templates FILE>."

@@ -7,11 +7,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import MALFORMED, IndexUnavailable
 from gnothi.graph.graph import Graph
 from gnothi.graph.tables import Tables
 from gnothi.graph.templates import Template
 from gnothi.retrieval.folder import FILE, Kind, damaged, kind_of, prepare_folder, read_fields
+from gnothi.typed import typed
 from gnothi.version import __version__
 
 GRAPH = Kind("gnothi-graph", 1, "graph", "a graph", "gnothi index build {} --graph --out {}")
@@ -71,13 +72,11 @@ def read_manifest(path: Path) -> Manifest:
     raw = read_fields(path, GRAPH)
     try:
         relations = tuple((str(name), Template.of(sentence).sentence) for name, sentence in raw["relations"])
-        manifest = Manifest(**(raw | {"relations": relations}))
+        manifest: Manifest = typed(Manifest, raw | {"relations": relations})
         if manifest.tables not in ("", Path(manifest.tables).name):  # nothing outside the folder is opened
             raise ValueError
-        if not all(isinstance(one, str) for one in (manifest.lemmatiser, manifest.language, manifest.digest, manifest.content)):
-            raise ValueError
         return manifest
-    except (KeyError, TypeError, ValueError):
+    except MALFORMED:
         raise damaged(path, GRAPH, f"a field of {FILE} is missing or of the wrong type") from None
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable
+from gnothi.files import regular
 from gnothi.graph.readers.base import Triple
 from gnothi.retrieval.folder import write_whole
 
@@ -40,7 +41,7 @@ class Log:
             self._cut(_ROWS, self.rows * _COLUMNS * 4),
             self._cut(_WEIGHTS, self.rows * 4),
         ]
-        names = (folder / _NAMES).read_bytes().decode()
+        names = regular(folder / _NAMES).read_bytes().decode()
         self._nodes: dict[str, int] = {name: number for number, name in enumerate(names.split("\n")[:-1])}
         self._new_names: list[str] = []
         self._new_rows, self._new_weights = array("i"), array("f")
@@ -114,7 +115,7 @@ class Log:
 
     def _cut(self, name: str, size: int) -> BinaryIO:
         path = self._folder / name
-        file = path.open("ab")
+        file = regular(path).open("ab")
         if path.stat().st_size < size:
             file.close()
             raise IndexUnavailable(
@@ -125,7 +126,7 @@ class Log:
 
     def _state(self) -> dict[str, Any]:
         try:
-            state: dict[str, Any] = json.loads((self._folder / _STATE).read_bytes())
+            state: dict[str, Any] = json.loads(regular(self._folder / _STATE).read_bytes())
             names = (state["relations"], state["sources"])
             whole = all(isinstance(state[key], int) and 0 <= state[key] < 1 << 40 for key in ("rows", "names_bytes"))
             if not whole or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in names):

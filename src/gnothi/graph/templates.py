@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput
 
 CONCEPTNET = "conceptnet"
 MEDICAL = "ddb"
@@ -104,7 +104,7 @@ def read(path: Path) -> Templates:
         return _parsed(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InvalidInput(f"the templates {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise InvalidInput(
             f"the templates {path}: {error}. Expected a table [relations] with lines such as "
             'IsA = "{head} is a kind of {tail}." and, to merge relations, a table [merged] with lines such as HasA = "-PartOf".'

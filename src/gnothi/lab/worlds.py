@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import GnothiError, InvalidInput, UnknownName
+from gnothi.files import home_expanded
 from gnothi.lab.world import Grid, World, build_world
 from gnothi.weights import DECLARATION
 
@@ -35,7 +36,7 @@ def find(argument: str) -> World:
     does not say one."""
     if not argument or _SEED.fullmatch(argument):
         return built(int(argument or 0), Grid())
-    path = Path(argument).expanduser()
+    path = home_expanded(argument)
     if path.is_dir():
         if (world := of_folder(path)) is None:
             raise InvalidInput(

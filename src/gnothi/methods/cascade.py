@@ -11,33 +11,47 @@ from typing import ClassVar, Literal
 
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
+from gnothi.methods.steps.looks import needs_of_looks, require_probe
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.methods.steps.stages import Stages
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Passage, Question
+from gnothi.types import Answer, Capabilities, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedCascade(ReaderSettings):
-    """An answer from memory, a search, an answer from evidence, a look at each passage alone: as far as a learnt gate finds it
-    worth while; then the better answer of the two, or none. Without a gate it goes to the end, answers from evidence, and
+    """An answer from memory, a search, an answer from evidence: as far as a learnt gate finds it worth while; then the better
+    answer of the two, or none. Before it decides it may look at a probe, at samples, at each passage alone and at samples with
+    each, where the gate has learnt that this is worth its price. Without a gate it goes to the end, answers from evidence, and
     records what was known when."""
 
     model: LanguageModel
     retriever: Retriever
     learned: GateSource | None = resource("What tells where evidence helps; none: go to the end, and record.")
     read_by: Literal["steps", "once"] = setting("steps", "Read passages in turns with further searches (IRCoT), or once.")
+    record: Literal["cheap", "all"] = setting(
+        "cheap", "Without a gate: record what few tokens tell, or all signals and U with each passage, too."
+    )
     k: int = setting(2, "Passages per retrieval.", at_least=1)
     max_steps: int = setting(8, "In steps: sentences of the chain.", at_least=1)
     max_passages: int = setting(15, "In steps: passages collected over all of them.", at_least=1)
 
     name: ClassVar[str] = "cascade"
+    every_signal: ClassVar[bool] = True
+
+    def check_resources(self) -> None:
+        """Raise InvalidSetting where the gate looks at what a probe has learnt, and there is none."""
+        require_probe(self.learned, self.probe)
+
+    @property
+    def needs(self) -> Capabilities:
+        return self.answering_needs | needs_of_looks(self.learned)
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        stages = Stages(self.learned, self, self.model, question)
+        stages = Stages(self.learned, self, self.model, question, every=self.record == "all")
         memory = await stages.draft()
         if not stages.going_on:
             return stages.answer(memory)

@@ -21,6 +21,7 @@ from gnothi.filtering.uncertainty import LeastUncertain
 from gnothi.filtering.utility import Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.looks import needs_of_looks, require_probe
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.parts import (
     ASKED_FOR,
@@ -126,6 +127,7 @@ class Compose(ReaderSettings):
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
 
     def check_resources(self) -> None:
+        require_probe(self.learned, self.probe)
         if self.gate == "learned" and self.learned is not None and not decides_on_search(self.learned):
             raise InvalidSetting(
                 "setting 'gate': got learned, but that gate decides nothing before a search: it was made for searches that "
@@ -144,6 +146,7 @@ class Compose(ReaderSettings):
             needs_of(self._named)
             | self.answering_needs
             | needs_of("perplexity" if compares and self.signal is None else self.signal)
+            | needs_of_looks(self.learned)
             | Capabilities(logprobs=self.query in ASKED_FOR, scoring=self.filter in SCORED and not judged_elsewhere)
         )
 

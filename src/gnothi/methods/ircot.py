@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.methods.steps import repetition
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
@@ -43,7 +44,8 @@ class IRCoT(GenerationSettings):
             if concludes(next_sentence):
                 break
             passages = await self._search(next_sentence, passages)
-        return await self._read(question, passages, () if self.reread else tuple(chain))
+        answer = await self._read(question, passages, () if self.reread else tuple(chain))
+        return await repetition.reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """``passages`` and what the query finds beyond them, up to the limit."""

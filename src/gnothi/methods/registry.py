@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Mapping
@@ -69,7 +70,12 @@ def find(name: str) -> type[Method]:
 
 def resources_of(name: str) -> dict[str, type]:
     """The method's fields that hold a model, a retriever or the like, each with its protocol."""
-    method = find(name)
+    return dict(_resources_of(find(name)))
+
+
+@functools.cache
+def _resources_of(method: type[Method]) -> Mapping[str, type]:
+    """Resolving a class's annotations takes milliseconds, and a plan asks many times."""
     hints = typing.get_type_hints(method)
     return {
         item.name: wanted

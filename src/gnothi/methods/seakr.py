@@ -20,6 +20,7 @@ from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_a
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
+from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -91,7 +92,8 @@ class SeaKR(SignalSettings):
     async def __call__(self, question: Question) -> Answer:
         candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
         best = least_uncertain(candidates)
-        return Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
+        answer = Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
+        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     # --- several steps -------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from gnothi import events
 from gnothi.methods.steps.chain import conclude_each
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, ask, reasoning
+from gnothi.methods.steps.repetition import only_repeats, reread
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
@@ -39,12 +40,18 @@ class SelfConsistency(GenerationSettings):
         decoding = Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, CHAIN_STOPS)
         chains = [chain.text for chain in (await self.model.sample(prompt, self.paths, decoding)).generations]
         conclusions = await conclude_each(self.model, prompt, chains, self.decoding(SHORT_STOPS))
-        answers = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
+        given = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
+        # A chain that ends in what it was asked about came to no answer, as one that says that it does not know.
+        answers = ["" if only_repeats(answer, question) else answer for answer in given]
         groups = await self._vote(question, answers)
         # Ties go to the answer that was given first, whose chain stands for all that came to it.
         winner = groups.largest
         if winner is None:
-            return Answer("", conclusions[0].rationale)
+            repeated = next((place for place, answer in enumerate(given) if answer and not answers[place]), None)
+            if repeated is None:
+                return Answer("", conclusions[0].rationale)
+            stands = Answer(given[repeated], conclusions[repeated].rationale)
+            return await reread(self.model, question, stands, self.decoding(SHORT_STOPS))
         chosen = conclusions[answers.index(winner.anchor)]
         return Answer(winner.anchor, chosen.rationale, uncertainty=1.0 - winner.size / self.paths)
 

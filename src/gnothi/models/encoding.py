@@ -18,13 +18,17 @@ _CHANGED, _AGREE = 4, 4
 
 class Encoder:
     """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation. ``apart``: a continuation does not
-    go on with the prompt's text but begins one of its own, as a decoder's reply to what an encoder has read."""
+    go on with the prompt's text but begins one of its own, as a decoder's reply to what an encoder has read. ``table``: how
+    many tokens the model knows, where that is told; a tokenizer may know more, and sound ones never use them."""
 
-    def __init__(self, tokenizer: Any, renderer: Renderer, eos: Sequence[int], apart: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Any, renderer: Renderer, eos: Sequence[int], apart: bool = False, table: int | None = None
+    ) -> None:
         self._tokenizer = tokenizer
         self._renderer = renderer
         self._eos = tuple(eos)
         self._apart = apart
+        self._table = table
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of rendered prompts, at least one each."""
@@ -41,7 +45,7 @@ class Encoder:
         # A prompt must not be closed, and must not be empty: the first token's probability needs something before it.
         start = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else (self._eos or (0,))[0]
         cut = [row[:-1] if special and row and row[-1] in self._eos else row for row in rows]
-        return [list(row) or [start] for row in cut]
+        return self._known([list(row) or [start] for row in cut])
 
     def _alike(self, texts: Sequence[str]) -> list[list[int]] | None:
         """Many texts that begin with the same demonstrations: these are tokenised once. None where that cannot be done.
@@ -68,7 +72,16 @@ class Encoder:
         if not texts:
             return []
         rows = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)["input_ids"]
-        return [list(row) for row in rows]
+        return self._known([list(row) for row in rows])
+
+    def _known(self, rows: list[list[int]]) -> list[list[int]]:
+        """``rows``. Raises ModelUnavailable for a token that the model has no place for."""
+        if self._table is not None and (most := max((max(row) for row in rows if row), default=0)) >= self._table:
+            raise ModelUnavailable(
+                f"the tokenizer gives token {most}, and the model knows {self._table} (0 to {self._table - 1}): they do not "
+                "belong together. Copy the model's files again, all of one version."
+            )
+        return rows
 
     def continuations(self, text: str, ids: Sequence[int], continuations: Sequence[str]) -> list[list[int]]:
         """Tokens of each continuation as they follow those of the prompt ``text``, which are ``ids``."""

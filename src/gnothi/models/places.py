@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.files import all_regular, home_expanded
 from gnothi.models import gguf
 from gnothi.models.packaged import PACKAGED
 from gnothi.weights import DECLARATION, digest, file_digest, files_of
@@ -47,7 +48,7 @@ class Place:
 
 def find(spec: str) -> Place | None:
     """What lies on this machine by that name; what is there as a path comes before what a package brings."""
-    path = Path(spec).expanduser()
+    path = home_expanded(spec)
     if path.is_dir():
         files = [] if (path / "config.json").is_file() else _files(path)
         return Place(str(path), path, files[0] if len(files) == 1 else None)
@@ -82,7 +83,7 @@ def locate(spec: str, name: str, on_the_hub: bool = True) -> Place:
 
 def names_a_path(spec: str) -> bool:
     """Whether it can be no hub id, or is the name of something here."""
-    path = Path(spec).expanduser()
+    path = home_expanded(spec)
     return path.exists() or path.suffix == ".gguf" or spec.startswith((".", "/", "~", "\\")) or spec.count("/") > 1
 
 
@@ -91,7 +92,11 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _check(folder: Path, spec: str, name: str) -> None:
-    """Raises ModelUnavailable for a folder without a model, or with several."""
+    """Raises ModelUnavailable for a folder without a model, with several, or with what is no file."""
+    try:
+        all_regular(folder)
+    except OSError as error:
+        raise ModelUnavailable(f"cannot load model {name!r}: {error.filename}: {error.strerror}. {EXPECTED}") from None
     if (folder / "config.json").is_file():
         return
     if files := _files(folder):
@@ -114,7 +119,13 @@ def _reach(spec: str, name: str) -> None:
         from huggingface_hub import HfApi, try_to_load_from_cache
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
-    if isinstance(try_to_load_from_cache(spec, "config.json"), str):
+    try:
+        cached = try_to_load_from_cache(spec, "config.json")
+    except ValueError as error:
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: got {spec!r:.80}, which is no id of the hub. {EXPECTED}"
+        ) from error
+    if isinstance(cached, str):
         return
     try:
         HfApi().model_info(spec, timeout=10)

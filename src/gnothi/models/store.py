@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from gnothi.files import DATABASE_ERRORS, home_expanded
+
 T = TypeVar("T")
 
 FILE = "calls.sqlite"
@@ -38,7 +40,7 @@ def folder() -> Path:
     from platformdirs import user_cache_path
 
     named = os.environ.get(FOLDER_VARIABLE, "").strip()
-    return Path(named).expanduser() if named else user_cache_path("gnothi", appauthor=False)
+    return home_expanded(named) if named else user_cache_path("gnothi", appauthor=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Store:
             self._touched[key] = self._now()
             if len(self._touched) >= LOOK_EVERY:
                 self._touch(database)
-            return _checked(key, bytes(row[0]))
+            return _checked(key, row[0]) if isinstance(row[0], bytes) else None
 
         return self._do(read, None)
 
@@ -101,7 +103,9 @@ class Store:
 
     def info(self) -> Info:
         def read(database: sqlite3.Connection) -> Info:
-            count, total, oldest = database.execute("SELECT COUNT(*), COALESCE(SUM(size), 0), MIN(used) FROM calls").fetchone()
+            count, total, oldest = database.execute(
+                "SELECT COUNT(*), CAST(TOTAL(size) AS INTEGER), CAST(MIN(used) AS REAL) FROM calls"
+            ).fetchone()
             return Info(self.path, count, total, oldest)
 
         nothing = Info(self.path, 0, 0, None)
@@ -145,7 +149,7 @@ class Store:
                     if self._database is None:
                         self._database = _open(self.path)
                     return work(self._database)
-                except (sqlite3.Error, OSError) as error:
+                except (*DATABASE_ERRORS, OSError) as error:
                     if "locked" in str(error):
                         return otherwise  # another process is at it for very long: this entry is done without
                     if last or not _damaged(error) or not self._put_aside(error):
@@ -192,12 +196,12 @@ class Store:
     def _evict(self, database: sqlite3.Connection) -> None:
         with database:
             database.execute("BEGIN IMMEDIATE")
-            (total,) = database.execute("SELECT COALESCE(SUM(size), 0) FROM calls").fetchone()
+            (total,) = database.execute("SELECT TOTAL(size) FROM calls").fetchone()
             if total <= self._limit:
                 return
             excess = total - KEEP * self._limit
             doomed = []
-            for key, size in database.execute("SELECT key, size FROM calls ORDER BY used"):
+            for key, size in database.execute("SELECT key, CAST(size AS REAL) FROM calls ORDER BY used"):
                 if excess <= 0:
                     break
                 doomed.append((key,))
@@ -249,7 +253,7 @@ def _reads_well(path: Path) -> bool:
             database.execute("SELECT key, value, size, used FROM calls").fetchone()
         finally:
             database.close()
-    except sqlite3.Error:
+    except DATABASE_ERRORS:
         return False
     return bool(verdict == "ok")
 
@@ -262,7 +266,7 @@ def _damaged(error: Exception) -> bool:
     """Whether the file is at fault, not the disk, a permission or another process that holds it for long."""
     if isinstance(error, sqlite3.OperationalError):
         return "no such table" in str(error) or "malformed" in str(error) or "no such column" in str(error)
-    return isinstance(error, sqlite3.DatabaseError)
+    return isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError)
 
 
 @contextlib.contextmanager

@@ -66,9 +66,11 @@ class TransformersBackend(ContinuousBackend):
         self._renderer = renderer
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
         replies_apart = is_encoder_decoder(model)
-        self._encoder = Encoder(tokenizer, renderer, self._eos, replies_apart)
+        table = int(model.get_input_embeddings().weight.shape[0])
+        padding = tokenizer.pad_token_id or 0
+        self._encoder = Encoder(tokenizer, renderer, self._eos, replies_apart, table)
         self._context = context_length(model, tokenizer, settings.context)
-        self._network = Network(model, tokenizer.pad_token_id or 0)
+        self._network = Network(model, padding if padding < table else 0)
         self._detokenizer = Detokenizer(tokenizer)
         self._calls = 0
         per_token = _cache_bytes_per_token(model)

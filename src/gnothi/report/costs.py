@@ -11,6 +11,7 @@ from typing import Any
 
 from gnothi.config import Given, build
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.files import TOML_ERRORS
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -92,7 +93,7 @@ def _load(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"cannot read the prices {file}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
 
 

@@ -51,8 +51,12 @@ def document(passage: Passage, origin: str) -> tantivy.Document:
 
 
 def passage(doc: tantivy.Document) -> Passage:
-    title, text = doc[BODY]
-    return Passage(doc[ID][0], text, title)
+    """Raises ValueError where the index keeps no passages, or others."""
+    try:
+        (title, text), (name, *_) = doc[BODY], doc[ID]
+    except (LookupError, TypeError, ValueError):
+        raise ValueError("a passage without its id, title or text") from None
+    return Passage(name, text, title)
 
 
 def query(index_schema: tantivy.Schema, terms: list[str]) -> tantivy.Query:

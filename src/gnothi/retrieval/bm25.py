@@ -63,16 +63,24 @@ class BM25Index:
 
     @classmethod
     def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
-        """For small corpora: nothing is written. Of passages with the same id the last one stays."""
+        """For small corpora: nothing is written. Of passages with the same id the last one stays. Raises IndexUnavailable where
+        the system gives too little memory."""
         index = tantivy.Index(analysis.schema())
         analysis.register(index)
-        writer = index.writer(_MEMORY_WRITER_BYTES, 1)
-        for passage in {passage.id: passage for passage in passages}.values():
-            writer.add_document(analysis.document(passage, ""))
-        writer.commit()
-        writer.wait_merging_threads()
-        index.reload()
-        return cls(index, name)
+        documents = [analysis.document(one, "") for one in {passage.id: passage for passage in passages}.values()]
+        try:
+            writer = index.writer(_MEMORY_WRITER_BYTES, 1)
+            for document in documents:
+                writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()
+            index.reload()
+            return cls(index, name)
+        except ValueError as error:
+            raise IndexUnavailable(
+                f"the index {name} cannot be made in memory: {error}. It takes some memory and a few threads: close other "
+                "programs or raise the limit (ulimit -a shows it)."
+            ) from None
 
     @property
     def name(self) -> str:
@@ -86,8 +94,9 @@ class BM25Index:
         """The passage with this id, None when there is none."""
         searcher = self._current()
         term = tantivy.Query.term_query(self._schema, analysis.ID, encodable(passage_id), "basic")
-        hits = searcher.search(term, limit=1, count=False).hits
-        return analysis.passage(searcher.doc(hits[0][1])) if hits else None
+        with _reading(self._name):
+            hits = searcher.search(term, limit=1, count=False).hits
+            return analysis.passage(searcher.doc(hits[0][1])) if hits else None
 
     def passages(self) -> Iterator[Passage]:
         """Every passage of the newest commit, in the order of the index."""

@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import GnothiError, IndexUnavailable
+from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable
+from gnothi.files import regular
 from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.retrieval.stores import Damaged
 from gnothi.version import __version__
 
 FILE = "gnothi-index.json"
@@ -51,8 +53,8 @@ class Manifest:
 def kind_of(path: str | os.PathLike[str]) -> str:
     """What the folder says of itself that it holds: ``bm25``, ``graph``; empty for a folder that does not say."""
     try:
-        raw = json.loads((Path(path) / FILE).read_bytes())
-    except (OSError, ValueError):
+        raw = json.loads(regular(Path(path) / FILE).read_bytes())
+    except (OSError, *MALFORMED):
         return ""
     return str(raw.get("format", "")).removeprefix(_PREFIX) if isinstance(raw, dict) else ""
 
@@ -68,7 +70,7 @@ def read_manifest(path: Path) -> Manifest:
             analyser=str(raw["analyser"]),
             created_by=str(raw["created_by"]),
         )
-    except (KeyError, TypeError, ValueError):
+    except MALFORMED:
         raise damaged(path, INDEX, f"a field of {FILE} is missing or of the wrong type") from None
 
 
@@ -81,12 +83,14 @@ def prepare(path: Path) -> Manifest:
 def read_fields(path: Path, kind: Kind) -> dict[str, Any]:
     """What the manifest says. Raises IndexUnavailable where there is none of this kind and version."""
     try:
-        raw = json.loads((path / FILE).read_bytes())
+        raw = json.loads(regular(path / FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise IndexUnavailable(_absent(path, kind)) from None
     except OSError as error:
-        raise IndexUnavailable(f"the {kind.noun} {path} cannot be read: {error.strerror}. Check its permissions.") from None
-    except ValueError:
+        raise IndexUnavailable(
+            f"the {kind.noun} {path} cannot be read: {FILE}: {error.strerror}. Check the folder and its permissions."
+        ) from None
+    except MALFORMED:
         raise damaged(path, kind, f"{FILE} is not JSON") from None
     found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
     if found != kind.format:
@@ -123,13 +127,29 @@ def prepare_folder(path: Path, kind: Kind, empty: Any) -> None:
         raise IndexUnavailable(f"{path} is a file, expected a folder for the {kind.noun}. Choose another <--out>.")
     if not (path / FILE).exists():
         path.mkdir(parents=True, exist_ok=True)
-        strangers = sorted(name for name in os.listdir(path) if not name.startswith(FILE))
-        if strangers:
+        names = sorted(os.listdir(path))
+        strangers = [name for name in names if not name.startswith(FILE)]
+        if strangers and FILE not in names:  # which another build, begun just now, may have made
             raise IndexUnavailable(
                 f"{path} is not {kind.title} of Gnothi and not empty: it holds {strangers[0]!r}. "
                 "Choose a new or empty folder; nothing was changed."
             )
-        write_manifest(path, empty)
+        _begin(path, empty)
+
+
+def _begin(path: Path, empty: Any) -> None:
+    """The first manifest; of two builds that begin together one writes it. Nobody holds the folder yet."""
+    own = path / f"{FILE}.{os.getpid()}.new"
+    try:
+        write_whole(own, json.dumps(asdict(empty), indent=1, ensure_ascii=False))
+        try:
+            os.link(own, path / FILE)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            own.replace(path / FILE)
+    finally:
+        own.unlink(missing_ok=True)
 
 
 def damaged(path: Path, kind: Kind, what: str) -> IndexUnavailable:
@@ -174,6 +194,8 @@ def is_panic(error: BaseException) -> bool:
 
 
 def _write_failure(path: Path, error: BaseException) -> str:
+    if isinstance(error, Damaged):
+        return f"the index {path} cannot be written: {error}. Build it from its documents again, into a new folder."
     cause: BaseException = error if _FULL.search(str(error)) else _probe(path) or error
     if _FULL.search(str(cause)):
         return (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.files import home_expanded
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
 from gnothi.weights import digest, files_of, reason, version_of
@@ -169,7 +170,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
 
     Raises MissingDependency without sentence-transformers, ModelUnavailable for what cannot be read or is no re-ranker.
     """
-    path = Path(source).expanduser()
+    path = home_expanded(source)
     if not path.is_dir() and (path.exists() or source.startswith((".", "/", "~", "\\")) or source.count("/") > 1):
         raise ModelUnavailable(f"cannot load the re-ranker: got {name!r}, which is no folder. {_EXPECTED}")
     source = str(path) if path.is_dir() else source
@@ -228,7 +229,7 @@ def _open(argument: str) -> Reranker:
 
 
 def _fingerprint(argument: str) -> str:
-    folder = LAB_FOLDER if argument == LAB else Path(argument).expanduser()
+    folder = LAB_FOLDER if argument == LAB else home_expanded(argument)
     return digest(files_of(folder)) if folder.is_dir() else version_of(argument)
 
 

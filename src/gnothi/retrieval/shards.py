@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval import analysis
+from gnothi.retrieval import analysis, stores
 from gnothi.types import ScoredPassage
 
 Stamps = tuple[tuple[int, int], ...]
@@ -26,6 +29,7 @@ Stamps = tuple[tuple[int, int], ...]
 
 _META = "meta.json"
 _ATTEMPTS = 5
+_WAITS = (0.0, 0.01, 0.1, 0.5, 2.0)  # seconds
 _READ_ONLY = re.compile(r"Lockfile.*(code: (13|30)\b|permission denied|read-only)", re.IGNORECASE)
 
 
@@ -92,18 +96,34 @@ def _linked(folders: Sequence[Path]) -> tantivy.Index:
             f"shards {', '.join(str(folder) for folder in folders)}: two are the same index, or one is a copy of another. "
             "Leave one out: its passages would count twice."
         )
-    with tempfile.TemporaryDirectory(prefix="gnothi-index-") as links:
+    with _passing_folder() as links:
         for folder in folders:
             for file in folder.iterdir():
                 if file.suffix in (".lock", ".json", ".new"):
                     continue
-                (Path(links) / file.name).unlink(missing_ok=True)  # the ledgers, which each folder has
-                (Path(links) / file.name).symlink_to(file.absolute())
-        (Path(links) / _META).write_text(json.dumps(whole), encoding="utf-8")
-        return _opened(Path(links))
+                (links / file.name).unlink(missing_ok=True)  # the ledgers, which each folder has
+                (links / file.name).symlink_to(file.absolute())
+        (links / _META).write_text(json.dumps(whole), encoding="utf-8")
+        return _opened(links)
+
+
+@contextmanager
+def _passing_folder() -> Iterator[Path]:
+    """Gone afterwards. A thread of the engine's may put a lock into it while it is removed: then that is tried again. A folder
+    of links that stays does no harm."""
+    folder = Path(tempfile.mkdtemp(prefix="gnothi-index-"))
+    try:
+        yield folder
+    finally:
+        for wait in _WAITS:
+            time.sleep(wait)
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
 
 
 def _opened(folder: Path) -> tantivy.Index:
+    stores.check(folder)
     index = tantivy.Index.open(str(folder))
     analysis.register(index)
     index.config_reader("manual")

@@ -14,8 +14,8 @@ import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.locks import whose
-from gnothi.retrieval import analysis
-from gnothi.retrieval.folder import disk_errors, prepare, write_manifest
+from gnothi.retrieval import analysis, stores
+from gnothi.retrieval.folder import disk_errors, prepare, read_manifest, write_manifest
 from gnothi.types import Passage, encodable
 
 LEAST_MEMORY_MB = 64
@@ -40,12 +40,14 @@ class IndexWriter:
         self.path = Path(path)
         self.pending_bytes = 0
         with disk_errors(self.path):
-            self._manifest = prepare(self.path)
-            self._content = self._manifest.content
+            prepare(self.path)
+            stores.check(self.path, writes=True)
             self._index = tantivy.Index(analysis.schema(), path=str(self.path))
             analysis.register(self._index)
             self._index.config_reader("manual")
             self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
+            self._manifest = read_manifest(self.path)  # only now is it nobody else's
+            self._content = self._manifest.content
             self._refresh()
 
     def __enter__(self) -> Self:

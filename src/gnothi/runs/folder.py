@@ -8,7 +8,7 @@ question was tried twice, the later line counts; a finished run holds one row pe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +107,13 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def read_events(path: Path, keys: Iterable[Key]) -> dict[Key, list[dict[str, Any]]]:
-    """The events of some questions, of the last time each was tried. The file is read line by line and may be large."""
+    """The events of some questions, of the last time each was tried."""
     wanted = set(keys)
-    found: dict[Key, list[dict[str, Any]]] = {}
+    return {key: events for key, events in every_event(path) if key in wanted}
+
+
+def every_event(path: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
+    """Of each question, each time it was tried. The file is read line by line and may be large."""
     for _, data in read_lines(path / "events.jsonl"):
-        key = (data.get("method", ""), data.get("question_id", ""))
-        if key in wanted:
-            found[key] = data.get("events", [])
-    return found
+        events = data.get("events")
+        yield (str(data.get("method", "")), str(data.get("question_id", ""))), events if isinstance(events, list) else []

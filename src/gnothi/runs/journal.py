@@ -16,6 +16,7 @@ from typing import Any
 
 from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.files import TOML_ERRORS, regular
 from gnothi.locks import hold
 from gnothi.runs.rows import jsonable
 
@@ -83,8 +84,9 @@ class Journal:
     def rewrite(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Replace all lines at once."""
         replace_file(self.path, "".join(map(as_line, lines)))
-        self._file.close()
-        self._file = self.path.open("ab", buffering=0)
+        # Opened first: interrupted between the two, it must still be one that can be closed.
+        before, self._file = self._file, self.path.open("ab", buffering=0)
+        before.close()
 
     def close(self) -> None:
         with suppress(OSError):
@@ -100,7 +102,7 @@ def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The place ("FILE, line N") and content of each whole line; none where there is no file. Raises InvalidInput."""
     if not file.exists():
         return
-    with file.open("rb") as lines:
+    with regular(file).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.endswith(b"\n"):
                 return
@@ -120,14 +122,14 @@ def read_config(path: Path) -> dict[str, Any]:
     """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
     file = path / CONFIG
     try:
-        found = flatten(tomllib.loads(file.read_text(encoding="utf-8")))
+        found = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
     except FileNotFoundError:
         if not path.exists():
             raise InvalidInput(f"there is no folder {path}. Expected one written by `gnothi eval --out`.") from None
         raise InvalidInput(
             f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by `gnothi eval --out`."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
     if (version := found.pop(FORMAT, None)) != VERSION:
         when = "a later" if isinstance(version, int) and version > VERSION else "an earlier"
@@ -199,7 +201,7 @@ def _cut_torn_line(path: Path) -> None:
     """What SIGKILL or a full disk left behind the last line end."""
     if not path.exists():
         return
-    with path.open("r+b") as file:
+    with regular(path).open("r+b") as file:
         end = file.seek(0, os.SEEK_END)
         keep = end
         while keep:

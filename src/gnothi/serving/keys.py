@@ -6,16 +6,17 @@ import datetime
 import hashlib
 import hmac
 import json
+import math
 import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import MALFORMED, BudgetSpent, InvalidInput, InvalidSetting, UnknownName
 from gnothi.events import Event, ModelCall
 from gnothi.locks import hold
 from gnothi.models.remote.budget import Budget, Charge, Prices
@@ -47,18 +48,33 @@ def read(file: Path) -> list[Key]:
     """Raises InvalidInput for a file that holds no keys."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        known = {item.name for item in fields(Key)}
         if data["version"] != VERSION:
             raise ValueError(f"version {data['version']!r}")
-        return [Key(**{name: value for name, value in one.items() if name in known}) for one in data["keys"]]
+        return [_key(one) for one in data["keys"]]
     except FileNotFoundError:
         raise InvalidInput(
             f"<--keys>: there is no file {file}. Make a key, and the file with it: gnothi serve keys add NAME --file {file}"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, *MALFORMED) as error:
         raise InvalidInput(
             f"<--keys>: {file} holds no keys ({error!s:.80}). Expected a file made by `gnothi serve keys add`."
         ) from None
+
+
+def _key(given: Mapping[str, Any]) -> Key:
+    """Raises one of MALFORMED for what is no key."""
+    found = Key(**{item.name: given[item.name] for item in fields(Key) if item.name in given})
+    if not all(isinstance(one, str) for one in (found.name, found.digest, found.created, found.revoked or "")):
+        raise ValueError("a key whose name, digest or date is no text")
+    if not _NAME.fullmatch(found.name):
+        raise ValueError(f"a key of the name {found.name!r:.80}")
+    if not all(one is None or _is_amount(one) for one in (found.per_minute, found.max_tokens, found.max_cost)):
+        raise ValueError(f"a limit of the key {found.name} is no number")
+    return found
+
+
+def _is_amount(one: object) -> bool:
+    return isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) and one >= 0
 
 
 def add(file: Path, name: str, **limits: Any) -> str:
@@ -86,11 +102,20 @@ def revoke(file: Path, name: str) -> None:
 
 
 def spent(file: Path) -> dict[str, dict[str, float]]:
-    """Name of a key -> tokens and cost so far; empty where nothing was spent."""
-    with suppress(OSError, ValueError):
-        found = json.loads(_books(file).read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
-    return {}
+    """Name of a key -> tokens and cost so far; empty where nothing was spent. Raises InvalidInput for damaged books."""
+    books = _books(file)
+    try:
+        found = json.loads(books.read_text(encoding="utf-8"))
+        if not all(_is_amount(amount) for one in found.values() for amount in one.values()):
+            raise ValueError("an amount that is no number")
+        return dict(found)
+    except FileNotFoundError:
+        return {}
+    except (OSError, *MALFORMED) as error:
+        raise InvalidInput(
+            f"<--keys>: {books} does not say what the keys have spent ({error!s:.80}). Expected a file that `gnothi serve` "
+            "wrote. Delete it to give every key its whole budget again."
+        ) from None
 
 
 def digest(secret: str) -> str:
@@ -187,12 +212,13 @@ class Keys:
             stamp = (status.st_mtime_ns, status.st_ino)
             if stamp == self._stamp:
                 return
-            found = read(self._file)
+            found, before = read(self._file), spent(self._file)
         except (OSError, InvalidInput):
             if self._stamp is None:
                 read(self._file)
+                spent(self._file)
             return
-        self._stamp, before = stamp, spent(self._file)
+        self._stamp = stamp
         self._accounts = {key.name: (key, self._kept(key, before.get(key.name, {}))) for key in found}
 
     def _kept(self, key: Key, before: Mapping[str, float]) -> Account:

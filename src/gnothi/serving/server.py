@@ -52,8 +52,9 @@ async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Call
     Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
     with bound(settings) as taken:
         async with open_service(plans, settings.follow_ups) as service:
-            context = context_of(service, settings)
-            await made(context, lambda server: ready(service, server.address)).serve([taken])
+            server = made(context_of(service, settings), lambda server: ready(service, server.address))
+            await asyncio.sleep(0)  # asked to end meanwhile: heard here, since uvicorn would log a traceback
+            await server.serve([taken])
 
 
 def bound(settings: ServerSettings) -> socket.socket:

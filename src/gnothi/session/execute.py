@@ -15,13 +15,12 @@ from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.on_ray import on_ray
 from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
-from gnothi.runs.workers import workers
 from gnothi.session.early import Early
+from gnothi.session.elsewhere import is_elsewhere, where, workers
 from gnothi.session.opened import Key, label, opened, opened_methods
 from gnothi.session.plan import Plan
 from gnothi.session.record import record
@@ -121,15 +120,14 @@ async def execute(
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 how = together[0].plan.execution
                 several = min(how.workers, sum(one.missing for one in together))
-                where = f" in {several} processes" if several > 1 else ""
-                watch.opening(f"model {name_of(sources.model)}" + (f" on {how.on}{where}" if how.on else where))
+                watch.opening(f"model {name_of(sources.model)}{where(how, several)}")
                 async with _answering(together, several, have, watch.warn) as (answer, models):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
                         one.folder.settle(models.precision)
-                    async with early.reading(models.read, bool(how.on) or several > 1):
+                    async with early.reading(models.read, is_elsewhere(how, several)):
                         works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
                         under_way = how.concurrency or models.under_way or CONCURRENCY
                         with _timed(together, under_way, several):
@@ -182,16 +180,10 @@ async def _answering(
     plans = [one.plan.in_precision(one.folder.precision) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     how = plans[0].execution
-    seed, opening = how.seed, partial(opened_methods, plans)
-    ask = partial(outcome, seed=seed)
-    if how.on is not None:
-        async with on_ray(how.on, processes, how.gpus, opening, ask, warn) as cluster:
-            yield cluster, Models(cluster.under_way, cluster.precision, lambda: 0)
-    elif processes == 1:
-        async with opened(plans, have) as found:
-            methods, before = found.methods(plans), found.counted(READ)
-            models = Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
-            yield here(methods, seed), models
-    else:
-        async with workers(processes, opening, ask) as several:
+    if is_elsewhere(how, processes):
+        async with workers(how, processes, partial(opened_methods, plans), partial(outcome, seed=how.seed), warn) as several:
             yield several, Models(several.under_way, several.precision, lambda: 0)
+        return
+    async with opened(plans, have) as found:
+        methods, before = found.methods(plans), found.counted(READ)
+        yield here(methods, how.seed), Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
+from gnothi.files import home_expanded
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.session.sources import LAB
 from gnothi.tasks.sets import SHIPPED
@@ -36,7 +37,7 @@ def _content(protocol: type, spec: str) -> str:
         return ""  # comes with the package
     with suppress(IndexUnavailable, OSError):
         if protocol is Demonstration:
-            return "" if spec in SHIPPED else digest([Path(spec).expanduser()])
+            return "" if spec in SHIPPED else digest([home_expanded(spec)])
         if protocol is Retriever:
             return index_fingerprint(spec)
         if protocol is KnowledgeGraph:

@@ -230,6 +230,15 @@ def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | 
     return Asked("questions", questions, None, None, fingerprint(questions))
 
 
+def unanswered(file: Path, format: str | None = None, limit: int | None = None) -> Asked:
+    """Questions of a file to be answered, whose answers nobody may know. Raises InvalidInput, UnknownName."""
+    from gnothi.datasets import load_unanswered
+    from gnothi.runs.runner import fingerprint
+
+    questions = load_unanswered(str(file), format, limit)
+    return Asked(str(file), questions, format, limit, fingerprint(questions))
+
+
 def check_questions(questions: Sequence[object]) -> None:
     """Raise InvalidInput for what is no list of questions with different ids."""
     from gnothi.errors import InvalidInput

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import lab
 from gnothi.errors import GnothiError, InvalidSetting
+from gnothi.files import home_expanded
 from gnothi.lab import named, worlds
 from gnothi.methods.planned import name_of
 from gnothi.models.registry import scheme_of
@@ -65,5 +65,5 @@ def _of_model(model: Any) -> tuple[str, World] | None:
         return None  # told by whoever opens the model
     if not issubclass(scheme.settings, HereSettings):
         return None
-    world = worlds.of_folder(Path(folder).expanduser())
+    world = worlds.of_folder(home_expanded(folder))
     return None if world is None else (folder, world)

@@ -11,7 +11,7 @@ from gnothi.concurrency import both, gather
 from gnothi.events import Usage
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Continued, Foreseen, Measured, Read, Sampling, Signal
-from gnothi.types import Decoding, Prompt, StateSpec
+from gnothi.types import Decoding, Generation, Prompt, Samples, StateSpec
 
 T = TypeVar("T")
 
@@ -28,29 +28,27 @@ class Panel:
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> dict[str, Measured]:
         """Under ``decoding`` (greedy), in the order of ``signals``."""
-        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read)}
-        wanted = self._wanted()
-        greedy, (drawn, told) = await both(
-            model.generate(prompt, decoding),
-            both(
-                gather(*(_counted(one.draw(model, prompt, decoding, list(specs))) for one, specs in wanted.items())),
-                gather(*(_counted(_foretold(signal, model, prompt, decoding)) for signal in alone.values())),
-            ),
-        )
-        samples = dict(zip(wanted, drawn, strict=True))
-        found = dict(zip(alone, told, strict=True))
-        for name, signal in self.signals.items():
-            if isinstance(signal, Read):
-                said, usage = Continued(greedy), Usage()
-                if signal.drawn is not None:
-                    whole, usage = samples[signal.drawn]
-                    states = dict(zip(wanted[signal.drawn], whole.states, strict=True))
-                    said = Continued(greedy, replace(whole, states=tuple(states[spec] for spec in signal.states)))
-                found[name] = signal.read(said), usage
-        measured = {name: Measured(greedy, found[name][0]) for name in self.signals}
-        gauges = tuple(_gauge(name, one.score, found[name][1]) for name, one in measured.items())
+        greedy, found = await both(model.generate(prompt, decoding), self._beside(model, prompt, decoding))
+        measured = {name: Measured(greedy, score) for name, score in found.of(greedy, self.signals).items()}
+        gauges = tuple(_gauge(name, one.score, found.usage_of(name, self.signals)) for name, one in measured.items())
         events.emit(events.Gauged(greedy.text.strip(), gauges))
         return measured
+
+    async def of(self, model: LanguageModel, prompt: Prompt, decoding: Decoding, greedy: Generation) -> dict[str, Measured]:
+        """Beside a ``greedy`` continuation that is there already. Emits nothing."""
+        found = await self._beside(model, prompt, decoding)
+        return {name: Measured(greedy, score) for name, score in found.of(greedy, self.signals).items()}
+
+    async def _beside(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> _Beside:
+        """All that is asked for beside the greedy continuation."""
+        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read)}
+        wanted = self._wanted()
+        drawn, told = await both(
+            gather(*(_counted(one.draw(model, prompt, decoding, list(specs))) for one, specs in wanted.items())),
+            gather(*(_counted(_foretold(signal, model, prompt, decoding)) for signal in alone.values())),
+        )
+        states = {sampling: tuple(specs) for sampling, specs in wanted.items()}
+        return _Beside(dict(zip(wanted, drawn, strict=True)), states, dict(zip(alone, told, strict=True)))
 
     def _wanted(self) -> dict[Sampling, dict[StateSpec, None]]:
         """The states that are to be taken of each kind of samples."""
@@ -59,6 +57,36 @@ class Panel:
             if isinstance(signal, Read) and signal.drawn is not None:
                 wanted.setdefault(signal.drawn, {}).update(dict.fromkeys(signal.states))
         return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """``drawn`` by the way of drawing, with these ``states`` in this order; ``told`` by signals that ask for themselves; each
+    with what it took."""
+
+    drawn: Mapping[Sampling, tuple[Samples, Usage]]
+    states: Mapping[Sampling, tuple[StateSpec, ...]]
+    told: Mapping[str, tuple[float, Usage]]
+
+    def of(self, greedy: Generation, signals: Mapping[str, Signal]) -> dict[str, float]:
+        """The uncertainties."""
+        return {
+            name: self._read(signal, greedy) if isinstance(signal, Read) else self.told[name][0]
+            for name, signal in signals.items()
+        }
+
+    def _read(self, signal: Read, greedy: Generation) -> float:
+        if signal.drawn is None:
+            return signal.read(Continued(greedy))
+        whole, _ = self.drawn[signal.drawn]
+        states = dict(zip(self.states[signal.drawn], whole.states, strict=True))
+        return signal.read(Continued(greedy, replace(whole, states=tuple(states[spec] for spec in signal.states))))
+
+    def usage_of(self, name: str, signals: Mapping[str, Signal]) -> Usage:
+        signal = signals[name]
+        if not isinstance(signal, Read):
+            return self.told[name][1]
+        return Usage() if signal.drawn is None else self.drawn[signal.drawn][1]
 
 
 async def _foretold(signal: Signal, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> float:

@@ -17,7 +17,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.files import regular
 from gnothi.signals.wording import WordClassifier
 from gnothi.stats.logistic import Logistic
 from gnothi.types import Demonstration, Passage, StateSpec, Task
@@ -96,7 +97,7 @@ def open_probe(spec: str | Path) -> FittedProbe:
     path = LAB_FOLDER if str(spec) == LAB else Path(spec)
     about = read_header(spec)
     try:
-        words = WordClassifier.from_dict(json.loads((path / WORDS).read_text("utf-8")), len(CLASSES))
+        words = WordClassifier.from_dict(json.loads(regular(path / WORDS).read_text("utf-8")), len(CLASSES))
         states = tuple(StateSpec(one["layer"], one["site"], one["position"]) for one in about["states"])
         regression = _weights(path / WEIGHTS) if states else None
         fitted = FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
@@ -106,7 +107,7 @@ def open_probe(spec: str | Path) -> FittedProbe:
         raise InvalidInput(
             f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+    except (EOFError, BadZipFile, *MALFORMED) as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
 
 
@@ -114,7 +115,7 @@ def read_header(spec: str | Path) -> dict[str, Any]:
     """What ``probe.json`` of a folder, or of ``lab``, says. Raises InvalidInput where there is none."""
     path = LAB_FOLDER if str(spec) == LAB else Path(spec)
     try:
-        about: Any = json.loads((path / HEADER).read_text("utf-8"))
+        about: Any = json.loads(regular(path / HEADER).read_text("utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this version reads {FORMAT}")
         for key in ("model", "settings", "data"):
@@ -125,7 +126,7 @@ def read_header(spec: str | Path) -> dict[str, Any]:
                 raise ValueError(f"{key}.{name} is no text")
     except OSError:
         raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
     return dict(about)
 
@@ -144,7 +145,7 @@ def _task(data: Any) -> Task | None:
 
 
 def _weights(path: Path) -> Logistic:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    with regular(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         found = {name: np.asarray(arrays[name], np.float64) for name in _ARRAYS}
         if len({one.shape for one in found.values()}) != 1 or found["weights"].ndim != 1:
             raise ValueError(f"weights of shapes {[one.shape for one in found.values()]}")

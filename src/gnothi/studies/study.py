@@ -36,6 +36,7 @@ from typing import Any, TypeVar
 
 from gnothi.config import flatten
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.files import TOML_ERRORS
 from gnothi.metrics import METRICS
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def _read(path: Path, place: str) -> Study:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"cannot read the study {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"{place} is not valid TOML: {error}.") from error
     return parse(table, path.stem, place)
 

@@ -38,7 +38,7 @@ def show_studies(studies: Sequence[Study], variants: bool) -> None:
         click.echo("\nThe variants of one: gnothi ablate NAME --list. Run it: gnothi ablate NAME --out FOLDER")
         return
     for study in studies:
-        click.echo(f"{study.name}: {study.title}")
+        click.echo(terminal.clean(f"{study.name}: {study.title}"))
         common = " ".join(f"{key}={as_text(value)}" for key, value in study.settings.items())
         install = f"pip install 'gnothi[{study.extra}]'" if study.extra else ""
         about = [
@@ -55,7 +55,7 @@ def show_studies(studies: Sequence[Study], variants: bool) -> None:
         for variant in study.variants:
             if variant.group != group:
                 group = variant.group
-                click.echo(f"  {group}" if group else "")
+                click.echo(f"  {terminal.clean(group)}" if group else "")
             mark = "*" if variant.label == study.full else " "
             for line in terminal.definitions([(f"{mark} {variant.label}", _described(variant))]):
                 click.echo(line)

@@ -18,11 +18,11 @@ import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from gnothi.errors import InvalidInput
+from gnothi.files import TOML_ERRORS, home_expanded
 from gnothi.types import Demonstration, Passage, Task
 
 DEFAULT = "default"
@@ -42,7 +42,7 @@ def tasks_of(spec: str) -> Mapping[str, Task]:
     """The tasks of a shipped set or of a user's file, by key. Raises InvalidInput for a file that is no such set."""
     if spec in SHIPPED:
         return shipped(spec)
-    path = Path(spec).expanduser()
+    path = home_expanded(spec)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -50,7 +50,7 @@ def tasks_of(spec: str) -> Mapping[str, Task]:
         raise InvalidInput(
             f"demonstrations {spec!r}: got {reason}, expected one of {', '.join(SHIPPED)} or a TOML file."
         ) from None
-    except tomllib.TOMLDecodeError as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"demonstrations {spec}: got no TOML ({error}).") from None
     return MappingProxyType({**shipped(), **_Reader(spec).tasks(data, shipped())})
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any
 
-from gnothi.runs.on_ray import on_ray
-from gnothi.runs.workers import workers
+from gnothi.session.elsewhere import is_elsewhere, where, workers
 from gnothi.session.plan import Execution, Plan
 from gnothi.training.collecting import Finding, Line, line_of
 from gnothi.training.job import Sources
@@ -33,18 +31,16 @@ async def asking(
 ) -> AsyncIterator[tuple[Asking, int | None]]:
     """What asks one question, and how many it gains from at a time, if it says. ``missing`` questions need no more processes
     than that. Raises what opening raises."""
-    plan, watch, on = sources.plan, sources.watch, execution.on
-    count, opened = min(execution.workers, missing), partial(_opened, sources.plan, opening)
-    if on is None and count == 1:
+    plan, watch = sources.plan, sources.watch
+    count = min(execution.workers, missing)
+    if not is_elsewhere(execution, count):
         find = await opening(sources)
         yield partial(line_of, "", find), sources.under_way
         return
-    several = f" in {count} processes" if count > 1 else ""
-    far: AbstractAsyncContextManager[Any]
-    far = on_ray(on, count, execution.gpus, opened, line_of, watch.warn) if on else workers(count, opened, line_of)
+    several = workers(execution, count, partial(_opened, plan, opening), line_of, watch.warn)
     async with AsyncExitStack() as stack:
-        with watch.waiting(f"opening model {plan.sources.model}{f' on {on}' if on else ''}{several} ..."):
-            found: Any = await stack.enter_async_context(far)
+        with watch.waiting(f"opening model {plan.sources.model}{where(execution, count)} ..."):
+            found = await stack.enter_async_context(several)
         yield partial(found, ""), found.under_way
 
 

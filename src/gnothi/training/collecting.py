@@ -151,7 +151,7 @@ class Collecting:
         return lines
 
 
-async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa: ARG001 - as runs.workers.Ask demands
+async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa: ARG001 - as runs.host.Ask demands
     """What is found out about the question, or its error. Raises RunStopped alone."""
     try:
         with question_scope(0, question.id), record() as events:

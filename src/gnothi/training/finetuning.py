@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidInput, MissingDependency
+from gnothi.files import home_expanded
 from gnothi.models.demonstrated import demonstrated
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
 from gnothi.models.neutral import Neutral
@@ -213,7 +214,7 @@ def write_model(
     if (shown := origin.shown(declared)) in SHIPPED:
         made |= {} if shown == SHIPPED[0] else {"demonstrations": shown}
     else:
-        shutil.copyfile(Path(shown).expanduser(), temporary / TASKS)
+        shutil.copyfile(home_expanded(shown), temporary / TASKS)
         made["demonstrations"] = TASKS
     declaration = {"renderer": declared.renderer, **tasks, "thresholds": dict(thresholds), **made}
     replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")

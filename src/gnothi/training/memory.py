@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi.models.places import find
+from gnothi.retrieval.rerank import quiet
 from gnothi.training import processes
 from gnothi.training.finetuning import Origin
 from gnothi.training.tuning import EVERY, Tuning
@@ -114,7 +115,7 @@ def sizes_of(source: str, tuning: Tuning) -> Sizes | None:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         kind: Any = AutoModelForSeq2SeqLM if getattr(config, "is_encoder_decoder", False) else AutoModelForCausalLM
-        with torch.device("meta"):
+        with torch.device("meta"), quiet():
             model = kind.from_config(config)
     except Exception:  # noqa: BLE001 - the libraries raise many kinds; loading says what is wrong
         return None

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnothi import events
 from gnothi.methods.steps.repetition import adds_nothing, only_repeats, reread, until_it_repeats
 from gnothi.signals.replies import normalized
 from gnothi.testing.model import Scripted
@@ -60,6 +61,12 @@ def test_adds_nothing(sentence: str, chain: list[str], nothing: bool) -> None:
         ("Mira", "Who is older, Mira or Ann?", False),
         ("", "Who is older, Mira or Ann?", True),
         ("old", "Is Mira old?", False),
+        ("Mira Tolven", "What is Mira Tolven's occupation?", True),
+        ("Tolven's occupation", "What is Mira Tolven’s occupation?", True),
+        ("born Mira", "Where was Mira Tolven born?", True),
+        ("Mira", "Which of Ann and Mira is older?", False),
+        ("Mira", "Between Ann, Otto, Mira: who is older?", False),
+        ("Ann Bell", "Where did Ann Bell and her sister live?", True),
     ],
 )
 def test_only_repeats(answer: str, question: str, repeats: bool) -> None:
@@ -67,11 +74,18 @@ def test_only_repeats(answer: str, question: str, repeats: bool) -> None:
     assert only_repeats(answer, Question("q", question, choices=("Mira", "Ann"))) is (not normalized(answer))
 
 
-async def test_what_only_repeats_is_read_again() -> None:
+async def test_what_only_repeats_is_asked_at_once() -> None:
     passage, question = Passage("p", "Mira was born in Kestrel."), Question("q", "Where was Mira born?")
     model = Scripted(lambda _: "Kestrel. It is")
     other = Passage("o", "Ulm is a town.")
-    for text, evidence, expected in (("Mira", (other, passage), "Kestrel"), ("Mira", (), "Mira"), ("Ulm", (passage,), "Ulm")):
-        found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
+    for text, evidence, expected in (
+        ("Mira", (other, passage), "Kestrel"),
+        ("Mira", (), "Kestrel"),
+        ("Ulm", (passage,), "Ulm"),
+    ):
+        with events.record() as seen:
+            found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
         assert found == Answer(expected, "why", evidence, 0.5)
-    assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,))]
+        told = [(one.kind, one.verdict, one.subject) for one in seen if isinstance(one, events.Decided)]
+        assert told == ([("answer", "repeats", "Mira")] if text == "Mira" else [])
+    assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,)), ("answer", ())]

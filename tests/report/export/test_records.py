@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.report.export.records import exported
+from gnothi.runs.folder import read_events
 from tests.report.export.made import made
 
 
@@ -27,6 +29,16 @@ async def test_evidence_whose_text_nobody_recorded_is_counted(tmp_path: Path) ->
     memory = [one for one in run.answered if not one.cost["retrievals"]]
     assert run.textless == len(memory) > 0
     assert {one.retrieved_contexts for one in memory} == {("",)}
+
+
+async def test_lines_of_other_kinds_among_the_events_hold_no_texts(tmp_path: Path) -> None:
+    path = await made(tmp_path / "run")
+    deep = "[" * 500 + "]" * 500
+    with (path / "events.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"method": ["rag"], "question_id": {}, "events": 3}\n')
+        file.write(f'{{"method": "rag", "question_id": "q", "events": {deep}}}\n')
+    assert exported(path, ["rag"]).records[0].retrieved_contexts == ("Title: text",)
+    assert read_events(path, [("rag", "q")]) == {("rag", "q"): json.loads(deep)}
 
 
 async def test_all_methods_or_some(tmp_path: Path) -> None:

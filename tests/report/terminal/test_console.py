@@ -8,6 +8,8 @@ import logging
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from gnothi.report.terminal import console as terminal
@@ -37,6 +39,13 @@ def test_wide_letters_take_two_columns() -> None:
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert terminal.clean("a\x1b[31mb\tc\n") == "a\N{REPLACEMENT CHARACTER}[31mb c"
+
+
+@given(st.text())
+def test_json_does_not_steer_the_terminal_and_says_the_same(text: str) -> None:
+    written = terminal.json_text({"a": [text]}, indent=2)
+    assert json.loads(written) == {"a": [text]}
+    assert not {letter for letter in written if not letter.isprintable()} - {"\n"}
 
 
 def test_what_takes_long_at_opening_is_told(capsys: pytest.CaptureFixture[str]) -> None:

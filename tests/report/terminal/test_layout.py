@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from gnothi.report.terminal.layout import Row, show_table
+from gnothi.report.terminal.layout import Row, paragraph, show_table
 
 HEADINGS = ("method", "n", "EM", "calls", "tokens", "empty")
 ROWS: list[Row] = [
@@ -35,6 +35,17 @@ def test_where_there_is_room() -> None:
         "Parts",
         "seakr without its passage re-ranking 500    .812  9.80   8.1k",
     ]
+
+
+def test_names_do_not_steer_the_terminal() -> None:
+    out = io.StringIO()
+    paragraph(Console(file=out, width=24, markup=False), "diff.: less that of \x00; \x1b[2Jgate\u202e")
+    assert (
+        out.getvalue()
+        == "diff.: less that of \N{REPLACEMENT CHARACTER};\n  \N{REPLACEMENT CHARACTER}[2Jgate\N{REPLACEMENT CHARACTER}\n"
+    )
+    (_, line) = shown(80, [(["a\x1b[2J", "1", "", "", "", ""], "")])
+    assert "\x1b" not in line
 
 
 def test_columns_give_way_to_names() -> None:

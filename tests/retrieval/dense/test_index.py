@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import os
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -162,3 +166,64 @@ def test_damaged_files_are_told(tmp_path: Path, damage: str) -> None:
     (tmp_path / store.FOLDER / damage).write_bytes(b"no")
     with pytest.raises(IndexUnavailable, match=r"damaged|cannot be read|not JSON"):
         DenseIndex.open(tmp_path, words.questions)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("generation", "/../other"),
+        ("generation", -1),
+        ("dimension", -1),
+        ("dimension", "9"),
+        ("encoder", None),
+        ("passages", 1.5),
+    ],
+)
+def test_a_manifest_with_values_of_other_kinds_is_damage(tmp_path: Path, field: str, value: object) -> None:
+    words.embedded(tmp_path, CORPUS)
+    file = tmp_path / store.FOLDER / "gnothi-index.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
+    with pytest.raises(IndexUnavailable, match="are damaged: its manifest says what it cannot say"):
+        DenseIndex.open(tmp_path, words.questions)
+
+
+async def test_vectors_of_another_length_than_the_encoders_are_damage(tmp_path: Path) -> None:
+    words.embedded(tmp_path, CORPUS)
+    file = tmp_path / store.FOLDER / "gnothi-index.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"dimension": 100}))
+    with pytest.raises(IndexUnavailable, match="they have 100 numbers, their encoder's 256"):
+        await DenseIndex.open(tmp_path, words.questions).search("heron", 3)
+
+
+def test_vectors_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
+    words.embedded(tmp_path, CORPUS)
+    file = tmp_path / store.FOLDER / "vectors-0.f32"
+    file.write_bytes(file.read_bytes()[:-4])
+    with pytest.raises(IndexUnavailable, match="some of the vectors that it lists are missing"):
+        embed(tmp_path, encode=words.passages)
+
+
+@pytest.mark.parametrize(("change", "told"), [("digest = 1 << 40", ""), ("id = x'ff' WHERE row = 0", "is no text")])
+def test_rows_of_other_kinds_are_made_again_or_refused(tmp_path: Path, change: str, told: str) -> None:
+    words.embedded(tmp_path, CORPUS)
+    with contextlib.closing(sqlite3.connect(tmp_path / store.FOLDER / "rows-0.sqlite")) as rows, rows:
+        rows.execute(f"UPDATE rows SET {change}")
+    DenseIndex.open(tmp_path, words.questions).nearest(words.questions(["heron"])[0], 3)
+    if not told:
+        assert embed(tmp_path, encode=words.passages).encoded == len(CORPUS)
+        return
+    with pytest.raises(IndexUnavailable, match=told):
+        embed(tmp_path, encode=words.passages)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize("name", ["vectors-0.f32", "rows-0.sqlite"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    words.embedded(tmp_path, CORPUS)
+    (tmp_path / store.FOLDER / name).unlink()
+    os.mkfifo(tmp_path / store.FOLDER / name)
+    with pytest.raises(IndexUnavailable, match="a file was expected"):
+        DenseIndex.open(tmp_path, words.questions)
+    with pytest.raises(IndexUnavailable, match="a file was expected"):
+        embed(tmp_path, encode=words.passages)

@@ -6,6 +6,7 @@ A CSV file with columns of these names is read, too, with one answer a row.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gnothi.datasets.choices import by_label
@@ -43,6 +44,12 @@ def question(record: Record) -> Question:
         kind=record.text(kind_key) if kind_key and record.data[kind_key] else "",
         metadata=metadata,
     )
+
+
+def unanswered(record: Record) -> Record:
+    """The record, with no answer where it says nothing of any."""
+    asks = any(isinstance(record.data.get(key), str) for key in QUESTIONS)
+    return replace(record, data={**record.data, "answers": []}) if asks and record.first(ANSWERS) is None else record
 
 
 def recognises(first: Mapping[str, Any]) -> bool:

@@ -8,12 +8,12 @@ from typing import Literal
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.choosing import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
-from gnothi.methods.steps.repetition import until_it_repeats
+from gnothi.methods.steps.repetition import reread, until_it_repeats
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Prompt
+from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +55,15 @@ class AnsweringSettings(SignalSettings):
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
-        """The answer that a chain of thought comes to; of choices, the likeliest where the chain names its answer."""
+        """The answer that a chain of thought comes to, asked at once where that only repeats the question; of choices, the
+        likeliest where the chain names its answer."""
         if self._chooses(prompt):
             chain = " ".join(f"{prompt.answer_so_far} {measured.greedy.text}".split())
             return await self._likeliest(model, prompt, replace(prompt, answer_so_far=before_answer(chain)), measured)
         conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        return Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
+        answer = Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
+        question = Question("", prompt.question, choices=prompt.choices)
+        return await reread(model, question, answer, self.decoding(SHORT_STOPS))
 
     def _chooses(self, prompt: Prompt) -> bool:
         return self.choose == "likelihood" and bool(prompt.choices)

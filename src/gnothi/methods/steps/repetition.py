@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gnothi import events
 from gnothi.methods.steps.naming import naming
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
@@ -17,6 +18,9 @@ from gnothi.types import Answer, Decoding, Question
 
 # The longest stretch that is looked for, in words; from _LONG words on, twice is a circle, below three times.
 _LONGEST, _LONG = 16, 4
+_OWNER = re.compile(r"['’]s\b")
+_OFFERING = frozenset("or both between among than either neither".split())
+_JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
 _PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
 
 
@@ -44,18 +48,27 @@ def adds_nothing(sentence: str, chain: Sequence[str]) -> bool:
 
 
 def only_repeats(answer: str, question: Question) -> bool:
-    """Whether an answer has no word, or none that is not in the question, which names no alternatives to choose from."""
+    """Whether an answer has no word, or none that is not in the question, which names nothing to choose from."""
     form = normalized(answer)
-    if question.choices or " or " in question.text or asks_yes_or_no(question.text):
+    if question.choices or not form or offers_a_choice(question.text):
         return not form
-    return not form or f" {form} " in f" {normalized(question.text)} "
+    said, asked = (set(normalized(_OWNER.sub("", text)).split()) for text in (answer, question.text))
+    return said <= asked
+
+
+def offers_a_choice(question: str) -> bool:
+    """Whether the wording asks for yes or no, or for one of the things that it names ("Who is older, Ann or Mira?", "Which of
+    Ann and Mira ..."): its own words may then be the answer. English."""
+    return asks_yes_or_no(question) or bool(_OFFERING.intersection(question.casefold().split()) or _JOINED.search(question))
 
 
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:
-    """The answer without circles; where it only repeats the question and something was read, the short answer to be read
-    in the first passage that is about what the question names."""
+    """The answer without circles. Where it only repeats the question, as a chain of thought that says no more than what it is
+    about, the short answer asked at once: from the first passage read that is about what the question names, or from memory
+    where nothing was read. Emits Decided with kind ``answer`` and the verdict ``repeats`` then."""
     answer = replace(answer, text=until_it_repeats(answer.text))
-    if not (answer.evidence and only_repeats(answer.text, question)):
+    if not only_repeats(answer.text, question):
         return answer
+    events.emit(events.Decided("answer", "", None, None, "repeats", answer.text))
     reply = await model.generate(ask(ANSWER, question, naming(question.text, answer.evidence)[:1]), decoding)
     return replace(answer, text=as_choice(short_answer(until_it_repeats(reply.text), question.text), question.choices))

@@ -135,7 +135,8 @@ def check_probe(method: Any) -> None:
     reading = {key: name for key, name in named.items() if name in signals.names() and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
-    if probe is not None and not reading and not method.every_signal:
+    by_a_gate = getattr(method, "learned", None) is not None  # which may look at it
+    if probe is not None and not reading and not method.every_signal and not by_a_gate:
         keys = " or ".join(f"{key}=probe" for key in named)
         raise InvalidSetting(
             f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "

@@ -1,4 +1,4 @@
-"""What is known of a question, stage by stage, and what a learnt gate makes of it: to search, to read, to check, to believe."""
+"""What is known of a question, stage by stage, and what a learnt gate makes of it: to look, to search, to read, to believe."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from gnothi import events
 from gnothi.events import Usage
 from gnothi.filtering.learned import GateSource, LearnedGate, Weighed
 from gnothi.filtering.traits import (
+    AFTER_SEARCH,
     CHECKING,
     DRAFT,
+    LOOKS,
     QUESTION,
     READING,
     SEARCH,
+    WEIGHING,
     Texts,
     traits,
     traits_of_reading,
     traits_of_search,
 )
+from gnothi.methods.steps import looks
 from gnothi.methods.steps.checking import UNKNOWN, each_alone, spread
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
@@ -32,9 +36,10 @@ SIGNAL = LearnedGate.signal
 _DECIDES: Mapping[str, tuple[str, str, str]] = {
     SEARCH: ("read", "read", "trust"),
     READING: ("choose", "evidence", "memory"),
-    CHECKING: ("choose", "evidence", "memory"),
 }
 """What a step after the search decides, and what going on and stopping are called; before it, whether to retrieve."""
+_CHEAP = (CHECKING,)
+"""What is looked at without a gate, unless everything is to be recorded."""
 Read = Callable[[Question, tuple[Passage, ...]], Awaitable[Answer]]
 
 
@@ -46,8 +51,8 @@ def decides_on_search(gate: GateSource) -> bool:
 @dataclass(slots=True)
 class Stages:
     """Of one question. ``threshold`` stands for the gain that a search needs (None: the gate's own); without ``searching`` the
-    gate has no say in whether to search. Emits Gauged at each stage where there is no gate, Decided where there is one and
-    decides there."""
+    gate has no say in whether to search. Emits Gauged at each stage where there is no gate, ``every`` one or those that are
+    cheap; Decided where there is one and decides there."""
 
     gate: GateSource | None
     reader: ReaderSettings
@@ -55,17 +60,18 @@ class Stages:
     question: Question
     threshold: float | None = None
     searching: bool = True
+    every: bool = False
     measured: Measured | None = None
     going_on: bool = True
     _memory: Answer | None = None
     _evidence: Answer | None = None
-    _checks: bool = True
+    _passages: tuple[Passage, ...] = ()
     _known: dict[str, float] = field(default_factory=dict)
     _last: Weighed | None = None
 
     async def draft(self) -> Answer:
         """The answer from memory, of the reply ``measured`` if there is one; ``going_on`` then says whether to search."""
-        self._reach(QUESTION)
+        await self._reach(QUESTION)
         with events.record() as drafting:
             prompt = self.reader.reading(self.question)
             if self.measured is None:
@@ -76,25 +82,21 @@ class Stages:
         if self.going_on:
             weakest = least_likely(self.measured.greedy)
             doubts = {**_doubt("memory", memory), "memory's weakest word": weakest if math.isfinite(weakest) else None}
-            self._reach(DRAFT, doubts, Usage.of(drafting))
+            await self._reach(DRAFT, doubts, Usage.of(drafting))
         return memory
 
     async def better(self, found: Sequence[ScoredPassage], read: Read) -> Answer:
         """Of the draft (made now, if there is none) and the answer that ``read`` gives from what was ``found`` the better one;
         it goes no further than is worth while."""
         memory = self._memory or await self.draft()
-        passages = tuple(one.passage for one in found)
-        if not self._reach(SEARCH, traits_of_search(self.question.text, memory.text, found)) or not found:
+        self._passages = tuple(one.passage for one in found)
+        if not await self._reach(SEARCH, traits_of_search(self.question.text, memory.text, found)) or not found:
             return self.answer(memory)
         with events.record() as reading:
-            evidence = await read(self.question, passages)
+            evidence = await read(self.question, self._passages)
         self._evidence = evidence
         more = {**_doubt("evidence", evidence), **traits_of_reading(memory.text, evidence.text, evidence.evidence)}
-        believed = self._reach(READING, more, Usage.of(reading))
-        if self._checks:
-            with events.record() as checking:
-                alone = await each_alone(self.reader, self.model, self.question, memory, evidence, passages)
-            believed = self._reach(CHECKING, alone, Usage.of(checking))
+        believed = await self._reach(READING, more, Usage.of(reading))
         return self.answer(evidence if believed else memory)
 
     def answer(self, taken: Answer) -> Answer:
@@ -105,37 +107,67 @@ class Stages:
         text = taken.text if right >= self.gate.sure_enough else UNKNOWN
         return replace(taken, text=text, uncertainty=1 - right)
 
-    def _reach(self, stage: str, more: Mapping[str, float | None] | None = None, usage: Usage | None = None) -> bool:
+    async def _reach(self, stage: str, more: Mapping[str, float | None] | None = None, usage: Usage | None = None) -> bool:
         """Whether to go on from this stage, where ``more`` is known beside the texts, for ``usage``."""
-        said = [one.text if one else None for one in (self._memory, self._evidence)]
-        texts = Texts(self.question.text, *said)
-        found = {name: value for name, (when, value) in traits(texts).items() if when == stage} | dict(more or {})
-        self._known |= {name: value for name, value in found.items() if value is not None}
+        self._note(stage, more or {}, usage or Usage())
         if self.gate is None:
-            spent = usage or Usage()
-            took = spent.model_calls, spent.prompt_tokens, spent.generated_tokens
-            gauges = tuple(events.Gauge(f"{stage}: {name}", value, *took) for name, value in found.items())
-            events.emit(events.Gauged(said[1] or said[0] or "", gauges))
-            return True
-        if stage in _DECIDES or self.searching:
-            self._weigh(self.gate, stage)
+            for look in LOOKS.get(stage, ()):
+                if self.every or look in _CHEAP:
+                    await self._look(look)
+        elif stage in AFTER_SEARCH or self.searching:
+            await self._weigh(self.gate, stage)
         return self.going_on
 
-    def _weigh(self, gate: GateSource, stage: str) -> None:
+    def _note(self, stage: str, more: Mapping[str, float | None], usage: Usage) -> None:
+        said = [one.text if one else None for one in (self._memory, self._evidence)]
+        texts = Texts(self.question.text, *said)
+        found = {name: value for name, (when, value) in traits(texts).items() if when == stage} | dict(more)
+        self._known |= {name: value for name, value in found.items() if value is not None}
+        if self.gate is None:
+            took = usage.model_calls, usage.prompt_tokens, usage.generated_tokens
+            gauges = tuple(events.Gauge(f"{stage}: {name}", value, *took) for name, value in found.items())
+            events.emit(events.Gauged(said[1] or said[0] or "", gauges))
+
+    async def _weigh(self, gate: GateSource, stage: str) -> None:
+        """What the gate makes of what is known, and of what it finds worth a look before it decides."""
         weighed = gate.weigh(stage, self._known)
-        self._checks = weighed is not None and weighed.checks
+        while weighed is not None and weighed.look is not None:
+            look, gain, needed = weighed.look
+            verdict = look if weighed.looks else "trust"
+            events.emit(events.Decided("look", SIGNAL, gain, needed, verdict, self.question.text))
+            if not weighed.looks:
+                break
+            await self._look(look)
+            weighed = gate.weigh(look, self._known)
         if weighed is None:
             return
-        if weighed.check is not None:
-            verdict = "check" if weighed.checks else "trust"
-            events.emit(events.Decided("check", SIGNAL, *weighed.check, verdict, self.question.text))
-        if not weighed.checks:
-            kind, on, off = _DECIDES.get(stage, ("retrieve", "retrieve", "trust"))
-            if kind == "retrieve" and self.threshold is not None:
-                weighed = replace(weighed, needed=self.threshold, on=decisive(weighed.gain) > self.threshold)
-            self._last, self.going_on = weighed, weighed.on
-            verdict = on if self.going_on else off
-            events.emit(events.Decided(kind, SIGNAL, weighed.gain, weighed.needed, verdict, self.question.text))
+        kind, on, off = _DECIDES.get(stage, ("retrieve", "retrieve", "trust"))
+        if kind == "retrieve" and self.threshold is not None:
+            weighed = replace(weighed, needed=self.threshold, on=decisive(weighed.gain) > self.threshold)
+        self._last, self.going_on = weighed, weighed.on
+        verdict = on if self.going_on else off
+        events.emit(events.Decided(kind, SIGNAL, weighed.gain, weighed.needed, verdict, self.question.text))
+
+    async def _look(self, stage: str) -> None:
+        """At what costs more than it takes to get here."""
+        with events.record() as looking:
+            found = await self._seen(stage)
+        if found:
+            self._note(stage, found, Usage.of(looking))
+
+    async def _seen(self, stage: str) -> Mapping[str, float | None]:
+        if stage == CHECKING:
+            assert self._memory is not None
+            assert self._evidence is not None  # both are there once something was read
+            return await each_alone(self.reader, self.model, self.question, self._memory, self._evidence, self._passages)
+        if stage == WEIGHING:
+            return await looks.weighed(self.reader, self.model, self.question, self._passages)
+        assert self.measured is not None  # there was a draft
+        prompt = self.reader.reading(self.question)
+        names = looks.signals_at(stage, self.reader, self.model) if self.gate is None else self.gate.features(stage)
+        return await looks.measured(
+            names, self.reader, self.model, prompt, self.reader.reply_decoding(prompt), self.measured.greedy
+        )
 
 
 def _doubt(whose: str, answer: Answer) -> dict[str, float | None]:

@@ -15,6 +15,8 @@ from gnothi.models.places import EXPECTED, Place, locate
 from gnothi.models.settings import ModelSettings
 from gnothi.weights import DECLARATION, reason
 
+_MOST_LAYERS = 1_000
+
 
 @dataclass(frozen=True)
 class Declaration:
@@ -52,6 +54,9 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             if not isinstance(tokenizer.model_max_length, int | float):
                 raise TypeError(f"model_max_length of its tokenizer is {tokenizer.model_max_length!r:.40}, no number.")
             config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+            layers = getattr(config.get_text_config(), "num_hidden_layers", 1)
+            if not (isinstance(layers, int) and 1 <= layers <= _MOST_LAYERS):  # the library would make them, or take none
+                raise TypeError(f"its config.json tells of {layers!r:.40} layers, expected 1 to {_MOST_LAYERS:,}.")
             several = bool(getattr(config, "is_encoder_decoder", False))
             if settings.dtype == "auto":
                 arguments["dtype"] = automatic(config, device)

@@ -1,4 +1,5 @@
-"""Replies of a bounded length: a server that sends without end fills no memory."""
+"""Replies of a bounded length, one to a request: a server that sends without end fills no memory, and one that sends what
+nobody asked for answers no other question with it."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def client() -> httpx2.AsyncClient:
     import openai
 
     class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any, limit: int) -> None:
-            self._stream, self._limit = stream, limit
+        def __init__(self, stream: Any, limit: int, connection: Any) -> None:
+            self._stream, self._limit, self._connection = stream, limit, connection
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             seen = 0
@@ -44,12 +45,23 @@ def client() -> httpx2.AsyncClient:
                 yield piece
 
         async def aclose(self) -> None:
+            if self._connection is not None and more_came(self._stream):
+                await self._connection.aclose()
             await self._stream.aclose()
 
     async def stop(response: httpx2.Response) -> None:
-        response.stream = Bounded(response.stream, longest.get(AT_LEAST))
+        limit = longest.get(AT_LEAST)
+        response.stream = Bounded(response.stream, limit, response.extensions.get("network_stream"))
 
     return openai.DefaultAsyncHttpxClient(event_hooks={"response": [stop]})
+
+
+def more_came(stream: Any) -> bool:
+    """Whether bytes came with the reply's last ones, beyond them. The transport, which looks for those that come later, would
+    take these for the next reply; it shows them nowhere, so they are looked for where it keeps them."""
+    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
+        stream = getattr(stream, name, None)
+    return stream is not None and bool(stream.trailing_data[0])
 
 
 def invalid_url() -> type[Exception]:

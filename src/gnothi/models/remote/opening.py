@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from gnothi.errors import UsageError
+from gnothi.errors import MALFORMED, UsageError
 from gnothi.models.cache import Cached, key_of, open_store
 from gnothi.models.openai import PREFIX, OpenAIModel, trial
 from gnothi.models.remote import budget as budgets
@@ -76,5 +76,5 @@ def _read(kept: bytes) -> Features | None:
         if time.time() - data["at"] > TRIAL_DAYS * 86400:
             return None
         return Features.from_dict(data["features"])
-    except (ValueError, KeyError, TypeError):
+    except MALFORMED:
         return None

@@ -9,8 +9,7 @@ from typing import Any
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.metrics import METRICS
-from gnothi.runs.folder import read_config, read_rows
-from gnothi.runs.journal import read_lines
+from gnothi.runs.folder import every_event, read_config, read_rows
 from gnothi.runs.rows import Key, Row, group, jsonable
 
 COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "cached_calls", "seconds")
@@ -114,24 +113,24 @@ def _record(row: Row, texts: Mapping[str, str]) -> Record:
 
 
 def _texts(path: Path, rows: Iterable[Row]) -> dict[Key, dict[str, str]]:
-    """By question and method the texts of its evidence, by id. The file of events is read line by line: it may be large."""
+    """By question and method the texts of its evidence, by id."""
     wanted = {row.key: set(row.evidence) for row in rows if row.evidence}
     found: dict[Key, dict[str, str]] = {}
-    for _, line in read_lines(path / "events.jsonl"):
-        key = (line.get("method", ""), line.get("question_id", ""))
+    for key, events in every_event(path):
         if key in wanted:
-            seen = _passages(line.get("events", []))
-            found[key] = {identity: text for identity, text in seen if identity in wanted[key]}
+            found[key] = {identity: text for identity, text in _passages(events) if identity in wanted[key]}
     return found
 
 
 def _passages(value: Any) -> Iterator[tuple[str, str]]:
     """Id and text of every passage anywhere in recorded events, titles before texts."""
-    if isinstance(value, dict):
-        if isinstance(value.get("id"), str) and isinstance(value.get("text"), str):
-            title = value.get("title")
-            yield value["id"], f"{title}: {value['text']}" if title else value["text"]
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _passages(item)
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("id"), str) and isinstance(one.get("text"), str):
+                title = one.get("title")
+                yield one["id"], f"{title}: {one['text']}" if title else one["text"]
+            left += reversed(one.values())
+        elif isinstance(one, list):
+            left += reversed(one)

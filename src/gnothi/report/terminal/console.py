@@ -79,9 +79,15 @@ class _Telling(logging.Handler):
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout; records, numpy's numbers and what is not finite as ``runs.rows.jsonable`` writes them."""
+    click.echo(json_text(document, indent=2))
+
+
+def json_text(document: Any, indent: int | None = None) -> str:
+    """The document as JSON that is read as it stands: what would steer a terminal or turn the order of letters is escaped."""
     from gnothi.runs.rows import jsonable
 
-    click.echo(json.dumps(jsonable(document), ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(jsonable(document), ensure_ascii=False, indent=indent, allow_nan=False)
+    return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
 
 
 def clean(text: str) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gnothi.report.terminal.console import wrap
+from gnothi.report.terminal.console import clean, wrap
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,8 +17,8 @@ _LEAST, _MOST = 16, 44  # columns of the names
 
 
 def paragraph(console: Console, text: str, style: str | None = None) -> None:
-    """``text`` in lines of the console's width, all but the first indented."""
-    console.print(textwrap.fill(text, console.width, subsequent_indent="  ", break_on_hyphens=False), style=style)
+    """``text``, cleaned, in lines of the console's width, all but the first indented."""
+    console.print(textwrap.fill(clean(text), console.width, subsequent_indent="  ", break_on_hyphens=False), style=style)
 
 
 def show_table(console: Console, headings: Sequence[str], rows: Sequence[Row], spare: Sequence[str] = ()) -> None:

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gnothi.calibration.learned_records import TO_CHECK, Example, Learned, Reached, Shown
-from gnothi.filtering.traits import CHECKING
+from gnothi.calibration.learned import AFTER, ALL, BEFORE, CASCADE, EACH, SAMPLED
+from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
+from gnothi.filtering.traits import CHECKING, PROBE, SAMPLES, WEIGHING
 from gnothi.report.numbers import between, counted, percent, share, signed
 from gnothi.report.terminal.layout import Row, paragraph, show_table
 
@@ -18,10 +19,21 @@ SHOWN = 8
 """Weights of a step; JSON has all."""
 _TEXT = 200  # characters of an answer
 _NOTES = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{costs} cost,
-over the better of never and always, with its 95 % interval. before the search: searches where evidence is worth its price,
-and believes it. after the search: always searches, and chooses between the two answers. {each} {best}"""
-_EACH = "passage by passage: so, once each passage was read alone, too. cascade: each only where it is worth its price."
-_BOTH = "cascade: both."
+over the better of never and always, with its 95 % interval. {ways} {best}"""
+_WAYS = {
+    BEFORE: "searches where evidence is worth its price, and believes it.",
+    SAMPLED: "so, with the probe's and all signals of samples.",
+    AFTER: "always searches, and chooses between the two answers.",
+    EACH: "so, once each passage was read alone, too.",
+    ALL: "so, with every signal and U with each passage, too.",
+    CASCADE: "each only where it is worth its price.",
+}
+_LOOKS = {
+    PROBE: "it reads the probe",
+    SAMPLES: "it draws samples",
+    CHECKING: "it reads each passage alone",
+    WEIGHING: "it draws samples with each passage",
+}
 _BEST = "The best signal's threshold was chosen on other questions of the same file."
 
 
@@ -39,8 +51,8 @@ def show(console: Console, found: Learned) -> None:
     show_table(console, headings, list(_rows(found)), spare=("gap closed", "not known"))
     prices = found.prices
     costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
-    each = _EACH if CHECKING in found.tokens else _BOTH
-    notes = _NOTES.format(costs=costs, each=each, best=_BEST if found.best_signal else "")
+    ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items() if way in found.ways)
+    notes = _NOTES.format(costs=costs, ways=ways, best=_BEST if found.best_signal else "")
     paragraph(console, " ".join(notes.split()), "dim")
     if found.tokens:
         took = ", ".join(f"{stage} {tokens:.0f}" for stage, tokens in found.tokens.items() if tokens)
@@ -69,8 +81,8 @@ def _rows(found: Learned) -> Iterator[Row]:
 def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
-    if step.stage == TO_CHECK:
-        needed = f"it reads each passage alone where that makes the choice better by more than {step.needed:.3g}"
+    if step.look is not None:
+        needed = f"{_LOOKS[step.look]} where that makes the choice better by more than {step.needed:.3g}"
     told = "" if weights else " No feature told anything on other questions: rates alone decide."
     console.print()
     paragraph(console, f'Known at "{step.stage}": {needed}.{told}')

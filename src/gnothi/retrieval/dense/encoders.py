@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.files import home_expanded
 from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.wrappers import shown
@@ -76,7 +76,7 @@ class Encoding:
 
 def stored_name(name: str) -> str:
     """What an encoder is noted as: the whole path of a folder, for an index is used from elsewhere; else as given."""
-    path = Path(name).expanduser()
+    path = home_expanded(name)
     return str(path.resolve()) if path.is_dir() else name
 
 
@@ -108,8 +108,9 @@ def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
     """The SentenceTransformer in a folder or on the hub; ``expected`` is what messages say there should be.
 
     Raises MissingDependency, or ModelUnavailable for one that cannot be read."""
-    path = Path(name).expanduser()
-    if not path.is_dir() and (path.exists() or name.startswith((".", "/", "~", "\\")) or name.count("/") > 1):
+    path = home_expanded(name)
+    elsewhere = name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or not name.isprintable()
+    if not path.is_dir() and (path.exists() or elsewhere):
         raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. Expected {expected}")
     try:
         from sentence_transformers import SentenceTransformer
@@ -132,7 +133,7 @@ def _load(name: str) -> _Model:
 
 
 def _fingerprint(name: str) -> str:
-    folder = Path(name).expanduser()
+    folder = home_expanded(name)
     if not folder.is_dir():
         return version_of(name)
     # How vectors are pooled and prompted stands in folders and files of the library's own.

@@ -30,7 +30,7 @@ class DenseIndex:
     def __init__(
         self, path: str | os.PathLike[str], lexical: BM25Index, manifest: store.Manifest, encode: EncodeQuestions
     ) -> None:
-        folder = Path(path) / store.FOLDER
+        folder = self._folder = Path(path) / store.FOLDER
         self._name = f"dense:{path}"
         self._lexical = lexical
         self._rows = store.Rows(folder, manifest.generation)
@@ -59,6 +59,8 @@ class DenseIndex:
         if not query.strip() or k == 0:
             return ()
         vector = await self._batcher.submit(encodable(query))
+        if len(self._vectors) and vector.shape != self._vectors.shape[1:]:
+            raise store.damaged(self._folder, f"they have {self._vectors.shape[1]} numbers, their encoder's {len(vector)}")
         return await asyncio.to_thread(self.nearest, vector, k)
 
     def nearest(self, vector: Vectors, k: int) -> tuple[ScoredPassage, ...]:

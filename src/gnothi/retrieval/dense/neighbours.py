@@ -30,8 +30,8 @@ _SECONDS_BETWEEN_SAVES = 60.0
 class Neighbours:
     """Of the first vectors of a store; those added later are looked at one by one."""
 
-    def __init__(self, graph: Any) -> None:
-        self._graph = graph
+    def __init__(self, graph: Any, folder: Path) -> None:
+        self._graph, self._folder = graph, folder
 
     @classmethod
     def open(cls, folder: Path, manifest: Manifest) -> Neighbours | None:
@@ -41,12 +41,15 @@ class Neighbours:
             return None
         graph = _empty(manifest.dimension)
         _read(graph.view, file)
-        return cls(graph)
+        return cls(graph, folder)
 
     def near(self, vector: Vectors, limit: int, rows: int) -> NDArray[np.int64]:
         """Rows that may be among the ``limit`` nearest of the first ``rows``, in no order."""
-        found = self._graph.search(vector, min(limit, len(self._graph)), threads=1).keys.astype(np.int64)
-        return np.concatenate([found[found < rows], np.arange(len(self._graph), rows)])
+        try:
+            found = self._graph.search(vector, min(limit, len(self._graph)), threads=1).keys.astype(np.int64)
+        except (RuntimeError, ValueError) as error:
+            raise damaged(self._folder, str(error)) from None
+        return np.concatenate([found[(found >= 0) & (found < rows)], np.arange(len(self._graph), rows)])
 
     @staticmethod
     def build(store: Store, on_progress: Callable[[int, int, int], None]) -> None:

@@ -17,9 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import MALFORMED, IndexUnavailable
+from gnothi.files import DATABASE_ERRORS, all_regular
 from gnothi.retrieval.dense.encoders import Encoding, Vectors
 from gnothi.retrieval.folder import FILE, Kind, disk_errors, read_fields, write_manifest
+from gnothi.typed import typed
 from gnothi.version import __version__
 
 FOLDER = "dense"
@@ -63,9 +65,15 @@ def read_manifest(index: Path) -> Manifest | None:
     if not (folder / FILE).is_file():
         return None
     try:
-        return Manifest(**read_fields(folder, KIND))
-    except TypeError:
-        raise damaged(folder, "a field of its manifest is missing or unknown") from None
+        all_regular(folder)
+        found: Manifest = typed(Manifest, read_fields(folder, KIND))
+        if min(found.dimension, found.passages, found.generation) < 0:
+            raise ValueError("a number below 0")
+    except OSError as error:
+        raise damaged(folder, str(error)) from None
+    except MALFORMED as error:
+        raise damaged(folder, f"its manifest says what it cannot say ({error})") from None
+    return found
 
 
 def damaged(folder: Path, what: str) -> IndexUnavailable:
@@ -104,18 +112,22 @@ class Rows:
             asked = [int(row) for row in rows[start : start + _ASKED_AT_ONCE]]
             marks = ",".join("?" * len(asked))
             with self._errors():
-                found |= self._db.execute(f"SELECT row, id FROM rows WHERE id IS NOT NULL AND row IN ({marks})", asked)
+                rows_of = self._db.execute(f"SELECT row, id FROM rows WHERE id IS NOT NULL AND row IN ({marks})", asked)
+                found |= ((row, str(key)) for row, key in rows_of)
         return found
 
     def digest(self, passage_id: str) -> bytes | None:
-        """Of the passage that was encoded under this id."""
+        """Of the passage that was encoded under this id; None where none was, or none that is one is noted."""
         with self._errors():
             found = self._db.execute("SELECT digest FROM rows WHERE id = ?", (passage_id,)).fetchone()
-        return None if found is None else bytes(found[0])
+        return found[0] if found and isinstance(found[0], bytes) else None
 
     def every_id(self) -> Iterator[str]:
         with self._errors():
-            yield from (str(one) for (one,) in self._db.execute("SELECT id FROM rows WHERE id IS NOT NULL ORDER BY row"))
+            for (one,) in self._db.execute("SELECT id FROM rows WHERE id IS NOT NULL ORDER BY row"):
+                if not isinstance(one, str):
+                    raise damaged(self._folder, f"the id {one!r:.60} is no text")
+                yield one
 
     def alive(self) -> NDArray[np.int64]:
         """The rows that have a passage, in order."""
@@ -150,7 +162,7 @@ class Rows:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except DATABASE_ERRORS as error:
             if isinstance(error, sqlite3.OperationalError) and "unable to open" not in str(error):
                 with disk_errors(self._folder):
                     raise
@@ -214,8 +226,11 @@ class Store:
     def _open(self) -> None:
         self.rows = Rows(self.folder, self.manifest.generation, read_only=False)
         self._file = vectors_file(self.folder, self.manifest).open("ab")
-        # What a kill left behind of vectors whose passages were not noted yet.
-        self._file.truncate(len(self.rows) * self.manifest.dimension * 4)
+        noted = len(self.rows) * self.manifest.dimension * 4
+        if self._file.tell() < noted:
+            self.close()
+            raise damaged(self.folder, "some of the vectors that it lists are missing")
+        self._file.truncate(noted)  # what a kill left behind of vectors whose passages were not noted yet
 
     def _sweep(self) -> None:
         """Remove what is of another generation: an older one, or one whose making was interrupted."""
@@ -235,5 +250,5 @@ def mapped(folder: Path, manifest: Manifest, rows: int) -> Vectors:
         return np.zeros((0, manifest.dimension), np.float32)
     try:
         return np.memmap(vectors_file(folder, manifest), np.float32, "r", shape=(rows, manifest.dimension))
-    except (OSError, ValueError) as error:
+    except (OSError, *MALFORMED) as error:
         raise damaged(folder, str(error)) from None

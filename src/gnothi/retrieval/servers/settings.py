@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gnothi import config
 from gnothi.config import Given
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.files import TOML_ERRORS, home_expanded
 
 T = TypeVar("T")
 SERVERS = "servers"
@@ -50,12 +50,12 @@ def described(kind: type[T], argument: str, scheme: str, address: Callable[[str]
         raise InvalidSetting(f"<--index {scheme}:...>: got no address, expected {scheme}:ADDRESS or {scheme}:FILE.toml.")
     if not argument.endswith(FILE):
         return [_built(kind, address(argument), what, argument)]
-    path = Path(argument).expanduser()
+    path = home_expanded(argument)
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"cannot read {path}, which describes an index: {error.strerror}. Check its name.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except TOML_ERRORS as error:
         raise InvalidInput(f"{path}, which describes an index, is not valid TOML: {error}.") from None
     several = read.pop(SERVERS, [{}])
     if not isinstance(several, list) or not several or not all(isinstance(one, dict) for one in several):

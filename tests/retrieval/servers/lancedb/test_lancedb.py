@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -20,20 +16,16 @@ from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
+from tests.retrieval.dense import words
 from tests.retrieval.documents import contents, made_up, write_jsonl
+from tests.stopping import Stopping, moments
 
 needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None,
     reason="lancedb is not installed: `make test-servers` installs it in an environment of its own",
 )
 Run = Callable[..., tuple[int, str, str]]
-_BUILD = """
-import sys
-from gnothi.retrieval import build as module
-module._COMMIT_BYTES = 60_000
-print("ready", flush=True)
-module.build([sys.argv[1]], sys.argv[2])
-"""
+KILLS = 4
 
 
 def built(folder: Path, passages: tuple[Passage, ...] | list[Passage] = CORPUS, table: str = "passages") -> str:
@@ -166,26 +158,33 @@ def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_pat
 
 @needed
 @pytest.mark.slow
-def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("vectors", [False, True])
+def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, vectors: bool) -> None:
     build([source], tmp_path / "folder")
     expected = contents(tmp_path / "folder")
     spec = f"lancedb:{tmp_path / 'lance'}#killed"
-    rng, kills, partial = random.Random(), 0, 0
-    for _ in range(6):
-        process = _started(source, spec)
-        time.sleep(rng.uniform(0.5, 3.0))  # lancedb takes a while to be imported
-        kills += process.poll() is None
-        process.kill()
-        process.communicate()
-        now = stored(spec) if (tmp_path / "lance" / "killed.lance" / "_versions").exists() else {}
+    target = spec
+    if vectors:
+        (tmp_path / "index.toml").write_text(f'server = "{tmp_path / "lance"}"\ntable = "killed"\nencoder = "words"\n')
+        target = f"lancedb:{tmp_path / 'index.toml'}"
+    steps = _started(source, f"lancedb:{tmp_path / 'lance'}#undisturbed").finish()
+    partial = 0
+    for number in moments(steps, KILLS):
+        process = _started(source, target)
+        assert process.go(number)
+        process.kill(random.uniform(0, 0.02))
+        now = stored(spec)
         assert set(now) <= set(expected)
         partial += 0 < len(now) < len(expected)
-        if len(now) == len(expected) or (kills >= 4 and partial):
-            break
-    assert kills >= 1
-    _, errors = (process := _started(source, spec)).communicate(timeout=100)
-    assert process.returncode == 0, errors
+    assert partial
+    _started(source, target).finish()
     assert stored(spec) == expected
+    if vectors:
+        import lancedb
+
+        rows = lancedb.connect(tmp_path / "lance").open_table("killed").to_arrow().to_pylist()
+        ours = words.passages([Passage(row["id"], row["text"], row["title"]) for row in rows])
+        assert [row["gnothi_vector"] for row in rows] == ours.tolist()
 
 
 @needed
@@ -205,15 +204,5 @@ def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monke
     assert stored(spec) == {one.id: one for one in CORPUS[:2]}
 
 
-def _started(source: Path, spec: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[4]
-    process = subprocess.Popen(
-        [sys.executable, "-c", _BUILD, str(source), spec],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": f"{root / 'src'}:{root}", "PATH": os.environ["PATH"]},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+def _started(source: Path, spec: str) -> Stopping:
+    return Stopping("tests.retrieval.stopping_build", str(source), spec)

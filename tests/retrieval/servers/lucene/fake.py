@@ -1,6 +1,7 @@
 """A server of ours on loopback that speaks what we ask of Elasticsearch and OpenSearch, and has their faults.
 
-What is written can be searched after a refresh and read by id at once, as there. Ranking is that of our BM25.
+What is written can be searched after a refresh and read by id at once, as there. Ranking is that of our BM25; vectors are
+compared one by one, scored by the engines' formulas, and of equal scores any comes first.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import numpy as np
+
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.types import Passage
 
 FAULTS: tuple[str, ...] = ("429", "503", "html", "half", "fewer", "wrong", "reset", "lost", "slow")
 SLOW = 0.6
+SHARDS = 3
 Reply = tuple[int, Any]
 
 
@@ -33,11 +37,13 @@ class Shelf:
         self.documents: dict[str, dict[str, Any]] = {}
         self.visible: dict[str, dict[str, Any]] = {}
         self.sequence: dict[str, int] = {}
+        self.shards: dict[str, int] = {}
         self._ranking: dict[tuple[str, ...], BM25Index] = {}
 
     def put(self, key: str, document: dict[str, Any]) -> None:
         self.documents[key] = document
         self.sequence[key] = self.sequence.get(key, -1) + 1
+        self.shards.setdefault(key, len(self.shards) % SHARDS)
 
     def refresh(self) -> None:
         if self.visible != self.documents:
@@ -61,6 +67,27 @@ class Shelf:
         found = self._ranking[tuple(fields)].search_blocking(text, 10**6)
         return [(json.loads(one.passage.id)[1], one.score) for one in found]
 
+    def near(self, name: str, vector: list[float], k: int) -> list[tuple[str, float]]:
+        """The ``k`` nearest of each shard."""
+        found: list[tuple[str, float]] = []
+        there = [(key, one[name]) for key, one in self.visible.items() if one.get(name) is not None]
+        for shard in range(SHARDS):
+            of_it = [(key, _similar(self.mapping[name], vector, one)) for key, one in there if self.shards[key] == shard]
+            found += sorted(of_it, key=lambda one: -one[1])[:k]
+        return sorted(found, key=lambda one: -one[1])
+
+
+def _similar(mapping: dict[str, Any], asked: list[float], stored: list[float]) -> float:
+    """As both engines score, for whichever of their names of a similarity the field was made with."""
+    one, other = np.asarray(asked, np.float32), np.asarray(stored, np.float32)
+    how = mapping.get("similarity") or mapping["method"]["space_type"]
+    product = float(one @ other)
+    if how in ("max_inner_product", "innerproduct"):
+        return product + 1 if product >= 0 else 1 / (1 - product)
+    if how in ("l2_norm", "l2"):
+        return 1 / (1 + float(np.sum((one - other) ** 2)))
+    return (1 + product / float(np.linalg.norm(one) * np.linalg.norm(other))) / 2
+
 
 def _values(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
@@ -80,6 +107,7 @@ class Fake:
         self.share, self.chance = 0.0, random.Random(3)
         self.faults = FAULTS
         self.secret, self.failed, self.status = "", 0, "green"
+        self.vectors_sent = 0
         self.answered, self.met = 0, dict.fromkeys(FAULTS, 0)
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"fake": self})
@@ -117,8 +145,25 @@ class Fake:
     def create(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
         if name in self.shelves:
             return error(400, "resource_already_exists_exception", f"index [{name}] already exists")
-        self.shelves[name] = Shelf(json.loads(body)["mappings"]["properties"])
+        made = json.loads(body)
+        mapping = made["mappings"]["properties"]
+        for one in mapping.values():
+            if said := self._unfit(one, made.get("settings", {})):
+                return error(400, "mapper_parsing_exception", said)
+        self.shelves[name] = Shelf(mapping)
         return 200, {"acknowledged": True, "index": name}
+
+    def _unfit(self, field: dict[str, Any], settings: dict[str, Any]) -> str:
+        """What is wrong with a field of vectors."""
+        if field["type"] == "dense_vector":
+            known = self.engine == "elasticsearch" and field["similarity"] in ("max_inner_product", "cosine", "l2_norm")
+            return "" if known and field["index"] and 0 < field["dims"] <= 4096 else "dense_vector is not as it must be"
+        if field["type"] == "knn_vector":
+            method = field["method"]
+            spaces = {"lucene": ("l2", "cosinesimil", "innerproduct"), "faiss": ("l2", "innerproduct")}[method["engine"]]
+            fits = method["space_type"] in spaces and settings.get("index", {}).get("knn") is True
+            return "" if self.engine == "opensearch" and fits else "knn_vector is not as it must be"
+        return ""
 
     def drop(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
         return (200, {"acknowledged": True}) if self.shelves.pop(name, None) else _absent(name)
@@ -170,12 +215,16 @@ class Fake:
                 items.append({"index": {"_id": key, "status": 200}})
         return 200, {"errors": any(one["index"]["status"] != 200 for one in items), "items": items}
 
-    def several(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
+    def several(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:
         shelf = self.shelves[name]
         found = [
             self._document(shelf, key) if key in shelf.documents else {"_id": key, "found": False}
             for key in json.loads(body)["ids"]
         ]
+        for one in found:
+            if "_source_excludes" in params and one["found"]:
+                one["_source"] = {k: v for k, v in one["_source"].items() if k != params["_source_excludes"]}
+            self.vectors_sent += any(isinstance(value, list) for value in one.get("_source", {}).values())
         return 200, {"docs": found}
 
     def refresh(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
@@ -202,11 +251,16 @@ class Fake:
         if asked["size"] > 10_000:
             return error(400, "illegal_argument_exception", "Result window is too large")
         shards: dict[str, Any] = {"total": 3, "successful": 3 - self.failed, "failed": self.failed, "skipped": 0}
-        if self.failed and "term" not in asked["query"]:
+        if self.failed and "term" not in asked.get("query", {}):
             if params["allow_partial_search_results"] == "false":
                 return error(503, "search_phase_execution_exception", "Partial shards failure")
             shards["failures"] = [{"shard": one, "index": name, "reason": {"reason": "no disk"}} for one in range(self.failed)]
-        if "term" in asked["query"]:
+        if "knn" in asked or "knn" in asked["query"]:
+            near = self._near(name, asked, params)
+            if isinstance(near, tuple):
+                return near
+            ranked = near
+        elif "term" in asked["query"]:
             ranked = [(key, 1.0) for key in shelf.matching(asked["query"])]
         else:
             assert params["search_type"] == "dfs_query_then_fetch"
@@ -222,6 +276,27 @@ class Fake:
             "_shards": shards,
             "hits": {"total": {"value": total, "relation": "eq"}, "hits": hits},
         }
+
+    def _near(self, name: str, asked: dict[str, Any], params: dict[str, str]) -> list[tuple[str, float]] | Reply:
+        """One engine has the nearest of all shards, the other those of each."""
+        shelf = self.shelves[name]
+        if self.engine == "elasticsearch":
+            knn, kind, size = asked["knn"], "dense_vector", "dims"
+            key, vector, k = knn["field"], knn["query_vector"], knn["k"]
+            if "search_type" in params:
+                return error(400, "illegal_argument_exception", "cannot set [search_type] when using [knn] search")
+            if not k <= knn["num_candidates"] <= 10_000:
+                return error(400, "illegal_argument_exception", "[num_candidates] is out of its range")
+        else:
+            ((key, knn),) = asked["query"]["knn"].items()
+            vector, k, kind, size = knn["vector"], knn["k"], "knn_vector", "dimension"
+            if not 0 < k <= 10_000:
+                return error(400, "illegal_argument_exception", "[k] is out of its range")
+        mapping = shelf.mapping[key]
+        if mapping["type"] != kind or mapping[size] != len(vector):
+            return error(400, "illegal_argument_exception", f"the query vector has a different dimension [{len(vector)}]")
+        found = shelf.near(key, vector, k)
+        return found[:k] if self.engine == "elasticsearch" else found
 
     @staticmethod
     def _document(shelf: Shelf, key: str) -> dict[str, Any]:

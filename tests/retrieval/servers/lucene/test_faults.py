@@ -91,3 +91,17 @@ async def test_one_that_is_away_and_optional_is_done_without(fakes: Callable[...
     await retriever.aclose()
     with pytest.raises(IndexUnavailable, match="cannot be reached"):
         open_index(described(tmp_path, one, two, index="half"))
+
+
+@pytest.mark.parametrize("fault", ["wrong", "half", "lost"])
+def test_answers_to_notes_that_say_nothing_are_asked_for_again(fake: Fake, tmp_path: Path, fault: str) -> None:
+    """Taken for an answer, one would make the next note look like another build's; cut in half, a refusal loses its reason."""
+    fake.faults, fake.share = (fault,), 0.5
+    write_jsonl(tmp_path / "passages.jsonl", PASSAGES[:20])
+    (tmp_path / "index.toml").write_text(f'server = "{fake.url}"\nindex = "noted"\ntimeout = 0.4\n')
+    for seed in range(8):
+        fake.chance.seed(seed)
+        report = build([tmp_path / "passages.jsonl"], f"{fake.engine}:{tmp_path / 'index.toml'}")
+        assert report.passages == 20
+        fake.shelves.clear()
+    assert fake.met[fault] > 20

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,41 +13,22 @@ import pytest
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.encoders import Encoding
+from gnothi.retrieval.registry import open_index
 from gnothi.types import Passage
 from tests.retrieval.dense import words
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.postgres.conftest import stored
 from tests.retrieval.servers.postgres.engine import NEEDED, Engine
 from tests.retrieval.servers.postgres.test_search import described, found
+from tests.stopping import Stopping, moments
 
 pytestmark = [NEEDED, pytest.mark.slow]
 Run = Callable[..., tuple[int, str, str]]
-_BUILD = """
-import sys
-from gnothi.retrieval import build as module
-module._COMMIT_BYTES = 60_000
-print("ready", flush=True)
-module.build([sys.argv[1]], sys.argv[2])
-"""
+KILLS = 4
 
 
-def start(source: Path, spec: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[4]
-    process = subprocess.Popen(
-        [sys.executable, "-c", _BUILD, str(source), spec],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": f"{root / 'src'}:{root}", "PATH": os.environ["PATH"]},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def ended(process: subprocess.Popen[str]) -> str:
-    _, errors = process.communicate(timeout=250)
-    return errors if process.returncode else ""
+def start(source: Path, spec: str) -> Stopping:
+    return Stopping("tests.retrieval.stopping_build", str(source), spec)
 
 
 @pytest.fixture
@@ -79,25 +57,19 @@ def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_pat
 def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, engine: Engine) -> None:
     build([source], tmp_path / "folder")
     expected = contents(tmp_path / "folder")
+    steps = start(source, f"postgres:{engine.server}#undisturbed").finish()
     spec = f"postgres:{engine.server}#killed"
-    kills = partial = 0
-    while kills < 4 or not partial:
+    partial = 0
+    for number in moments(steps, KILLS):
         process = start(source, spec)
-        time.sleep(random.uniform(0, 0.5))
-        kills += process.poll() is None
-        process.kill()
-        process.communicate()
-        try:
-            now = stored(engine, "killed")
-        except Exception:  # noqa: BLE001 - there is no table yet
-            continue
+        assert process.go(number)
+        process.kill(random.uniform(0, 0.02))
+        now = stored(engine, "killed")
         assert set(now) <= set(expected)
         partial += 0 < len(now) < len(expected)
-        if len(now) == len(expected):
-            break
-    assert kills >= 1
-    _lock_is_free(engine)
-    assert ended(start(source, spec)) == ""
+        _lock_is_free(engine)
+    assert partial
+    start(source, spec).finish()
     assert stored(engine, "killed") == expected
 
 
@@ -105,12 +77,12 @@ def test_the_server_killed_under_a_build(source: Path, tmp_path: Path, other: En
     build([source], tmp_path / "folder")
     spec = f"postgres:{other.server}#under"
     process = start(source, spec)
-    time.sleep(0.2)
+    assert process.go(random.randint(1, 12))
     other.kill()
-    errors = ended(process)
+    _, errors = process.ended()
     other.start()
-    assert not errors or "IndexUnavailable" in errors
-    assert ended(start(source, spec)) == ""
+    assert "IndexUnavailable" in errors
+    start(source, spec).finish()
     assert stored(other, "under") == contents(tmp_path / "folder")
 
 
@@ -152,6 +124,9 @@ def test_vectors_come_with_the_passages_or_not_at_all(engine: Engine, tmp_path: 
     monkeypatch.setattr(Encoding, "fingerprint", lambda _: "other weights")
     with pytest.raises(IndexUnavailable, match="other weights"):
         build([source], spec)
+    optional = described(tmp_path, engine, tables=("encoded",), more='encoder = "words"\nby = "vectors"\noptional = true')
+    with pytest.raises(IndexUnavailable, match="other weights"):  # it answers, so it may not be done without
+        open_index(optional)
 
 
 async def test_text_that_the_server_cannot_hold_is_replaced(engine: Engine, tmp_path: Path) -> None:

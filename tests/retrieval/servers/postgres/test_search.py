@@ -224,9 +224,10 @@ async def test_nothing_in_names_is_sql(built: Built, engine: Engine, tmp_path: P
     table = nasty.replace(".", "")[:40]  # with what stands beside it, at most 63 bytes
     assert await found(built(table=table), "heron fish water", 1) == [CORPUS[4]]
     assert set(stored(engine, table)) == {passage.id for passage in CORPUS}
-    for name in ("id", "title", "text", "words", "language"):
+    for name in ("id", "title", "text", "words", "language", "vectors"):
         file = tmp_path / "odd.toml"
-        file.write_text(f"server = '''{engine.server}'''\ntable = 'victims'\n{name} = '''{nasty}'''\n")
+        more = "by = 'vectors'\nencoder = 'words'\n" if name == "vectors" else ""
+        file.write_text(f"server = '''{engine.server}'''\ntable = 'victims'\n{more}{name} = '''{nasty}'''\n")
         with pytest.raises(IndexUnavailable):
             open_index(f"postgres:{file}")
     assert unharmed(engine)

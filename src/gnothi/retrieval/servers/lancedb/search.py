@@ -1,19 +1,25 @@
-"""Searching tables of LanceDB by words: BM25 over the column that is searched."""
+"""Searching tables of LanceDB by words (BM25 over the column that is searched), by vectors, or by both."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
+from gnothi.retrieval.dense.encoders import Vectors
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.servers.lancedb.notes import NOTES, read_notes
 from gnothi.retrieval.servers.lancedb.table import ERRORS, Table, tables
 from gnothi.retrieval.servers.merged import Found, Merged
+from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
+from gnothi.retrieval.servers.weights import check_weights
 from gnothi.types import Passage, ScoredPassage, encodable
 
 _MORE = 16
+_DISTANCES = {"inner": "dot", "cosine": "cosine", "euclidean": "l2"}
 
 
 class ByWords:
@@ -41,7 +47,7 @@ class ByWords:
         while k:
             rows = self._best(query, wanted)
             if len(rows) < wanted or rows[k - 1]["_score"] > rows[-1]["_score"]:
-                found = [self._scored(row) for row in rows]
+                found = [scored(row, float(row["_score"]), self._table) for row in rows]
                 return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
             wanted *= 4
         return []
@@ -54,16 +60,91 @@ class ByWords:
         rows: list[Mapping[str, Any]] = search.limit(count).to_list()
         return rows
 
-    def _scored(self, row: Mapping[str, Any]) -> ScoredPassage:
+
+class ByVectors:
+    """Passages whose vectors are near that of the query, as the table was when it was opened."""
+
+    optional = False
+
+    def __init__(self, table: Table, encoder: Encoder) -> None:
+        self.name, self._table, self._encoder = table.name, table, encoder
+        self._lance = _checked(table)
+        self._rows: int = self._lance.count_rows()
+        self._size = _size(self._lance, table)
+
+    async def search(self, query: str, k: int) -> Found:
+        vector = await self._encoder.submit(encodable(query))
+        if len(vector) != self._size:
+            raise IndexUnavailable(
+                f"{self.name}: {self._table.encoder!r} makes vectors of {len(vector)} numbers, those of the column "
+                f"{self._table.vectors!r} have {self._size}. Name the encoder that made them."
+            )
+        try:
+            return await asyncio.to_thread(self._search, vector, min(k, self._rows))
+        except ERRORS as error:
+            raise self._table.refused(error) from None
+
+    async def aclose(self) -> None:
+        await self._encoder.aclose()
+
+    def _search(self, vector: Vectors, k: int) -> Found:
+        """As by words: all that are as far as the last one are asked for."""
+        wanted = k + _MORE
+        while k:
+            rows = self._nearest(vector, wanted)
+            if len(rows) < wanted or rows[k - 1]["_distance"] < rows[-1]["_distance"]:
+                found = [scored(row, self._score(row["_distance"]), self._table) for row in rows]
+                return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
+            wanted *= 4
+        return []
+
+    def _nearest(self, vector: Vectors, count: int) -> list[Mapping[str, Any]]:
         table = self._table
-        title = row[table.title] if table.title else ""
-        passage = Passage(f"{table.prefix}{row[table.id]}", str(row[table.text] or ""), str(title or ""))
-        return ScoredPassage(passage, float(row["_score"]))
+        search = self._lance.search(vector, vector_column_name=table.vectors, query_type="vector")
+        search = search.distance_type(_DISTANCES[table.distance]).where(f"`{table.vectors}` IS NOT NULL", prefilter=True)
+        rows: list[Mapping[str, Any]] = search.select([*table.columns, "_distance"]).limit(count).to_list()
+        return rows
+
+    def _score(self, distance: float) -> float:
+        """LanceDB has 1 - the inner product, and the square of the euclidean distance."""
+        if self._table.distance == "inner":
+            return 1.0 - distance
+        return -math.sqrt(max(distance, 0.0)) if self._table.distance == "euclidean" else -distance
+
+
+def scored(row: Mapping[str, Any], score: float, table: Table) -> ScoredPassage:
+    title = row[table.title] if table.title else ""
+    return ScoredPassage(Passage(f"{table.prefix}{row[table.id]}", str(row[table.text] or ""), str(title or "")), score)
 
 
 def opened(argument: str) -> Retriever:
     """Raises IndexUnavailable where there is no such table, or it lacks a column; MissingDependency without lancedb."""
-    return Merged([ByWords(table) for table in tables(argument)], f"lancedb:{argument}", comparable=False)
+    found, name = tables(argument), f"lancedb:{argument}"
+    way = one_way(found, name)
+    if way == "words":
+        return _by_words(found, name)
+    for table in found:
+        check_weights(read_notes(_connected(table), table), table.name, table.encoder)
+    made = encoders(found)
+    by_vectors = Merged([ByVectors(table, made[table.encoder]) for table in found], name, vectors_alike(found))
+    if way == "vectors":
+        return by_vectors
+    return Hybrid(_by_words(found, name), by_vectors, Fusion(), name)
+
+
+def _by_words(found: Sequence[Table], name: str) -> Merged:
+    """Each table knows only how rare words are among its own passages: scores of two are not of one kind."""
+    return Merged([ByWords(table) for table in found], name, comparable=len(found) == 1)
+
+
+def _size(lance: Any, table: Table) -> int:
+    """Of a vector, in numbers."""
+    import pyarrow
+
+    kind = lance.schema.field(table.vectors).type
+    if not pyarrow.types.is_fixed_size_list(kind):
+        raise IndexUnavailable(f"{table.name}: the column {table.vectors!r} holds {kind}, expected vectors of one length.")
+    return int(kind.list_size)
 
 
 def fingerprint(argument: str) -> str:
@@ -99,10 +180,13 @@ def _checked(table: Table) -> Any:
             f"{table.server}, a folder of LanceDB: got no table {table.table!r}, expected one of {', '.join(there) or 'none'}. "
             "Name it behind the folder: <--index lancedb:FOLDER#TABLE>."
         ) from None
-    lacking = [name for name in {*table.columns, table.words or table.text} if name not in schema.names]
+    words = () if table.by == "vectors" else (table.words or table.text,)
+    vectors = () if table.by == "words" else (table.vectors,)
+    lacking = [name for name in {*table.columns, *words, *vectors} if name not in schema.names]
     if lacking:
         raise IndexUnavailable(
             f"{table.name}: got no column {', '.join(sorted(lacking))}; there are {', '.join(schema.names)}. Say in a file, "
-            'lancedb:FILE.toml, what they are called: id, title, text, and words, the one that is searched ("" for the text).'
+            'lancedb:FILE.toml, what they are called: id, title, text, and words, the one that is searched ("" for the text), '
+            "or vectors."
         )
     return lance

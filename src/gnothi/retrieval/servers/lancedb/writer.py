@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, InvalidSetting
 from gnothi.locks import hold
+from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.servers.lancedb.notes import SOURCES, LanceLedger, literal, merge, read_notes, write_notes
 from gnothi.retrieval.servers.lancedb.table import ERRORS, ORIGIN, Table, tables
+from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage, encodable
@@ -27,14 +29,17 @@ def opened(argument: str) -> Iterator[Target]:
             "prefix: a build writes to one table. Build one after the other, each by a name of its own."
         )
     (table,) = found
-    if len({*table.columns, table.words}) != 4 or not (table.title and table.words):
-        raise InvalidSetting("id, title, text and words of a table that is built: expected four different names of columns.")
+    if len({*table.columns, table.words, table.vectors}) != 5 or not (table.title and table.words and table.vectors):
+        raise InvalidSetting(
+            "id, title, text, words and vectors of a table that is built: expected five different names of columns."
+        )
     database = table.connect()
+    encode = Encoding(table.encoder).passages() if table.encoder else None
     with _alone(table):
         try:
-            lance, notes = _prepared(database, table)
+            lance, notes = _prepared(database, table, encode)
             ledger = LanceLedger(database, table)
-            yield Target(LanceWriter(database, lance, table, notes, ledger), ledger)
+            yield Target(LanceWriter(database, lance, table, notes, ledger, encode), ledger)
         except GnothiError:
             raise
         except ERRORS as error:
@@ -46,7 +51,17 @@ class LanceWriter:
     passages, deletes, and notes the rest; the ledger follows. A kill in between costs reading again: passages that are there
     are recognised, and those of an origin that no source knows go when the next build begins."""
 
-    def __init__(self, database: Any, lance: Any, table: Table, notes: dict[str, Any], ledger: LanceLedger) -> None:
+    def __init__(
+        self,
+        database: Any,
+        lance: Any,
+        table: Table,
+        notes: dict[str, Any],
+        ledger: LanceLedger,
+        encode: EncodePassages | None,
+    ) -> None:
+        self._encode, self._made = encode, {name: notes.get(name, "") for name in ("encoder_name", "encoder")}
+        self._vectors: dict[str, Vectors] = {}
         self._database, self._lance, self._table = database, lance, table
         self._content = self._noted = str(notes["content"])
         self._waiting: dict[str, tuple[Passage, str]] = {}
@@ -72,6 +87,12 @@ class LanceWriter:
                 self._waiting[passage.id] = passage, origin
                 self._note("put", passage.id, passage.title, passage.text)
                 self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+        if self._encode:
+            fresh = {
+                one.id: self._waiting[one.id][0] for (one, _), put in zip(ours, outcomes, strict=True) if put != "standing"
+            }
+            if fresh:
+                self._vectors |= dict(zip(fresh, self._encode(list(fresh.values())), strict=True))
         return outcomes
 
     def delete_origin(self, origin: str) -> None:
@@ -93,14 +114,14 @@ class LanceWriter:
         if self._content != self._noted:
             self._write_notes(complete=False)
         if self._waiting:
-            merge(self._lance, self._table.id, _rows(self._table, self._waiting.values()))
+            merge(self._lance, self._table.id, _rows(self._lance.schema, self._table, self._waiting.values(), self._vectors))
         if self._emptied:
             self._lance.delete(f"{ORIGIN} IN ({', '.join(map(literal, self._emptied))})")
-        self._waiting, self._emptied, self.pending_bytes = {}, [], 0
+        self._waiting, self._vectors, self._emptied, self.pending_bytes = {}, {}, [], 0
 
     def _write_notes(self, complete: bool) -> None:
         self._begun |= {origin for _, origin in self._waiting.values()} | set(self._emptied)
-        notes = {"content": self._content, "complete": complete, "begun": sorted(self._begun)}
+        notes = self._made | {"content": self._content, "complete": complete, "begun": sorted(self._begun)}
         write_notes(self._database, self._table, notes)
         self._noted = self._content
 
@@ -131,7 +152,7 @@ def _alone(table: Table) -> AbstractContextManager[object]:
         return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable, busy)
 
 
-def _prepared(database: Any, table: Table) -> tuple[Any, dict[str, Any]]:
+def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tuple[Any, dict[str, Any]]:
     """The table and its notes. Makes what is not there yet; nothing of others is changed."""
     from lancedb.index import FTS, BTree
 
@@ -142,14 +163,18 @@ def _prepared(database: Any, table: Table) -> tuple[Any, dict[str, Any]]:
         if "not found" not in str(error):
             raise
         database.drop_table(table.table + SOURCES, ignore_missing=True)  # it tells of passages that are gone
-        notes = {"content": "", "complete": False, "begun": []}
+        weights = Encoding(table.encoder).fingerprint() if encode else ""
+        ours = {"encoder_name": table.encoder, "encoder": weights}
+        size = encode([Passage("", "size")]).shape[1] if encode else 0
+        notes = ours | {"content": "", "complete": False, "begun": []}
         write_notes(database, table, notes)
-        lance = database.create_table(table.table, schema=_rows(table, []).schema)
+        lance = database.create_table(table.table, schema=_schema(table, size))
     if not notes:
         raise IndexUnavailable(
             f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
         )
-    lacking = {*table.columns, table.words} - set(lance.schema.names)
+    check_vectors(notes, table.name, table.encoder)
+    lacking = {*table.columns, table.words, *([table.vectors] if encode else [])} - set(lance.schema.names)
     if lacking:
         raise IndexUnavailable(f"{table.name} was built with other names of columns: it has no {', '.join(sorted(lacking))}.")
     made = {column.strip("`") for index in lance.list_indices() for column in index.columns}
@@ -161,12 +186,23 @@ def _prepared(database: Any, table: Table) -> tuple[Any, dict[str, Any]]:
     return lance, notes
 
 
-def _rows(table: Table, passages: Iterable[tuple[Passage, str]]) -> Any:
+def _schema(table: Table, size: int) -> Any:
+    """``size`` of a vector in numbers, 0 without."""
     import pyarrow
 
-    values = [(one.id, one.text, one.title, f"{one.title}\n{one.text}", origin) for one, origin in passages]
     names = [table.id, table.text, table.title, table.words, ORIGIN]
-    schema = pyarrow.schema([pyarrow.field(name, pyarrow.string(), nullable=False) for name in names])
+    fields = [pyarrow.field(name, pyarrow.string(), nullable=False) for name in names]
+    vectors = [pyarrow.field(table.vectors, pyarrow.list_(pyarrow.float32(), size), nullable=False)] if size else []
+    return pyarrow.schema(fields + vectors)
+
+
+def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], vectors: Mapping[str, Vectors]) -> Any:
+    import pyarrow
+
+    names = [table.id, table.text, table.title, table.words, ORIGIN, table.vectors]
+    values = [
+        (one.id, one.text, one.title, f"{one.title}\n{one.text}", origin, vectors.get(one.id)) for one, origin in passages
+    ]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
 from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, Index
 from gnothi.retrieval.servers.patience import Passing
 from gnothi.types import Passage, ScoredPassage
@@ -33,16 +33,20 @@ def read_hits(answer: Mapping[str, Any], index: Index, k: int) -> Hits:
         if len(hits) != expected and (len(hits) > asked or not lacking):
             raise Passing(f"the answer has {len(hits)} hits, and {expected} were to come")
         passages = tuple(ScoredPassage(_passage(hit, index), float(hit["_score"])) for hit in hits)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         raise Passing(f"the answer is not that of a search ({type(error).__name__}: {error})") from None
     if lacking and not index.partial:
         raise Passing(f"{len(lacking)} of {shards} shards gave no answer ({lacking[0][1]})")
     if k > MOST and matching > MOST:
-        raise InvalidSetting(
-            f"the number of passages to retrieve: got {k}, expected at most {MOST} where more than that "
-            f"match: {index.name} shows no more at once. Pass a smaller k."
-        )
+        raise too_many(k, index)
     return Hits(passages, shards, lacking)
+
+
+def too_many(k: int, index: Index) -> InvalidSetting:
+    return InvalidSetting(
+        f"the number of passages to retrieve: got {k}, expected at most {MOST} where more than that "
+        f"match: {index.name} shows no more at once. Pass a smaller k."
+    )
 
 
 def _shards(answer: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, str], ...]]:

@@ -103,6 +103,8 @@ class Client:
         if worth_another_try(status) and status != 409:  # a conflict of versions stays one
             wait = asked_to_wait({key.lower(): value for key, value in meta.headers.items()}) if meta is not None else None
             return Passing(f"status {status}{f', {reason}' if reason else ''}", wait)
+        if status == 400 and not kind:  # what we ask for is refused with a reason, unless it was lost on the way
+            return Passing(f"status {status} without a reason that can be read")
         said = f"{self.index.name}: {TITLES[self._engine]} says {status}: {reason or _short(str(error))}."
         if kind == _VERSIONS or type(error).__name__ == "UnsupportedProductError":
             said += (

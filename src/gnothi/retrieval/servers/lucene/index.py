@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from gnothi.errors import InvalidSetting
+from gnothi.retrieval.servers.questions import By, Distance, check_encoder
 from gnothi.retrieval.servers.settings import check_waits, described
 
 Engine = Literal["elasticsearch", "opensearch"]
@@ -24,9 +25,10 @@ MOST = 10_000
 class Index:
     """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
     (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or
-    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key.
-    ``certificates`` is a file of those who sign the server's. ``partial``: the passages of the shards that answer are the
-    result, and it is said that some did not. ``prefix`` is put before ids. Times are in seconds."""
+    numbers, or ``_id``. ``vectors`` is a field of vectors that ``encoder`` made, ``distance`` how it compares them. ``secret``
+    names the environment variable with the password of ``user``, or with an API key. ``certificates`` is a file of those who
+    sign the server's. ``partial``: the passages of the shards that answer are the result, and it is said that some did not.
+    ``prefix`` is put before ids. Times are in seconds."""
 
     server: str
     index: str = "passages"
@@ -34,6 +36,10 @@ class Index:
     title: str = "title"
     text: str = "text"
     words: str = "gnothi_words"
+    by: By = "words"
+    vectors: str = "gnothi_vector"
+    encoder: str = ""
+    distance: Distance = "inner"
     prefix: str = ""
     user: str = ""
     secret: str = ""
@@ -46,6 +52,7 @@ class Index:
 
     def __post_init__(self) -> None:
         check_waits(self)
+        check_encoder(self)
         for name in ("index", "id", "text"):
             if not getattr(self, name).strip():
                 raise InvalidSetting(f"{name} of an index: got {getattr(self, name)!r}, expected a name.")
@@ -115,18 +122,27 @@ class Index:
             else {"multi_match": {**match, "fields": self.searched, "type": "cross_fields"}}
         )
         ties: list[dict[str, str]] = [] if self.id == OWN_ID else [{self.id: "asc"}]
-        parameters = {
-            "search_type": "dfs_query_then_fetch",
-            "allow_partial_search_results": "true" if self.partial else "false",
-            "preference": blake2b(query.encode(), digest_size=8).hexdigest(),
-        }
+        parameters = {"search_type": "dfs_query_then_fetch", **self.parameters(query)}
         return parameters, {
             "query": found,
+            "track_scores": True,
+            "sort": [{"_score": "desc"}, *ties],
+            **self.wanted(k),
+        }
+
+    def parameters(self, asked: str) -> dict[str, str]:
+        """Of any search."""
+        return {
+            "allow_partial_search_results": "true" if self.partial else "false",
+            "preference": blake2b(asked.encode(), digest_size=8).hexdigest(),
+        }
+
+    def wanted(self, k: int) -> dict[str, Any]:
+        """What comes of ``k`` hits, and how many there are to count."""
+        return {
             "size": k,
             "track_total_hits": k + 1,
-            "track_scores": True,
             "timeout": f"{max(1, round(self.timeout * 1000))}ms",
-            "sort": [{"_score": "desc"}, *ties],
             "_source": self.shown,
         }
 

@@ -12,6 +12,7 @@ from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
 from gnothi.retrieval.servers.lucene.client import Client, Refused
 from gnothi.retrieval.servers.lucene.steady import Steady
+from gnothi.retrieval.servers.patience import Passing
 
 BESIDE = "-gnothi"
 _NOTES = "_doc/notes"
@@ -33,11 +34,24 @@ def _read(client: Client) -> dict[str, Any]:
     if set(index.index) & set("*,<>:"):
         return {}
     try:
-        return client.ask_blocking("GET", index.path(_NOTES, BESIDE))
+        found = client.ask_blocking("GET", index.path(_NOTES, BESIDE))
+        if not isinstance(found.get("_source"), dict):
+            raise Passing("the answer is not that of a document")
+        _place(found)
+        return found
     except Refused as error:
         if error.status != 404:
             raise
         return {}
+
+
+def _place(answer: Mapping[str, Any]) -> tuple[int, int]:
+    """Where a document stands among its versions. Raises Passing for an answer that does not tell: taken for one, the next note
+    would be taken for another build's."""
+    sequence, term = answer.get("_seq_no"), answer.get("_primary_term")
+    if not isinstance(sequence, int) or not isinstance(term, int):
+        raise Passing("the answer does not tell the document's version")
+    return sequence, term
 
 
 class Notes:
@@ -46,7 +60,7 @@ class Notes:
     def __init__(self, server: Steady) -> None:
         self._server, self._builder = server, secrets.token_hex(8)
         found = server.ask(lambda: _read(server.client))
-        self._place = (found.get("_seq_no"), found.get("_primary_term"))
+        self._place: tuple[int, int] | tuple[None, None] = _place(found) if found else (None, None)
         self.values: dict[str, Any] = found.get("_source", {})
         self.there = bool(found)
 
@@ -67,7 +81,7 @@ class Notes:
         self.values = {**self.values, **changes, "number": number, "builder": self._builder}
         self._place = self._server.ask(lambda: self._try(number))
 
-    def _try(self, number: int) -> tuple[Any, Any]:
+    def _try(self, number: int) -> tuple[int, int]:
         sequence, term = self._place
         place = {"op_type": "create"} if sequence is None else {"if_seq_no": str(sequence), "if_primary_term": str(term)}
         client = self._server.client
@@ -83,7 +97,7 @@ class Notes:
                     f"{self._server.index.name} is being written by another build, which began later: one at a time. Wait "
                     "until it has ended, then run this again."
                 ) from None
-        return found.get("_seq_no"), found.get("_primary_term")
+        return _place(found)
 
 
 class LuceneLedger(Ledger):

@@ -1,55 +1,116 @@
-"""Searching indices by words (BM25)."""
+"""Searching indices by words (BM25), by vectors, or by both."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from gnothi import events
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.results import ranked
-from gnothi.retrieval.servers.lucene.answers import read_hits
+from gnothi.retrieval.servers.lucene.answers import Hits, read_hits, too_many
 from gnothi.retrieval.servers.lucene.client import Client, Refused
 from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, Engine, Index, indices
 from gnothi.retrieval.servers.lucene.notes import read_notes
+from gnothi.retrieval.servers.lucene.vectors import KINDS, near
 from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
+from gnothi.retrieval.servers.weights import check_weights
 from gnothi.types import encodable
 
+_MORE = 16
 
-class ByWords:
-    """Passages that hold any word of the query. At most ``connections`` searches at a time. Used in one event loop."""
+
+class Server:
+    """One index as it is asked, by words and by vectors: at most ``connections`` searches at a time. Used in one event loop."""
 
     def __init__(self, index: Index, engine: Engine) -> None:
-        self._index = index
-        self.name, self.optional = index.name, index.optional
+        self.index, self.engine = index, engine
         self._client = Client(index, engine)
         self._patience = Patience(index.patience, index.name)
         self._room = asyncio.Semaphore(index.connections)
 
-    async def search(self, query: str, k: int) -> Found:
-        return await self._patience.persist(lambda: self._try(encodable(query), k))
-
-    async def _try(self, query: str, k: int) -> Found:
-        async with self._room:
-            self._patience.check()
-            params, body = self._index.by_words(query, min(k, MOST))
-            hits = read_hits(await self._client.ask("POST", self._index.path("_search"), body, params), self._index, k)
+    async def hits(self, params: Mapping[str, str], body: Mapping[str, Any], k: int) -> Found:
+        """Of a search for the ``k`` best. Raises IndexUnavailable where there are none in time."""
+        hits = await self._patience.persist(lambda: self._try(params, body, k))
         if hits.lacking:
-            events.emit(events.Partial(self.name, hits.shards, hits.lacking))
-        return ranked(hits.passages, k)
+            events.emit(events.Partial(self.index.name, hits.shards, hits.lacking))
+        return hits.passages
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
+    async def _try(self, params: Mapping[str, str], body: Mapping[str, Any], k: int) -> Hits:
+        async with self._room:
+            self._patience.check()
+            return read_hits(await self._client.ask("POST", self.index.path("_search"), body, params), self.index, k)
+
+
+class ByWords:
+    """Passages that hold any word of the query."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.name, self.optional = server.index.name, server.index.optional
+
+    async def search(self, query: str, k: int) -> Found:
+        params, body = self._server.index.by_words(encodable(query), min(k, MOST))
+        return ranked(await self._server.hits(params, body, k), k)
+
+    async def aclose(self) -> None:
+        await self._server.aclose()
+
+
+class ByVectors:
+    """Passages whose vectors are near that of the query."""
+
+    def __init__(self, server: Server, encoder: Encoder) -> None:
+        self._server, self._encoder = server, encoder
+        self.name, self.optional = server.index.name, server.index.optional
+
+    async def search(self, query: str, k: int) -> Found:
+        """A server leaves open which of several with one score come first, so a few more are asked for."""
+        index = self._server.index
+        wanted = k if k > MOST else min(k + _MORE, MOST)
+        params, body = near(index, self._server.engine, await self._encoder.submit(encodable(query)), min(wanted, MOST))
+        try:
+            found = await self._server.hits(params, body, wanted)
+        except Refused as error:
+            if error.status != 400:
+                raise
+            raise Refused(
+                f"{error} Questions are read by the encoder {index.encoder!r}: name the one that made the vectors of "
+                f"{index.vectors!r}.",
+                error.status,
+                error.kind,
+            ) from None
+        if k > MOST and len(found) == MOST:  # nobody counts how many more there are
+            raise too_many(k, index)
+        return ranked(found, k)
+
+    async def aclose(self) -> None:
+        await self._encoder.aclose()
+        await self._server.aclose()
+
 
 def opened(argument: str, engine: Engine) -> Retriever:
     """Raises IndexUnavailable where a server cannot be reached or lacks the index or a field, unless it is optional."""
-    found = indices(argument, engine)
+    found, name = indices(argument, engine), f"{engine}:{argument}"
+    way = one_way(found, name)
     for index in found:
         _check(index, engine)
+    servers = [Server(index, engine) for index in found]
     # Each server knows only how rare words are among its own passages: scores of two are not of one kind.
-    return Merged([ByWords(index, engine) for index in found], f"{engine}:{argument}", comparable=len(found) == 1)
+    by_words = Merged([ByWords(server) for server in servers], name, comparable=len(found) == 1)
+    if way == "words":
+        return by_words
+    made = encoders(found)
+    by_vectors = Merged([ByVectors(server, made[server.index.encoder]) for server in servers], name, vectors_alike(found))
+    return by_vectors if way == "vectors" else Hybrid(by_words, by_vectors, Fusion(), name)
 
 
 def fingerprint(argument: str, engine: Engine) -> str:
@@ -70,26 +131,34 @@ def fingerprint(argument: str, engine: Engine) -> str:
 
 def _check(index: Index, engine: Engine) -> None:
     """The fields are there, can be searched, and no shard is lost. At once: a mistake shows before the first question."""
-    client = Client(index, engine)
+    client, notes = Client(index, engine), {}
     try:
-        _fields(client, index)
+        _fields(client, index, engine)
         _health(client, index)
+        notes = read_notes(client) if index.by != "words" else {}
     except (IndexUnavailable, Passing) as error:
         if not index.optional:  # each search says that it lacks it
             raise _unreachable(index, error) from None
     finally:
         client.close()
+    check_weights(notes, index.name, index.encoder)
 
 
-def _fields(client: Client, index: Index) -> None:
-    wanted = dict.fromkeys([*index.shown, *index.searched])
+def _fields(client: Client, index: Index, engine: Engine) -> None:
+    searched = {"words": index.searched, "vectors": [index.vectors], "both": [*index.searched, index.vectors]}[index.by]
+    wanted = dict.fromkeys([*index.shown, *searched])
     answer = client.ask_blocking("GET", index.path("_field_caps"), params={"fields": ",".join(wanted)})
     known = answer.get("fields", {})
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise IndexUnavailable(
             f"{index.name} has no field {', '.join(map(repr, lacking))}. Name its own fields in a file: id, title, text and "
-            'words (words = "" searches title and text).'
+            'words (words = "" searches title and text), or vectors.'
+        )
+    if index.by != "words" and set(known[index.vectors]) != {KINDS[engine]}:
+        raise IndexUnavailable(
+            f"{index.name}: the field {index.vectors!r} is of type {', '.join(sorted(known[index.vectors]))}, expected "
+            f'{KINDS[engine]}. Name the one that holds the vectors: vectors = "..." in the file that describes the index.'
         )
     if index.id != OWN_ID and not all(one.get("aggregatable") for one in known[index.id].values()):
         raise IndexUnavailable(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import MALFORMED, IndexUnavailable
 from gnothi.retrieval.servers.lucene.client import LINES, Client
 from gnothi.retrieval.servers.patience import Passing, Patience
 from gnothi.retrying import worth_another_try
@@ -27,7 +27,7 @@ class Steady:
         def read() -> T:
             try:
                 return attempt()
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except MALFORMED as error:
                 raise Passing(f"an answer that makes no sense ({type(error).__name__}: {error})") from None
 
         return self._patience.persist_blocking(read)
@@ -55,11 +55,12 @@ class Steady:
 
         return self.ask(attempt)
 
-    def documents(self, ids: list[str]) -> dict[str, dict[str, Any]]:
-        """Those of these ids that are there, written a moment ago or long since, by id."""
+    def documents(self, ids: list[str], without: str = "") -> dict[str, dict[str, Any]]:
+        """Those of these ids that are there, written a moment ago or long since, by id; each ``without`` that field."""
+        params = {"_source_excludes": without} if without else {}
 
         def attempt() -> dict[str, dict[str, Any]]:
-            found = self.client.ask_blocking("POST", self.index.path("_mget"), {"ids": ids})["docs"]
+            found = self.client.ask_blocking("POST", self.index.path("_mget"), {"ids": ids}, params)["docs"]
             if [one["_id"] for one in found] != ids or any("error" in one for one in found):
                 raise Passing(f"the answer has {len(found)} of {len(ids)} documents, or errors")
             return {one["_id"]: one["_source"] for one in found if one["found"]}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.retrieval.servers.lucene.client import Client, Refused
 from gnothi.retrieval.servers.lucene.index import ORIGIN, OWN_ID, Engine, indices
 from gnothi.retrieval.servers.lucene.notes import BESIDE, LuceneLedger, Notes, digest
 from gnothi.retrieval.servers.lucene.steady import Steady
+from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_of
+from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage, encodable
@@ -37,11 +41,14 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
         )
     if not (index.title and index.words) or index.id == OWN_ID:
         raise InvalidSetting("id, title and words of an index that is built: expected names of fields.")
+    if index.encoder and (not index.vectors or index.vectors in {index.id, index.title, index.text, index.words}):
+        raise InvalidSetting(f"vectors of an index that is built: got {index.vectors!r}, expected a field of its own.")
+    encode = Encoding(index.encoder).passages() if index.encoder else None
     client = Client(index, engine)
     try:
         server = Steady(client)
         ledger = LuceneLedger(server)
-        yield Target(LuceneWriter(server, _prepared(server), ledger), ledger)
+        yield Target(LuceneWriter(server, _prepared(server, engine, encode), ledger, encode), ledger)
     finally:
         client.close()
 
@@ -50,7 +57,8 @@ class LuceneWriter:
     """Nothing is held back until ``commit``: it makes visible. So before the first passage of an origin the origin is noted,
     and what a killed build left of one that no source knows is deleted when the next build begins."""
 
-    def __init__(self, server: Steady, notes: Notes, ledger: LuceneLedger) -> None:
+    def __init__(self, server: Steady, notes: Notes, ledger: LuceneLedger, encode: EncodePassages | None = None) -> None:
+        self._encode = encode
         self._server, self._notes, self._index = server, notes, server.index
         self._content = str(notes.values.get("content", ""))
         self._begun: set[str] = set()
@@ -80,7 +88,7 @@ class LuceneWriter:
                 self._begun, self._committed = set(), False
             self._begun |= {origin for _, origin in written.values()}
             self._put_notes(complete=False)
-            self._server.bulk({digest(key): self._document(*one) for key, one in written.items()})
+            self._server.bulk(self._documents(written))
         return outcomes
 
     def delete_origin(self, origin: str) -> None:
@@ -100,13 +108,21 @@ class LuceneWriter:
     def _put_notes(self, complete: bool) -> None:
         self._notes.put({"content": self._content, "complete": complete, "begun": sorted(self._begun)})
 
-    def _document(self, passage: Passage, origin: str) -> dict[str, str]:
+    def _documents(self, written: Mapping[str, tuple[Passage, str]]) -> dict[str, dict[str, Any]]:
         index = self._index
-        return {index.id: passage.id, index.title: passage.title, index.text: passage.text, ORIGIN: origin}
+        documents: dict[str, dict[str, Any]] = {
+            digest(key): {index.id: one.id, index.title: one.title, index.text: one.text, ORIGIN: origin}
+            for key, (one, origin) in written.items()
+        }
+        if self._encode:
+            vectors = self._encode([passage for passage, _ in written.values()])
+            for document, vector in zip(documents.values(), vectors, strict=True):
+                document[index.vectors] = numbers(vector)
+        return documents
 
     def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
         index = self._index
-        found = self._server.documents(sorted({digest(key) for key in ids}))
+        found = self._server.documents(sorted({digest(key) for key in ids}), without=index.vectors if self._encode else "")
         return {
             key: (Passage(key, as_text(field(one, index.text)), as_text(field(one, index.title))), as_text(one.get(ORIGIN)))
             for key in ids
@@ -118,7 +134,7 @@ class LuceneWriter:
         self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
 
-def _prepared(server: Steady) -> Notes:
+def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> Notes:
     """Make what is not there yet; nothing of others is changed."""
     index, notes = server.index, Notes(server)
     path = index.path("").rstrip("/")
@@ -132,19 +148,25 @@ def _prepared(server: Steady) -> Notes:
             raise IndexUnavailable(
                 f"{index.name} is there, and no build of ours made it: it can be searched, not written. Name another index."
             )
+        check_vectors(notes.values, index.name, index.encoder)
         return notes
+    made = {"encoder_name": index.encoder, "encoder": Encoding(index.encoder).fingerprint() if encode else ""}
     notes.create()  # notes of an index that is gone tell nothing
-    notes.put({"content": "", "complete": False, "begun": []})
+    notes.put({"content": "", "complete": False, "begun": [], **made})
     body = {"type": "text", "index": False, "copy_to": index.words}
-    mapping = {
+    mapping: dict[str, Any] = {
         index.id: {"type": "keyword"},
         index.title: body,
         index.text: body,
         index.words: {"type": "text", "analyzer": "english"},
         ORIGIN: {"type": "keyword"},
     }
+    settings: dict[str, Any] = {}
+    if encode:
+        mapping[index.vectors] = field_of(index, engine, encode([Passage("", "size")]).shape[1])
+        settings = settings_of(engine)
     try:
-        server.send("PUT", path, {"mappings": {"dynamic": False, "properties": mapping}})
+        server.send("PUT", path, {**settings, "mappings": {"dynamic": False, "properties": mapping}})
     except Refused as error:
         if error.kind != "resource_already_exists_exception":  # by a try whose answer was lost
             raise

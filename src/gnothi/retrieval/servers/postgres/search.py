@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
-from gnothi.retrieval.dense.encoders import EncodeQuestions, Encoding, Vectors
+from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.servers.merged import Found, Merged
-from gnothi.retrieval.servers.postgres.notes import check_weights, read_notes
+from gnothi.retrieval.servers.postgres.notes import read_notes
 from gnothi.retrieval.servers.postgres.server import Server, checked
 from gnothi.retrieval.servers.postgres.table import Table, tables
+from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
+from gnothi.retrieval.servers.weights import check_weights
 from gnothi.types import Passage, ScoredPassage, encodable
 
 _MOST = 2**31 - 1
-Encoders = Callable[[str], EncodeQuestions]
 
 
 class ByWords:
@@ -41,7 +41,7 @@ class ByWords:
 class ByVectors:
     """Passages whose vectors are near that of the query."""
 
-    def __init__(self, server: Server, encoder: Batcher[str, Vectors]) -> None:
+    def __init__(self, server: Server, encoder: Encoder) -> None:
         self._server, self._encoder = server, encoder
         self.name, self.optional = server.table.name, server.table.optional
         self._sql = server.table.by_vectors()
@@ -56,25 +56,18 @@ class ByVectors:
         await self._server.aclose()
 
 
-def opened(argument: str, encoders: Encoders = lambda name: Encoding(name).questions()) -> Retriever:
+def opened(argument: str) -> Retriever:
     """Raises IndexUnavailable where a server cannot be reached or lacks the table, unless it is optional."""
-    found = tables(argument)
-    ways = {table.by for table in found}
-    if len(ways) > 1:
-        raise IndexUnavailable(
-            f"postgres:{argument}: got servers searched by {' and by '.join(sorted(ways))}, expected one way."
-        )
+    found, name = tables(argument), f"postgres:{argument}"
+    way = one_way(found, name)
     for table in found:
         _check(table)
-    name, way = f"postgres:{argument}", ways.pop()
     servers = [Server(table) for table in found]
-    by_words = Merged([ByWords(server) for server in servers], name, _equal(found, "language"))
+    by_words = Merged([ByWords(server) for server in servers], name, len({table.language for table in found}) == 1)
     if way == "words":
         return by_words
-    batchers = {name: _batcher(encoders(name)) for name in {table.encoder for table in found}}
-    by_vectors = Merged(
-        [ByVectors(server, batchers[server.table.encoder]) for server in servers], name, _equal(found, "encoder", "distance")
-    )
+    made = encoders(found)
+    by_vectors = Merged([ByVectors(server, made[server.table.encoder]) for server in servers], name, vectors_alike(found))
     return by_vectors if way == "vectors" else Hybrid(by_words, by_vectors, Fusion(), name)
 
 
@@ -95,16 +88,18 @@ def as_vector(vector: Vectors) -> str:
 
 
 def _check(table: Table) -> None:
-    """The columns are there and can be searched."""
+    """The columns are there and can be searched, and vectors are those of the encoder."""
+    notes: dict[str, str] = {}
 
     def look(connection: Any) -> None:
         if table.by != "vectors":
             connection.execute(table.by_words(), ("", 1))
         if table.by != "words":
             connection.execute(table.sql("SELECT {vectors} FROM {table} LIMIT 0"), ())
-            check_weights(read_notes(connection, table), table)
+            notes.update(read_notes(connection, table))
 
     _checked(table, look)
+    check_weights(notes, table.name, table.encoder)
 
 
 def _checked(table: Table, look: Callable[[Any], None]) -> None:
@@ -113,14 +108,6 @@ def _checked(table: Table, look: Callable[[Any], None]) -> None:
     except IndexUnavailable:
         if not table.optional:  # each search says that it lacks it
             raise
-
-
-def _equal(found: Sequence[Table], *names: str) -> bool:
-    return len({tuple(getattr(table, name) for name in names) for table in found}) == 1
-
-
-def _batcher(encode: EncodeQuestions) -> Batcher[str, Vectors]:
-    return Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
 
 
 def _scored(row: tuple[Any, ...], score: float, table: Table) -> ScoredPassage:

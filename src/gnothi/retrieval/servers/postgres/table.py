@@ -6,9 +6,10 @@ Names become SQL by ``psycopg.sql.Identifier`` only, values travel as parameters
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.retrieval.servers.questions import By, Distance, check_encoder
 from gnothi.retrieval.servers.settings import FILE, check_waits, described
 
 ORIGIN = "gnothi_origin"
@@ -28,10 +29,10 @@ class Table:
     text: str = "text"
     words: str = "gnothi_words"
     language: str = "english"
-    by: Literal["words", "vectors", "both"] = "words"
+    by: By = "words"
     vectors: str = "gnothi_vector"
     encoder: str = ""
-    distance: Literal["inner", "cosine", "euclidean"] = "inner"
+    distance: Distance = "inner"
     prefix: str = ""
     timeout: float = 30.0
     patience: float = 120.0
@@ -43,10 +44,7 @@ class Table:
         for name in ("table", "id", "text"):
             if not getattr(self, name).strip("."):
                 raise InvalidSetting(f"{name} of a table: got {getattr(self, name)!r}, expected a name.")
-        if self.by != "words" and not (self.encoder and self.vectors):
-            raise InvalidSetting(
-                f'by = "{self.by}": got no encoder for questions. Name that of the column {self.vectors!r}: encoder = "...".'
-            )
+        check_encoder(self)
 
     @property
     def address(self) -> str:

@@ -12,10 +12,11 @@ import psycopg
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
-from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, check_weights, exists, read_notes
+from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
 from gnothi.retrieval.servers.postgres.search import as_vector
 from gnothi.retrieval.servers.postgres.server import refused, said
 from gnothi.retrieval.servers.postgres.table import Table
+from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage, encodable
@@ -179,13 +180,7 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
             raise IndexUnavailable(
                 f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
             )
-        if bool(notes.get("encoder_name")) != bool(encode):
-            raise IndexUnavailable(
-                f"{table.name} was built {'with' if notes.get('encoder_name') else 'without'} vectors: got "
-                f"{'an' if encode else 'no'} encoder. Build as before, or into another table."
-            )
-        if encode:
-            check_weights(notes, table)
+        check_vectors(notes, table.name, table.encoder)
         return
     names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
 

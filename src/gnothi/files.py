@@ -1,0 +1,38 @@
+"""Files of folders that others may have made: only what ends is read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+TOML_ERRORS = (ValueError, RecursionError)
+"""What reading a file that is no TOML, or no text, raises; numbers too long and nesting too deep included."""
+
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a file of SQLite raises: over damage SQLite may repeat bytes of the file, which Python cannot read as text."""
+
+
+def regular(path: Path) -> Path:
+    """``path``, unless it is a pipe, a socket or a device, which would be waited for or never end: OSError. Whether it is there
+    at all is for the caller to find."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return path
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and a file was expected", str(path))
+    return path
+
+
+def all_regular(folder: Path) -> None:
+    """``regular`` for everything that lies in the folder itself."""
+    for name in os.listdir(folder):
+        regular(folder / name)
+
+
+def home_expanded(path: str | os.PathLike[str]) -> Path:
+    """``path``, whose leading ``~`` is a home folder; of a user who is not there it stays as it is, and so names nothing."""
+    return Path(os.path.expanduser(path))

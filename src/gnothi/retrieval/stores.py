@@ -1,0 +1,138 @@
+"""Whether tantivy can open a folder's files: what it would wait for, or ask endless memory for and end the process, is refused,
+and so is an index of other fields.
+
+Of the files of passages, the largest, small ones are held against their checksums; of others only the ends are read, so that
+opening takes no longer for a large index. A writer's threads end the process over damage that a reader is told of: before
+writing the checksums of all other files are looked at, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gnothi.errors import MALFORMED
+from gnothi.files import all_regular
+from gnothi.retrieval.analysis import BODY, ID, ORIGIN
+
+_META = "meta.json"
+_SEGMENT = re.compile(r"[0-9a-f]{32}")
+_STORED = {ID: True, ORIGIN: False, BODY: True}
+_FORMAT = 7
+"""The layout of tantivy's files that is known here; of others tantivy itself has to tell."""
+_END = struct.Struct("<II")  # how long the JSON before it is, and a mark
+_MARK = 1337
+_STORE = struct.Struct("<IQB15x")  # version of the store, where its table of blocks begins, compression
+_STORE_VERSION = 2
+_SUMMED = ("idx", "term", "pos", "fieldnorm", "fast")
+_PIECE = 1 << 20
+_SMALL = 32 << 20
+"""Bytes of a file of passages that are looked at in some 20 ms."""
+_LONGEST = 10
+"""Bytes of a number of varying length."""
+
+
+class Damaged(ValueError):
+    """A file of an index that is not as tantivy wrote it."""
+
+
+def check(folder: Path, writes: bool = False) -> None:
+    """Raises ValueError or OSError for an index that must not be opened, or not be written to."""
+    all_regular(folder)
+    try:
+        meta = json.loads((folder / _META).read_bytes())
+        names = {_segment(segment): _deleted(segment) for segment in meta["segments"]}
+        stored = {one["name"]: one["options"]["stored"] for one in meta["schema"]}
+    except FileNotFoundError:
+        return
+    except MALFORMED as error:
+        raise ValueError(f"{_META} is not what tantivy writes ({type(error).__name__}: {error})") from None
+    if stored != _STORED:
+        raise ValueError(f"{_META} tells of the fields {stored!r:.100}, expected {_STORED}")
+    for name, deleted in names.items():
+        _check_store(folder / f"{name}.store")
+        for kind in ("store", *_SUMMED, *deleted) if writes else ("store",):
+            _check_sum(folder / f"{name}.{kind}")
+
+
+def _segment(segment: Any) -> str:
+    """How the names of its files begin. It is part of a path, so nothing but the digits of a UUID is taken."""
+    name = str(segment["segment_id"]).replace("-", "")
+    if not _SEGMENT.fullmatch(name):
+        raise ValueError(f"{segment['segment_id']!r:.60} is no name of a segment, expected a UUID")
+    return name
+
+
+def _deleted(segment: Any) -> tuple[str, ...]:
+    """How the name of the file ends that says which passages are deleted, where some are."""
+    return (f"{int(segment['deletes']['opstamp'])}.del",) if segment.get("deletes") else ()
+
+
+def _told(file: BinaryIO) -> tuple[int, dict[str, Any]] | None:
+    """How long the body of a file of tantivy's is, and what stands behind it; None where tantivy itself tells what is wrong."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _END.size))
+    length, mark = _END.unpack(file.read(_END.size))
+    body = size - _END.size - length
+    if mark != _MARK or body < 0:
+        return None
+    file.seek(body)
+    told: dict[str, Any] = json.loads(file.read(length))
+    return (body, told) if told["version"]["index_format_version"] == _FORMAT else None
+
+
+def _check_sum(path: Path) -> None:
+    """Of what was committed: such a file is whole."""
+    try:
+        with path.open("rb") as file:
+            if (found := _told(file)) is None:
+                return
+            left, told = found
+            if path.suffix == ".store" and left > _SMALL:
+                return
+            file.seek(0)
+            crc = 0
+            while left and (piece := file.read(min(_PIECE, left))):
+                crc, left = zlib.crc32(piece, crc), left - len(piece)
+            sound = crc == told["crc"]
+    except (OSError, struct.error, *MALFORMED):
+        return  # gone by now, or damage that tantivy tells
+    if not sound:
+        raise Damaged(f"{path.name} is damaged: its bytes do not have the checksum that it was written with")
+
+
+def _check_store(path: Path) -> None:
+    """The number of layers of the table of blocks: tantivy makes room for so many before it reads them."""
+    try:
+        with path.open("rb") as file:
+            if (found := _told(file)) is None or found[0] < _STORE.size:
+                return
+            body, _ = found
+            file.seek(body - _STORE.size)
+            version, begin, _ = _STORE.unpack(file.read(_STORE.size))
+            left = body - _STORE.size - begin
+            if version != _STORE_VERSION or left < 0:
+                return
+            file.seek(begin)
+            layers = _number(file.read(min(_LONGEST, left)))
+    except (OSError, struct.error, *MALFORMED):
+        return  # gone by now, or damage that tantivy tells
+    if layers is None or layers > left:
+        told = "no number of" if layers is None else f"{layers:,}"
+        raise Damaged(f"{path.name} is damaged: its table of blocks has {told} layers in {left:,} bytes")
+
+
+def _number(data: bytes) -> int | None:
+    """Seven bits a byte, the least first; the last byte has its eighth bit set. None where there is no last byte: tantivy would
+    go on to the next one, wherever that is."""
+    found = 0
+    for place, byte in enumerate(data):
+        found |= (byte & 0x7F) << (7 * place)
+        if byte & 0x80:
+            return found
+    return None

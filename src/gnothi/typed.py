@@ -1,0 +1,34 @@
+"""Records read from JSON: each field is of the type that its dataclass says, or it is damage."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+
+def typed(wanted: Any, value: Any) -> Any:
+    """``value``, of JSON, as the type that it had; fields of a record that are missing keep their defaults, others that it does
+    not have are left out. Raises KeyError, TypeError or ValueError."""
+    if is_dataclass(wanted) and isinstance(wanted, type):
+        return wanted(
+            **{item.name: typed(_types(wanted)[item.name], value[item.name]) for item in fields(wanted) if item.name in value}
+        )
+    if get_origin(wanted) is tuple:
+        of = get_args(wanted)
+        items = [(of[0], item) for item in value] if of[-1] is Ellipsis else list(zip(of, value, strict=True))
+        return tuple(typed(kind, item) for kind, item in items)
+    if isinstance(wanted, UnionType):
+        return None if value is None else typed(get_args(wanted)[0], value)
+    if wanted is float:
+        return math.nan if value is None else float(value)
+    if not isinstance(value, wanted):
+        raise TypeError(f"{value!r:.60} is not of type {wanted.__name__}")
+    return value
+
+
+@cache
+def _types(record: type) -> dict[str, Any]:
+    return get_type_hints(record)

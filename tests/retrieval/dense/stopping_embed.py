@@ -1,0 +1,22 @@
+"""As a program, the vectors of an index made, stopping after each step, to be killed there: INDEX."""
+
+from __future__ import annotations
+
+import sys
+
+from gnothi.retrieval.dense import embed, encoders, neighbours
+from gnothi.retrieval.dense.store import Store
+from tests.retrieval.dense import words
+from tests.stopping import stops_after
+
+
+def main(index: str) -> None:
+    # Small batches and a graph saved after each step, so that a kill can fall before, between, inside and after them.
+    embed.BATCH, neighbours.EXACT, neighbours._STEP, neighbours._SECONDS_BETWEEN_SAVES = 64, 1000, 200, 0.0
+    stops_after(Store, "add", "compact")
+    stops_after(neighbours, "_save")
+    embed.embed(index, encoders.Encoding("words"), encode=words.passages)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
