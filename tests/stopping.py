@@ -45,9 +45,11 @@ def _stopping(function: Any) -> Any:
 
 def moments(steps: int, kills: int) -> list[int]:
     """After how many steps each of the ``kills`` of one piece of work of so many ``steps`` comes, at random; one of them in the
-    middle. What a kill takes back is done again, so they never reach the end."""
-    middle = steps // 2
-    others = random.sample([one for one in range(1, steps) if one != middle], kills - 1)
+    middle. They never reach the end, though a kill that comes late leaves one step more behind it than is counted here."""
+    room = steps - kills
+    assert room >= 2 * kills, f"{steps} steps are too few for {kills} kills"
+    middle = room // 2
+    others = random.sample([one for one in range(1, room + 1) if one != middle], kills - 1)
     return [b - a for a, b in pairwise([0, *sorted([*others, middle])])]
 
 
