@@ -209,6 +209,10 @@ def seeds(folder: Path, heavy: bool) -> None:
         os.chdir(here)
 
 
+KINDS = tuple(TARGETS)
+"""What ``--only`` may name."""
+
+
 def prepare(folder: Path, only: str) -> None:
     """Once a process. Every command does its work on files that nobody changed: otherwise nothing would be tried."""
     import matplotlib.pyplot  # noqa: F401 - its cache is written once

@@ -117,6 +117,8 @@ class Events:
 UNREADABLE = "not readable"
 EVENTS = Events()
 _expected: dict[str, tuple[Any, int, float]] = {}
+KINDS = tuple(JOBS)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001

@@ -97,6 +97,8 @@ PROGRAMS: Mapping[str, Program] = {
     "eval with a cache": Program("eval lab --method cot,rag --limit 12 --cache --out made", content=_cached),
     "serve with feedback": Program("serve --port 0"),
 }
+KINDS = tuple(PROGRAMS)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001

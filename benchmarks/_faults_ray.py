@@ -30,6 +30,8 @@ _SEED, _QUESTIONS, _CONCURRENCY, _SECONDS = 7, 60, 4, 0.1
 _ACTORS = 2
 _LATE = 60.0
 _state: dict[str, Any] = {}
+KINDS = ()
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001

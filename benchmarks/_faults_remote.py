@@ -68,6 +68,8 @@ class Faulty(Server):
 
 _SERVER = Faulty(_TOLD)  # type: ignore[arg-type]
 _EXPECTED: list[Any] = []
+KINDS = ("twice",)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001

@@ -22,6 +22,8 @@ _CLIENTS = {"elasticsearch": "elasticsearch", "opensearch": "opensearchpy"}
 _SEARCHES, _K, _FILES, _EACH = 120, 5, 12, 12
 _SETTINGS = 'server = "{url}"\nindex = "faulty"\ntimeout = 0.4\nconnections = 16\npatience = 60.0\n'
 _engines: list[str] = []
+KINDS = tuple(_CLIENTS)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:

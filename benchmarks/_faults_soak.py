@@ -90,6 +90,8 @@ class Soaked:
 
 
 _SOAKED: list[Soaked] = []
+KINDS = ()
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:  # noqa: ARG001

@@ -17,6 +17,8 @@ _CODES = (1, 3)
 """Of what a command says when it ends short of memory: some questions failed, or a resource is not there."""
 _TRACEBACK, _OURS = "Traceback (most recent", "gnothi/cli/main.py"
 _ASIDE = re.compile(r"^Exception ignored in.*\n(?:Traceback.*\n)?(?:\s.*\n)*.*Error.*$", re.MULTILINE)
+KINDS = tuple(one for one in PROGRAMS if one not in _NOT)
+"""What ``--only`` may name."""
 
 prepare = programs.prepare
 
@@ -24,7 +26,7 @@ prepare = programs.prepare
 def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:
     """Once or twice with little memory, then with enough."""
     rng = Random(f"{seed} starved {number}")
-    name = rng.choice(only.split(",") if only else [one for one in PROGRAMS if one not in _NOT])
+    name = rng.choice(only.split(",") if only else list(KINDS))
     program, work = PROGRAMS[name], folder / "work"
     whole = undisturbed(name, folder)
     fresh(folder)

@@ -16,6 +16,8 @@ from gnothi.cli import signals
 _PATIENCE = 2.0
 """Seconds, beyond those of the whole job."""
 _CODE = f"exit code {signals.INTERRUPTED}"
+KINDS = killed.KINDS
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:

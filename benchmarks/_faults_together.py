@@ -69,6 +69,8 @@ PAIRS: Mapping[str, Pair] = {
     "train, train": Pair(_LABELLING, _UTILITY, True),
     "export, export": Pair(JOBS["export"], JOBS["export"].command),
 }
+KINDS = tuple(PAIRS)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:

@@ -92,6 +92,8 @@ FAULTS: Mapping[str, Callable[[Random, int], Callable[[], None]]] = {
     "clock": _clock,
 }
 _faults = list(FAULTS)
+KINDS = (*FAULTS, *_DISKS)
+"""What ``--only`` may name."""
 
 
 def prepare(folder: Path, only: str) -> None:

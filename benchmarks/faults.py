@@ -90,6 +90,8 @@ def main() -> int:
         return campaign(given)
     if given.child is not None:
         return _child(given)
+    if given.only and (wrong := _unknown(given)):
+        parser.error(wrong)
     if given.trial is not None:
         found = _again(given, given.trial)
         sys.stdout.write(json.dumps(found, indent=1) + "\n")
@@ -98,6 +100,15 @@ def main() -> int:
     document = summary(given.part, rows, given)
     sys.stdout.write((json.dumps(document, indent=1) if given.json else "\n".join(shown(document))) + "\n")
     return 1 if document["findings"] else 0
+
+
+def _unknown(given: argparse.Namespace) -> str:
+    """What is wrong with ``--only``, or nothing."""
+    kinds = importlib.import_module(PARTS[given.part]).KINDS
+    named = [given.only] if given.only in kinds else given.only.split(",")
+    wrong = [one for one in named if one.partition(": ")[0] not in kinds]
+    expected = f"expected of: {'; '.join(kinds)}" if kinds else f"--part {given.part} has no kinds, so leave it out"
+    return f"--only: got {', '.join(wrong)}, {expected}" if wrong else ""
 
 
 def run(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -124,7 +135,9 @@ def run(given: argparse.Namespace) -> list[dict[str, Any]]:
                 until = getattr(given, "until", None)
                 if until is not None and any(said.startswith(until) for said in row["problems"]):
                     return rows
-            if len(rows) == begun:
+            if len(rows) == begun and time.monotonic() >= deadline:
+                say(f"no trial was done in {given.minutes} minutes, since getting ready took as long: give it more --minutes")
+            elif len(rows) == begun:
                 raise RuntimeError("the trials' process cannot start: run it with --child 0")
     return rows
 

@@ -53,6 +53,21 @@ def test_what_is_drawn_from_stays_as_it_is() -> None:
     assert repr(VALUES) == before
 
 
+@pytest.mark.parametrize(
+    ("part", "only", "told"),
+    [
+        ("fuzz", "bread", "--only: got bread, expected of: documents; triples;"),
+        ("programs", "lab train,bread", "got bread, expected of: train self-knowledge;"),
+        ("soak", "bread", "got bread, --part soak has no kinds, so leave it out"),
+    ],
+)
+def test_kinds_that_there_are_not_are_refused(part: str, only: str, told: str) -> None:
+    command = [sys.executable, "-m", "benchmarks.faults", "--part", part, "--only", only]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
 def test_kills_and_signals_are_counted_by_program() -> None:
     row = {"trial": 0, "target": "train", "command": "x", "changed": [], "faults": 3, "code": 0, "problems": []}
     given = argparse.Namespace(seed=1, only="", part="programs")
