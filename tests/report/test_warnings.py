@@ -46,6 +46,12 @@ def test_sentences_where_a_few_words_are_scored() -> None:
     assert warnings_of("m", _rows(20, answer="They say it is something else.")) == ()  # accuracy sees no more
 
 
+def test_a_gate_that_is_held_is_not_blamed_for_it() -> None:
+    rows = _rows(20, uncertainty=0.2)
+    assert "(almost) never fires" in warnings_of("m", rows)[0]
+    assert warnings_of("m", rows, gated=False) == ()
+
+
 def test_the_worst_first() -> None:
     rows = _rows(20, answer="The answer is gold.", tally={"replies": 1, "cut": 1, "filters": 1, "emptied": 1}, uncertainty=0.9)
     rows = [*rows[:19], row("m", 19, failed=True, uncertainty=0.9)]

@@ -13,11 +13,11 @@ from gnothi.runs.rows import Row
 from gnothi.stats.intervals import mean
 
 
-def warnings_of(method: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    """Of one method's rows, the worst first; nothing where nothing is odd."""
+def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tuple[str, ...]:
+    """Of one method's rows, the worst first; nothing where nothing is odd. Not ``gated``: the gate was held shut or open."""
     answered = [row for row in rows if not row.failed]
     found = (
-        degenerate(gate_summary(rows, None), method),
+        degenerate(gate_summary(rows, None), method) if gated else None,
         _failed(rows),
         _partial(answered),
         _beside_the_choices(answered),

@@ -56,9 +56,10 @@ async def collect(
     for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
         watch.warn(calibrating_warning(spec, asked.dataset))
     shut_plan = plan.changed(gate.at(float("inf")) | gate.measured(), told)
-    with claimed(shut_plan, folder / "shut", "gate shut") as shut_run:
+    with claimed(shut_plan, folder / "shut", "gate shut", held=True) as shut_run:
         if weigh:
-            with claimed(plan.changed(gate.at(float("-inf")), told), folder / "open", "gate open") as open_run:
+            open_plan = plan.changed(gate.at(float("-inf")), told)
+            with claimed(open_plan, folder / "open", "gate open", held=True) as open_run:
                 shut, open_ = await execute([shut_run, open_run], watch, have, budget)
         else:
             (shut,) = await execute([shut_run], watch, have, budget)

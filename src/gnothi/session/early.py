@@ -128,7 +128,7 @@ class Early:
         questions = len(run.plan.questions.questions)
         if self._answers[name] == FIRST < questions:
             rows = [one for one in run.folder.rows.values() if one.method == row.method]
-            for warning in warnings_of(row.method, rows):
+            for warning in warnings_of(row.method, rows, gated=not run.held):
                 self._watch.warn(f"{name}, after the first {FIRST} questions: {warning}")
 
     def _count(self, name: str, calls: int, prompt: int, generated: int) -> None:

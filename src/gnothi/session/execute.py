@@ -54,11 +54,13 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A plan with the folder that its answers go to; ``label`` tells runs of one piece of work apart."""
+    """A plan with the folder that its answers go to; ``label`` tells runs of one piece of work apart. ``held``: its gate is
+    kept shut or open on purpose."""
 
     plan: Plan
     folder: RunFolder
     label: str = ""
+    held: bool = False
 
     @property
     def missing(self) -> int:
@@ -82,11 +84,13 @@ class Models(NamedTuple):
 
 
 @contextlib.contextmanager
-def claimed(plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None) -> Iterator[Run]:
+def claimed(
+    plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None, *, held: bool = False
+) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
     the folder holds something else, InvalidInput where it is damaged."""
     with RunFolder(out, record(plan, told or {})) as folder:
-        yield Run(plan, folder, label)
+        yield Run(plan, folder, label, held)
 
 
 def budget_of(plan: Plan) -> Budget:
