@@ -452,7 +452,8 @@ class Metered(Speaker):
     async def _under_way(self) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0.001)
+        for _ in range(200):  # turns of the loop, not time: a slow machine takes as many
+            await asyncio.sleep(0)
         self.now -= 1
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
