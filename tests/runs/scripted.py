@@ -118,7 +118,7 @@ async def open_for_ever(begun: str) -> AsyncIterator[Mapping[str, ScriptedMethod
 
 def slow_run(out: Path) -> None:
     """60 questions, two methods, each answer takes a moment: long enough to be killed in the middle."""
-    methods = [ScriptedMethod("first", seconds=0.02), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.02)]
+    methods = [ScriptedMethod("first", seconds=0.04), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.04)]
     with RunFolder(out, {"seed": 7}) as folder:
         by_name = {method.name: method for method in methods}
         asyncio.run(run_one(here(by_name, 7), list(by_name), questions(60), folder, concurrency=3))
