@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 from gnothi.calibration.feedback import Judged
 from gnothi.calibration.feedback import read as read_feedback
@@ -126,25 +128,22 @@ def test_the_sample_of_feedback_is_what_is_written_now() -> None:
     assert json.loads(line) == json.loads(json.dumps(one.as_dict()))
 
 
-def _deep() -> Any:
-    found: Any = 1
-    for _ in range(800):
-        found = [found]
-    return found
+_DEEP = "deep"
 
 
-@pytest.mark.parametrize("value", [10**400, -1, "\x00", None, _deep()], ids=["huge", "-1", "text", "none", "deep"])
+@pytest.mark.parametrize("value", [10**400, -1, "\x00", None, _DEEP], ids=["huge", "-1", "text", "none", "deep"])
 def test_a_value_that_cannot_be_is_refused_or_does_no_harm(given: tuple[Format, Path], value: Any) -> None:
     found, path = given
     file = path / found.file if found.file else path
-    if file.suffix == ".toml":
-        pytest.skip("TOML has no such values")
+    toml = file.suffix == ".toml"
+    read, write = (tomllib.loads, tomli_w.dumps) if toml else (json.loads, json.dumps)
     lines = file.read_text("utf-8").splitlines() if file.suffix == ".jsonl" else [file.read_text("utf-8")]
-    for place in range(min(120, len(_places(json.loads(lines[0]))))):
-        root = json.loads(lines[0])
+    for place in range(min(120, len(_places(read(lines[0]))))):
+        root = read(lines[0])
         holder, key = _places(root)[place]
-        holder[key] = value
-        file.write_text("\n".join([json.dumps(root), *lines[1:]]) + "\n", "utf-8")
+        holder[key] = "" if toml and value is None else value  # TOML has no null
+        deep = "[" * 800 + "]" * 800
+        file.write_text("\n".join([write(root).replace(f'"{_DEEP}"', deep), *lines[1:]]) + "\n", "utf-8")
         with suppress(GnothiError):
             found.open(path)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
-from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
+from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidSetting

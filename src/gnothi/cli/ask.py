@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from gnothi.cli import options
-from gnothi.cli.running import carried_out
+from gnothi.cli.running import SOME_FAILED, carried_out
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
 from gnothi.types import Question
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gnothi.runs.rows import Row
 
 QUESTION_ID = "ask"
-SOME_FAILED = 1
 _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisions", "cost")
 
 

@@ -14,8 +14,8 @@ from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.cli import options
-from gnothi.cli.evaluate import SOME_FAILED
 from gnothi.cli.progress import watching
+from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidInput, InvalidSetting

@@ -7,10 +7,8 @@ from pathlib import Path
 import click
 
 from gnothi.cli import options
-from gnothi.cli.running import carried_out
+from gnothi.cli.running import SOME_FAILED, carried_out
 from gnothi.cli.saying import say
-
-SOME_FAILED = 1
 
 
 @click.command("eval")

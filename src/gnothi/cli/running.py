@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gnothi.session.execute import Run
     from gnothi.session.plan import Plan
 
+SOME_FAILED = 1
+"""Exit code of a command that ended with questions that failed."""
+
 
 @contextmanager
 def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[tuple[Run, list[Row]]]:

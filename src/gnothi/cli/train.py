@@ -12,6 +12,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.groups import Group
+from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.cli.train_gate import gate
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     Kind = type[Trainable[Any]]
 
-SOME_FAILED = 1
 F = TypeVar("F", bound=Callable[..., Any])
 
 
