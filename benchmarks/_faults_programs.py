@@ -65,6 +65,19 @@ def _cached(run: Path) -> Any:
     return rows_of(run)[1]
 
 
+def _variants(folder: Path) -> Any:
+    return [(run.name, rows_of(run)) for run in sorted(folder.iterdir())]
+
+
+def _dateless(name: str) -> Callable[[Path], Any]:
+    """What a header says, but for the day it was made."""
+
+    def found(folder: Path) -> Any:
+        return {key: value for key, value in json.loads((folder / name).read_text("utf-8")).items() if key != "made"}
+
+    return found
+
+
 def _vectors(_: Path) -> Any:
     from gnothi.retrieval.dense.index import DenseIndex
 
@@ -96,6 +109,13 @@ PROGRAMS: Mapping[str, Program] = {
     "eval with workers": Program("eval lab --method direct,rag --limit 12 --workers 2 --out made", content=rows_of),
     "eval with a cache": Program("eval lab --method cot,rag --limit 12 --cache --out made", content=_cached),
     "serve with feedback": Program("serve --port 0"),
+    "train gate": Program("train gate training --out made", content=_dateless("gate.json")),
+    "train complexity": Program("train complexity training --out made", content=_dateless("complexity.json")),
+    "train knowledge-reference": Program(
+        "train knowledge-reference training --memory cot --labels right --out made", content=_dateless("knowledge.json")
+    ),
+    "ablate": Program("ablate seakr lab:one_hop --limit 8 --only Perplexity --set samples=3 --out made", content=_variants),
+    "ask of a file": Program("ask --file questions.txt --method rag --out made", content=rows_of),
 }
 KINDS = tuple(PROGRAMS)
 """What ``--only`` may name."""
@@ -111,9 +131,14 @@ def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
         lines = "".join(f"The ferry {number} of dunmere {line} sails at noon.\n\n" for line in range(20))
         (docs / f"{number}.txt").write_text(lines, "utf-8")
     tiny_encoder(seeds / "encoder")
-    done = run(Program("index build docs --out index"), seeds)
-    if done.code:
-        raise RuntimeError(done.said)
+    (seeds / "questions.txt").write_text("".join(f"Who directed film {number}?\n" for number in range(30)), "utf-8")
+    for command in (
+        "index build docs --out index",
+        "eval lab-train --method direct,cot,rag,ircot,cascade --limit 30 --out training",
+    ):
+        done = run(Program(command), seeds)
+        if done.code:
+            raise RuntimeError(f"{command}: {done.said}")
 
 
 @dataclass(frozen=True, slots=True)
