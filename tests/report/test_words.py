@@ -164,9 +164,13 @@ def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
     ]
 
 
-def test_an_answer_that_only_repeats_the_question_is_told() -> None:
-    (line,) = Narrator().tell(Decided("answer", "", None, None, "repeats", "Mira"))
-    assert (line.label, line.text) == (
-        "answer",
-        "it only repeats the question, which is asked for a short answer instead of Mira",
-    )
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        ("repeats", "it only repeats the question, which is asked for a short answer instead of Mira"),
+        ("copies", "it copies a worked example, so the question is asked for a short answer instead of Mira"),
+    ],
+)
+def test_an_answer_that_is_none_is_told(verdict: str, told: str) -> None:
+    (line,) = Narrator().tell(Decided("answer", "", None, None, verdict, "Mira"))
+    assert (line.label, line.text) == ("answer", told)

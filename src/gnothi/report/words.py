@@ -49,6 +49,7 @@ VERDICTS = {
     "trust": "sure, trust memory",
     "fall_back": "nothing passes the filter, what was found is read",
     "repeats": "it only repeats the question, which is asked for a short answer instead of",
+    "copies": "it copies a worked example, so the question is asked for a short answer instead of",
 }
 _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 

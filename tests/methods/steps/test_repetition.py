@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi import events
-from gnothi.methods.steps.repetition import adds_nothing, only_repeats, reread, until_it_repeats
+from gnothi.methods.steps.repetition import adds_nothing, copies_an_example, only_repeats, reread, until_it_repeats
 from gnothi.signals.replies import normalized
 from gnothi.testing.model import Scripted
 from gnothi.types import Answer, Decoding, Passage, Question
@@ -81,7 +81,7 @@ async def test_what_only_repeats_is_asked_at_once() -> None:
     for text, evidence, expected in (
         ("Mira", (other, passage), "Kestrel"),
         ("Mira", (), "Kestrel"),
-        ("Ulm", (passage,), "Ulm"),
+        ("Vennick", (passage,), "Vennick"),
     ):
         with events.record() as seen:
             found = await reread(model, question, Answer(text, "why", evidence, 0.5), Decoding())
@@ -89,3 +89,32 @@ async def test_what_only_repeats_is_asked_at_once() -> None:
         told = [(one.kind, one.verdict, one.subject) for one in seen if isinstance(one, events.Decided)]
         assert told == ([("answer", "repeats", "Mira")] if text == "Mira" else [])
     assert [(prompt.task.name, prompt.passages) for prompt in model.prompts] == [("answer", (passage,)), ("answer", ())]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "read", "copies"),
+    [
+        ("Agathe Sorn", "What is Mira's occupation?", ("Mira mends clocks.",), True),
+        ("the forint.", "What is Mira's occupation?", ("Mira mends clocks.",), True),
+        ("the forint", "What is paid in Budapest?", (), False),
+        ("Agathe Sorn", "Who mended clocks?", ("Agathe Sorn mended clocks.",), False),
+        ("Agathe Sorn", "Who is older, Agathe Sorn or Mira?", ("Mira mends clocks.",), False),
+        ("clockmaker", "What is Mira's occupation?", ("Mira mends clocks.",), False),
+        ("no", "What is Mira's occupation?", ("Mira mends clocks.",), True),
+        ("no", "Is Mira a clockmaker?", ("Mira mends clocks.",), False),
+        ("", "What is Mira's occupation?", (), False),
+    ],
+)
+async def test_what_copies_a_worked_example_is_asked_at_once(
+    answer: str, question: str, read: tuple[str, ...], copies: bool
+) -> None:
+    given = Answer(answer, "why", tuple(Passage(f"p{n}", text) for n, text in enumerate(read)))
+    asked = Question("q", question)
+    assert copies_an_example(given, asked) is copies
+    assert not copies_an_example(given, Question("q", question, choices=("Agathe Sorn", "no")))
+    model = Scripted(lambda _: "clockmaker")
+    with events.record() as seen:
+        found = await reread(model, asked, given, Decoding())
+    told = [one.verdict for one in seen if isinstance(one, events.Decided)]
+    if answer:
+        assert (found.text, told) == (("clockmaker", ["copies"]) if copies else (answer, []))

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from gnothi import events
 from gnothi.methods.steps.naming import naming
-from gnothi.methods.steps.parsing import as_choice, short_answer
-from gnothi.methods.steps.prompts import ANSWER, ask
+from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
+from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import bare, is_content
 from gnothi.methods.steps.yes_no import asks_yes_or_no
 from gnothi.protocols import LanguageModel
@@ -22,6 +22,7 @@ _OWNER = re.compile(r"['’]s\b")
 _OFFERING = frozenset("or both between among than either neither".split())
 _JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
 _PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
+_SHOWN = frozenset(normalized(final_answer(one.answer)) for one in REASON.demonstrations)
 
 
 def until_it_repeats(text: str) -> str:
@@ -62,13 +63,31 @@ def offers_a_choice(question: str) -> bool:
     return asks_yes_or_no(question) or bool(_OFFERING.intersection(question.casefold().split()) or _JOINED.search(question))
 
 
+def copies_an_example(answer: Answer, question: Question) -> bool:
+    """Whether passages were read and the answer is that of a worked example of reasoning, of which neither they nor the
+    question say a word. Of examples that a user gives (``model.demonstrations``) nothing is known here."""
+    if question.choices or not answer.evidence or normalized(answer.text) not in _SHOWN or asks_yes_or_no(question.text):
+        return False
+    read = (text for passage in answer.evidence for text in (passage.title, passage.text))
+    return not any(_stands_in(answer.text, text) for text in (question.text, *read))
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    return f" {normalized(answer)} " in f" {normalized(text)} "
+
+
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:
     """The answer without circles. Where it only repeats the question, as a chain of thought that says no more than what it is
-    about, the short answer asked at once: from the first passage read that is about what the question names, or from memory
-    where nothing was read. Emits Decided with kind ``answer`` and the verdict ``repeats`` then."""
+    about, or copies a worked example, the short answer asked at once: from the first passage read that is about what the
+    question names, or from memory where nothing was read. Emits Decided with kind ``answer`` and the verdict ``repeats`` or
+    ``copies`` then."""
     answer = replace(answer, text=until_it_repeats(answer.text))
-    if not only_repeats(answer.text, question):
+    if only_repeats(answer.text, question):
+        verdict = "repeats"
+    elif copies_an_example(answer, question):
+        verdict = "copies"
+    else:
         return answer
-    events.emit(events.Decided("answer", "", None, None, "repeats", answer.text))
+    events.emit(events.Decided("answer", "", None, None, verdict, answer.text))
     reply = await model.generate(ask(ANSWER, question, naming(question.text, answer.evidence)[:1]), decoding)
     return replace(answer, text=as_choice(short_answer(until_it_repeats(reply.text), question.text), question.choices))
