@@ -75,6 +75,10 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     driver = driver or _started(out, spec, said)
     code = _end(driver)
     words = said.read_text("utf-8", "replace")
+    if code == 1 and "and each was lost with it" in words:  # as it should: three actors with the same question
+        told.append("the driver gives up")
+        code = _end(_started(out, spec, said))
+        words = said.read_text("utf-8", "replace")
     if code:
         problems.append("does not end" if code == -signal.SIGKILL else f"does not go on: exit code {code}: {words[-200:]}")
     elif rows_of(out) != _state["expected"]:
@@ -83,8 +87,8 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         "target": "a run on Ray",
         "command": "python -m benchmarks._faults_ray",
         "changed": told,
-        "faults": len(told),
-        "kills": len(told),
+        "faults": (kills := sum(" at row " in one for one in told)),
+        "kills": kills,
         "signals": [],
         "code": code,
         "problems": list(dict.fromkeys(problems)),
