@@ -41,7 +41,7 @@ def made(gate: Fixed | None, **settings: object) -> tuple[Method, ScriptedRetrie
         ({}, "Corda", 1, []),
     ],
 )
-@pytest.mark.parametrize("read_by", ["once", "steps"])
+@pytest.mark.parametrize("read_by", ["auto", "once", "steps"])
 async def test_how_far_it_goes(gains: dict[str, float], text: str, searches: int, decided: list[str], read_by: str) -> None:
     method, retriever = made(Fixed(gains), read_by=read_by)
     with events.record() as recorded:
@@ -54,6 +54,22 @@ async def test_how_far_it_goes(gains: dict[str, float], text: str, searches: int
         (gain, 0.1, "learned") for stage, gain in gains.items() if gain is not None
     ]
     assert not [event for event in recorded if isinstance(event, events.Gauged)]
+
+
+@pytest.mark.parametrize(
+    ("read_by", "question", "steps"),
+    [
+        ("auto", "Where was Mira born?", False),
+        ("auto", "Where was the director of the film Corda born?", True),
+        ("steps", "Where was Mira born?", True),
+        ("once", "Where was Mira born?", False),
+    ],
+)
+async def test_passages_are_read_in_steps_where_one_fact_does_not_seem_enough(read_by: str, question: str, steps: bool) -> None:
+    model = Scripted(reply)
+    resources = {"model": model, "retriever": ScriptedRetriever(FOUND)}
+    await methods.create("cascade", resources, {"read_by": read_by})(Question("q", question))
+    assert ("reason" in {prompt.task.name for prompt in model.prompts if prompt.passages}) is steps
 
 
 @pytest.mark.parametrize(

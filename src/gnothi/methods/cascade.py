@@ -13,7 +13,7 @@ from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.looks import needs_of_looks, require_probe
 from gnothi.methods.steps.prompts import require_text
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import ReaderSettings, reasons_about
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.methods.steps.stages import Stages
 from gnothi.protocols import LanguageModel, Retriever
@@ -30,7 +30,9 @@ class LearnedCascade(ReaderSettings):
     model: LanguageModel
     retriever: Retriever
     learned: GateSource | None = resource("What tells where evidence helps; none: go to the end, and record.")
-    read_by: Literal["steps", "once"] = setting("steps", "Read passages in turns with further searches (IRCoT), or once.")
+    read_by: Literal["auto", "steps", "once"] = setting(
+        "auto", "Read passages in turns with further searches (IRCoT), or once; auto: once where `reason` asks for no chain."
+    )
     record: Literal["cheap", "all"] = setting(
         "cheap", "Without a gate: record what few tokens tell, or all signals and U with each passage, too."
     )
@@ -59,7 +61,8 @@ class LearnedCascade(ReaderSettings):
         return await stages.better(found, self._from)
 
     async def _from(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
-        if self.read_by == "once":
+        once = self.read_by == "auto" and not reasons_about(self.reason, question, self.model, passages)
+        if once or self.read_by == "once":
             return await self.read(self.model, question, passages)
         steps = IRCoT(
             self.model,
