@@ -22,6 +22,9 @@ from gnothi.types import Answer, Decoding, Passage, Question
         ("New York, New York is very very big", "New York, New York is very very big"),
         ("New York New York New York", "New York"),
         ("He that is born is he that is born", "He that is born is he that is born"),
+        ("about 200.200.200.200.200.200.200 miles", "about 200."),
+        ("1,000,000,000,000 or 33.333.333.333", "1,000,000,000,000 or 33.333.333.333"),
+        ("see ............ below", "see ............ below"),
         ("", ""),
     ],
 )

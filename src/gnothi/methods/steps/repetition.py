@@ -22,14 +22,17 @@ _OWNER = re.compile(r"['’]s\b")
 _OFFERING = frozenset("or both between among than either neither".split())
 _JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
 _PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
+_WITHIN = re.compile(r"([^\W_]\S{1,30}?)\1{5,}")  # "200.200.200.200.200.200"; 1,000,000,000,000 is a number
 _SHOWN = frozenset(normalized(final_answer(one.answer)) for one in REASON.demonstrations)
 
 
 def until_it_repeats(text: str) -> str:
     """The text up to where it says the same words again and again; the first time stays.
 
-    Three times in a row is a circle ("very very" is none), of stretches of four words and more already twice. Case and
-    punctuation do not matter."""
+    Three times in a row is a circle ("very very" is none), of stretches of four words and more already twice; within a word,
+    six times. Case and punctuation do not matter."""
+    if circle := _WITHIN.search(text):
+        text = text[: circle.end(1)]
     words = _PIECES.findall(text)
     forms = [bare(word).casefold() for word in words]
     for end in range(1, len(words)):
