@@ -145,8 +145,9 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         choose = f"`gnothi methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
-        f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between models: "
-        f"{choose}, and see what others would do with `gnothi gates RUN`."
+        f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} If a calibration of this model chose that, "
+        f"{which} searching was best there. Thresholds do not transfer between models: "
+        f"else {choose}, and see what others would do with `gnothi gates RUN`."
     )
 
 
