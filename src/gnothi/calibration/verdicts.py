@@ -140,14 +140,16 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         return None
     which = "never" if rate <= DEGENERATE else "always"
     limits = ", ".join(f"{threshold:g}" for threshold in gate.thresholds)
-    choose = f"choose one with `gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
+    choose = (
+        f". Where a calibration of this model chose that, {which} searching was best there; else choose one with `gnothi calibrate "
+        f"DATASET --method {method or 'METHOD'} --out FILE`"
+    )
     if method in methods.names() and not methods.can_be_calibrated(method):
-        choose = f"`gnothi methods {method}` tells which settings it follows from"
+        choose = f": `gnothi methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
-        f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} If a calibration of this model chose that, "
-        f"{which} searching was best there. Thresholds do not transfer between models: "
-        f"else {choose}, and see what others would do with `gnothi gates RUN`."
+        f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between "
+        f"models{choose}, and see what others would do with `gnothi gates RUN`."
     )
 
 
