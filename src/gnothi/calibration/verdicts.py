@@ -141,8 +141,8 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     which = "never" if rate <= DEGENERATE else "always"
     limits = ", ".join(f"{threshold:g}" for threshold in gate.thresholds)
     choose = (
-        f". Where a calibration of this model chose that, {which} searching was best there; else choose one with `gnothi calibrate "
-        f"DATASET --method {method or 'METHOD'} --out FILE`"
+        f". Where a calibration of this model chose that, {which} searching was best there; else choose one with "
+        f"`gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     )
     if method in methods.names() and not methods.can_be_calibrated(method):
         choose = f": `gnothi methods {method}` tells which settings it follows from"
