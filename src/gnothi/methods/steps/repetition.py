@@ -22,7 +22,7 @@ _OWNER = re.compile(r"['’]s\b")
 _OFFERING = frozenset("or both between among than either neither".split())
 _JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
 _PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
-_WITHIN = re.compile(r"([^\W_]\S{1,30}?)\1{5,}")  # "200.200.200.200.200.200"; 1,000,000,000,000 is a number
+_WITHIN = re.compile(r"((?!0)[^\W_]\S{0,29}?[^\d\s])\1{5,}")  # "200.200.200.200.200.200"; numbers may have many zeros
 _SHOWN = frozenset(normalized(final_answer(one.answer)) for one in REASON.demonstrations)
 
 
