@@ -5,7 +5,8 @@
 
 Every training is `gnothi train self-knowledge` in a process of its own; answers are sampled once for all seeds. Then each model
 is asked test questions: whether it knows, and the answer. Questions: TriviaQA's and PopQA's of the shared data folder, without
-the calibration and test questions that `benchmarks real` takes from PopQA, so that what is trained can judge there.
+the calibration and test questions that `benchmarks real` takes from PopQA (and those of any `--without FILE`), so that what is
+trained can judge there.
 """
 
 from __future__ import annotations
@@ -78,13 +79,20 @@ Measured = dict[str, Any]
 # --- questions -------------------------------------------------------------------------------------------------------
 
 
-def draw(data: Path, sizes: Mapping[str, tuple[int, int]], seed: int = 0) -> tuple[list[Question], list[Question]]:
-    """Questions to train on and to test on; ``sizes``: both counts by source. Exits where a source has too few."""
+def draw(
+    data: Path, sizes: Mapping[str, tuple[int, int]], seed: int = 0, without: Sequence[Path] = ()
+) -> tuple[list[Question], list[Question]]:
+    """Questions to train on and to test on; ``sizes``: both counts by source. Exits where a source has too few.
+
+    ``without``: question files of which no text is taken.
+    """
     training, held_out = [], []
     judged = _judged(data)
+    kept = {normalise(one.text) for file in without for one in load(str(file))}
     for source, (learnt, tested) in sizes.items():
         found = [one for file in SOURCES[source] for one in load(str(data / file))]
         usable = list({one.text: one for one in found if (source, one.id) not in judged and tells(one)}.values())
+        usable = [one for one in usable if normalise(one.text) not in kept]
         random.Random(f"{seed}/{source}").shuffle(usable)
         if len(usable) < learnt + tested:
             sys.exit(f"{source}: got {len(usable)} usable questions, expected {learnt + tested}: give smaller --sizes")
@@ -249,7 +257,7 @@ def main() -> int:
     given = _options()
     given.out.mkdir(parents=True, exist_ok=True)
     seeds = [int(seed) for seed in given.seeds.split(",")]
-    training, held_out = draw(given.data or data_folder(), given.sizes)
+    training, held_out = draw(given.data or data_folder(), given.sizes, without=given.without)
     asked = written(given.out / "train.jsonl", training)
     written(given.out / "test.jsonl", held_out)
     if not given.tables:
@@ -322,6 +330,9 @@ def _options() -> argparse.Namespace:
         type=_sizes,
         default="trivia=600:260,popqa=400:340",
         help="questions to train on and to test on [%(default)s]",
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], type=Path, metavar="FILE", help="questions to leave out (repeatable)"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another setting of the training")
     parser.add_argument("--stages", action="store_true", help="measure the model after the supervised stage, too")

@@ -49,6 +49,17 @@ def test_training_and_test_never_overlap_and_leave_the_benchmark_its_questions(d
     assert draw(data, {"trivia": (30, 20), "popqa": (12, 8)}) == (training, held_out)
 
 
+def test_questions_of_a_file_are_left_out(data: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text(
+        "".join(json.dumps({"question": f"which DEV is {n}?", "answers": ["x"]}) + "\n" for n in range(12)), "utf-8"
+    )
+    training, held_out = draw(data, {"trivia": (30, 18)}, without=[kept])
+    assert not {one.text for one in (*training, *held_out)} & {f"Which dev is {n}?" for n in range(12)}
+    with pytest.raises(SystemExit, match="trivia: got 48 usable questions, expected 49"):
+        draw(data, {"trivia": (30, 19)}, without=[kept])
+
+
 def test_more_than_there_is_is_refused(data: Path) -> None:
     with pytest.raises(SystemExit, match="popqa: got 20 usable questions, expected 21"):
         draw(data, {"popqa": (20, 1)})
