@@ -46,7 +46,7 @@ class AdaptiveRAG(ReaderSettings):
             return await self.read(self.model, question)
         if strategy == "once":
             found = await search(self.retriever, question.text, self.k)
-            return await self.read(self.model, question, found)
+            return await self.read(self.model, question, self.found(question, found))
         return await self._in_steps(question)
 
     @property

@@ -13,7 +13,7 @@ from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.looks import needs_of_looks, require_probe
 from gnothi.methods.steps.prompts import require_text
-from gnothi.methods.steps.reader import ReaderSettings, reasons_about
+from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.methods.steps.stages import Stages
 from gnothi.protocols import LanguageModel, Retriever
@@ -61,9 +61,9 @@ class LearnedCascade(ReaderSettings):
         return await stages.better(found, self._from)
 
     async def _from(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
-        once = self.read_by == "auto" and not reasons_about(self.reason, question, self.model, passages)
+        once = self.read_by == "auto" and not self.reasons(question, passages)
         if once or self.read_by == "once":
-            return await self.read(self.model, question, passages)
+            return await self.read(self.model, question, self.found(question, passages))
         steps = IRCoT(
             self.model,
             self.retriever,

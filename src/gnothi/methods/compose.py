@@ -227,7 +227,7 @@ class Compose(ReaderSettings):
             targets = await self.draft(self.model, question, found)
             leading = Leading(self.filter, self.model, threshold, most, self.language)
             return await leading(question, ask(ANSWER, question), found, targets) if targets else found
-        return found
+        return self.found(question, found) if self.query == "question" else found
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> Sequence[float]:
         return await relevance(self.judge or self.model, USEFUL, question.text, passages)

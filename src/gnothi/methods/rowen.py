@@ -125,7 +125,7 @@ class Rowen(ReaderSettings):
         if not fired:
             return first
         found = await search(self.retriever, question.text, self.k)
-        return await self.read(self.model, question, found)
+        return await self.read(self.model, question, self.found(question, found))
 
     # --- the question in other ways ------------------------------------------------------------------------------------
 

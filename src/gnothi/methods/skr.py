@@ -48,4 +48,4 @@ class SelfKnowledgeGuided(ReaderSettings):
         if not fired:
             return alone
         passages = await search(self.retriever, question.text, self.k)
-        return self.reading(question, passages)
+        return self.reading(question, self.found(question, passages))

@@ -153,6 +153,11 @@ class Batched:
         """Tokens that a model's makers added to its vocabulary; None where the backend does not tell."""
         return getattr(self._backend, "added_tokens", None)
 
+    @property
+    def parameters(self) -> int | None:
+        """About how many weights the model has; None where the backend does not tell."""
+        return getattr(self._backend, "parameters", None)
+
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]
 

@@ -62,6 +62,7 @@ class TransformersBackend(ContinuousBackend):
                 raise InvalidSetting(f"setting 'model.{setting}': got {given}, expected at least {least}.")
         self.name = name
         self.added_tokens = frozenset(tokenizer.get_added_vocab())
+        self.parameters = _weights(model)
         self._model = model.eval()
         self._renderer = renderer
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())

@@ -58,6 +58,11 @@ class Wrapper:
         return getattr(self._model, "tasks", None)
 
     @property
+    def parameters(self) -> int | None:
+        """About how many weights the model has; None where nobody tells."""
+        return getattr(self._model, "parameters", None)
+
+    @property
     def added_tokens(self) -> frozenset[str] | None:
         """Tokens that the model's makers added to its vocabulary; None where nobody tells."""
         return getattr(self._model, "added_tokens", None)

@@ -11,7 +11,7 @@ from gnothi.methods.steps.hops import looks_one_hop
 from gnothi.methods.steps.naming import naming
 from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
-from gnothi.methods.steps.requirements import follows_instructions
+from gnothi.methods.steps.requirements import follows_instructions, is_small
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
@@ -39,9 +39,14 @@ class ReaderSettings(AnsweringSettings):
 
     reason: Reason = setting(
         "auto",
-        "Reason step by step before answering; false: a short answer at once; auto: where one fact does not seem enough.",
+        "Reason step by step before answering; false: a short answer at once; auto: where one fact does not seem enough, and "
+        "never with a small model.",
     )
-    focus: bool = setting(True, "With reason=auto, answer at once from the passages that hold most of the question's names.")
+    focus: bool = setting(
+        True,
+        "With reason=auto, answer at once from the passages that hold most of the question's names; a small model from the "
+        "first of those that a search found.",
+    )
 
     @property
     def searches_draft(self) -> bool:
@@ -50,11 +55,28 @@ class ReaderSettings(AnsweringSettings):
 
     def reading(self, question: Question, passages: Sequence[Passage] = (), model: LanguageModel | None = None) -> Prompt:
         """What the reader (None: the method's model) is asked; without passages it answers from memory."""
-        reason = True if self.reason == "auto" and self.searches_draft and not passages else self.reason
-        reasons = reasons_about(reason, question, model or getattr(self, "model", None), passages)
-        if self.focus and reason == "auto" and not reasons:
-            passages = naming(question.text, passages)
-        return ask(REASON if reasons else ANSWER, question, passages)
+        if self.reasons(question, passages, model):
+            return ask(REASON, question, passages)
+        return ask(ANSWER, question, naming(question.text, passages) if self._focuses else passages)
+
+    def reasons(self, question: Question, passages: Sequence[Passage] = (), model: LanguageModel | None = None) -> bool:
+        """Whether the reader is to answer by a chain of thought. With ``auto`` a small model is not."""
+        model = model or getattr(self, "model", None)
+        if self.reason != "auto" or (self.searches_draft and not passages):
+            return self.reason is not False
+        return not (model is not None and is_small(model)) and reasons_about("auto", question, model, passages)
+
+    def found(self, question: Question, passages: Sequence[Passage], model: LanguageModel | None = None) -> tuple[Passage, ...]:
+        """Of what a search found, best first, what the reader is shown: all, and with ``focus`` a small model the first of
+        those that hold most of the question's names. What a filter chose is not cut further."""
+        model = model or getattr(self, "model", None)
+        if not (self._focuses and model is not None and is_small(model)):
+            return tuple(passages)
+        return naming(question.text, passages)[:1]
+
+    @property
+    def _focuses(self) -> bool:
+        return self.focus and self.reason == "auto"
 
     def reply_decoding(self, prompt: Prompt) -> Decoding:
         """How the reply to a ``reading`` is generated."""

@@ -11,9 +11,20 @@ from gnothi.protocols import LanguageModel
 from gnothi.types import Capabilities, Task
 
 
+SMALL = 500_000_000
+"""Weights below which a model gains nothing from a chain of thought or a second passage. Measured at 135 million
+(results/real-models.md); where it ends is not known."""
+
+
 def follows_instructions(model: LanguageModel) -> bool:
     """Whether the model is told what to do by instructions: it declares no list of tasks that it was taught."""
     return getattr(model, "tasks", None) is None
+
+
+def is_small(model: LanguageModel) -> bool:
+    """Whether the model is told what to do by instructions and has fewer than ``SMALL`` weights, as far as it says."""
+    parameters: int | None = getattr(model, "parameters", None)
+    return parameters is not None and parameters < SMALL and follows_instructions(model)
 
 
 def speaks(model: LanguageModel, task: Task) -> bool:

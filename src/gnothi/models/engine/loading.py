@@ -77,6 +77,19 @@ def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
     return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {again}{EXPECTED}")
 
 
+def weights_of(config: Any) -> int | None:
+    """How many weights a causal model of this configuration has, without making it; None where transformers cannot tell."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    try:
+        with torch.device("meta"):
+            model: Any = AutoModelForCausalLM.from_config(config)
+    except Exception:  # noqa: BLE001 - the libraries raise many kinds, and a model runs without its size
+        return None
+    return int(model.num_parameters())
+
+
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
     """Loading shows a bar for weights, which would stand in the middle of a command's own output."""

@@ -128,8 +128,10 @@ class VLLMBackend(ContinuousBackend):
         no_states: str = "",
         metadata: Mapping[str, str] | None = None,
         commit: str | None = None,
+        parameters: int | None = None,
     ) -> None:
         self.name = name
+        self.parameters = parameters
         self.commit = commit
         self.capabilities = Capabilities(logprobs=True, hidden_states=not no_states, scoring=True)
         self.metadata: Mapping[str, str] = {**(metadata or {}), "renderer": renderer.name}

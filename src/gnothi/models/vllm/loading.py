@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.models.encoding import end_tokens
-from gnothi.models.engine.loading import Declaration, declared, no_progress_bars, unloadable
+from gnothi.models.engine.loading import Declaration, declared, no_progress_bars, unloadable, weights_of
 from gnothi.models.neutral import Neutral
 from gnothi.models.places import locate
 from gnothi.models.rendering import make_renderer
@@ -65,6 +65,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
         eos=end_tokens(tokenizer, _generation_config(source), config.hf_text_config),
         # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
         context=config.max_model_len - 1,
+        parameters=weights_of(config.hf_config),
         no_states=no_states,
         commit=getattr(config.hf_config, "_commit_hash", None),
         metadata={
