@@ -10,7 +10,6 @@ from gnothi.errors import MissingCapability
 from gnothi.protocols import LanguageModel
 from gnothi.types import Capabilities, Task
 
-
 SMALL = 500_000_000
 """Weights below which a model gains nothing from a chain of thought or a second passage. Measured at 135 million
 (results/real-models.md); where it ends is not known."""

@@ -82,9 +82,10 @@ def weights_of(config: Any) -> int | None:
     import torch
     from transformers import AutoModelForCausalLM
 
+    make: Any = AutoModelForCausalLM
     try:
         with torch.device("meta"):
-            model: Any = AutoModelForCausalLM.from_config(config)
+            model = make.from_config(config)
     except Exception:  # noqa: BLE001 - the libraries raise many kinds, and a model runs without its size
         return None
     return int(model.num_parameters())
