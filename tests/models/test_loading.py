@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import ViTConfig, ViTModel
+from transformers import AutoConfig, AutoModelForCausalLM, ViTConfig, ViTModel
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models import ModelSettings, load_model
+from gnothi.models.engine.loading import weights_of
 from gnothi.models.engine.packed import available
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
@@ -35,6 +36,12 @@ def folder(saved: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_weights_of_a_configuration_are_counted_without_making_it(saved: Path) -> None:
+    model: Any = AutoModelForCausalLM.from_pretrained(saved)
+    assert weights_of(AutoConfig.from_pretrained(saved)) == model.num_parameters()
+    assert weights_of(ViTConfig()) is None
+
+
 async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
     saved: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,6 +59,8 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         **({"linear": "packed"} if available() else {}),
         "prefix_cache_mb": "8",
     }
+    size = sum(one.numel() for one in AutoModelForCausalLM.from_pretrained(saved).parameters())
+    assert 0.5 * size <= model.parameters <= 1.1 * size  # type: ignore[attr-defined]
     warm = Decoding(max_tokens=8, temperature=1.0)
     first, second = await model.sample(PROMPT, 3, warm, [StateSpec()]), await model.sample(PROMPT, 3, warm)
     assert first.generations == second.generations
