@@ -124,3 +124,13 @@ async def test_what_copies_a_worked_example_is_asked_at_once(
     told = [one.verdict for one in seen if isinstance(one, events.Decided)]
     if answer:
         assert (found.text, told) == (("clockmaker", ["copies"]) if copies else (answer, []))
+
+
+async def test_a_circle_of_conclusions_that_name_nothing_is_asked_at_once() -> None:
+    question = Question("q", "Who is older, Ann or Mira?")
+    model = Scripted(lambda _: "Mira")
+    circle = Answer("So the answer is So the answer is So the answer is", "why")
+    assert (await reread(model, question, circle, Decoding())).text == "Mira"
+    named = Answer('"Scooter" and "A Good Day" So the answer is "Scooter" and "A Good Day" So the answer is', "why")
+    assert (await reread(model, question, named, Decoding())).text == '"Scooter" and "A Good Day"'
+    assert len(model.prompts) == 1

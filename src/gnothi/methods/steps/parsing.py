@@ -10,6 +10,7 @@ from gnothi.methods.steps.stripping import answer_within
 from gnothi.signals.replies import normalized
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
+_NAMES_NOTHING = re.compile(r"(?:\s*\b(?:so )?the (?:final )?answer is\b[\s:]*)+$", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 # What ends in a full stop within a sentence: initials ("J. R. R. Tolkien") and the commonest titles and abbreviations.
 _ABBREVIATION = re.compile(
@@ -51,7 +52,12 @@ def short_answer(reply: str, question: str = "") -> str:
 def _first_sentence(reply: str) -> str:
     lines = reply.strip().splitlines()
     first = split_sentences(lines[0])[0] if lines else ""
-    return _unquoted(_unquoted(first).removesuffix(".").strip())
+    return _unquoted(without_opening(_unquoted(first).removesuffix(".")).strip())
+
+
+def without_opening(answer: str) -> str:
+    """Without a "So the answer is" at its end, after which nothing came: models say it in circles."""
+    return _NAMES_NOTHING.sub("", answer)
 
 
 def _unquoted(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gnothi import events
 from gnothi.methods.steps.naming import naming
-from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
+from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer, without_opening
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import bare, is_content
 from gnothi.methods.steps.yes_no import asks_yes_or_no
@@ -84,7 +84,7 @@ async def reread(model: LanguageModel, question: Question, answer: Answer, decod
     about, or copies a worked example, the short answer asked at once: from the first passage read that is about what the
     question names, or from memory where nothing was read. Emits Decided with kind ``answer`` and the verdict ``repeats`` or
     ``copies`` then."""
-    answer = replace(answer, text=until_it_repeats(answer.text))
+    answer = replace(answer, text=without_opening(until_it_repeats(answer.text)))
     if only_repeats(answer.text, question):
         verdict = "repeats"
     elif copies_an_example(answer, question):
