@@ -64,15 +64,14 @@ class ReaderSettings(AnsweringSettings):
         model = model or getattr(self, "model", None)
         if self.reason != "auto" or (self.searches_draft and not passages):
             return self.reason is not False
-        return not (model is not None and is_small(model)) and reasons_about("auto", question, model, passages)
+        return not is_small(model) and reasons_about("auto", question, model, passages)
 
-    def found(self, question: Question, passages: Sequence[Passage], model: LanguageModel | None = None) -> tuple[Passage, ...]:
+    def found(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """Of what a search found, best first, what the reader is shown: all, and with ``focus`` a small model the first of
         those that hold most of the question's names. What a filter chose is not cut further."""
-        model = model or getattr(self, "model", None)
-        if not (self._focuses and model is not None and is_small(model)):
-            return tuple(passages)
-        return naming(question.text, passages)[:1]
+        if self._focuses and is_small(getattr(self, "model", None)):
+            return naming(question.text, passages)[:1]
+        return tuple(passages)
 
     @property
     def _focuses(self) -> bool:

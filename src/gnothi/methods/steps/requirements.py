@@ -20,10 +20,10 @@ def follows_instructions(model: LanguageModel) -> bool:
     return getattr(model, "tasks", None) is None
 
 
-def is_small(model: LanguageModel) -> bool:
+def is_small(model: LanguageModel | None) -> bool:
     """Whether the model is told what to do by instructions and has fewer than ``SMALL`` weights, as far as it says."""
     parameters: int | None = getattr(model, "parameters", None)
-    return parameters is not None and parameters < SMALL and follows_instructions(model)
+    return model is not None and parameters is not None and parameters < SMALL and follows_instructions(model)
 
 
 def speaks(model: LanguageModel, task: Task) -> bool:
