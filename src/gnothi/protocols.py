@@ -5,7 +5,7 @@ They live below every package, so that signals, filters and methods see protocol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from gnothi.types import (
@@ -17,6 +17,7 @@ from gnothi.types import (
     Generation,
     Mention,
     Neighbourhood,
+    Profile,
     Prompt,
     PromptStates,
     Question,
@@ -39,10 +40,7 @@ class LanguageModel(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     @property
-    def thresholds(self) -> Mapping[str, float]:
-        """Signal name → the threshold calibrated on this model, for the signals that were; no threshold carries over
-        from one model to another (methods fall back on the signal's usual one)."""
-        ...
+    def profile(self) -> Profile: ...
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         """One continuation of the prompt."""

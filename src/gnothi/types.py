@@ -269,6 +269,24 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a model beside what it can do. Whoever does not know leaves the default.
+
+    ``thresholds``: signal name → the threshold calibrated on this model; none carries over from one model to another (methods
+    fall back on the signal's usual one). ``tasks``: names of the only tasks that a model with a format of its own was taught;
+    None: any that an instruction explains. ``parameters``: about how many weights it has. ``layers``: how many decoder layers.
+    ``precision``: that of its weights, as in ``bfloat16``. ``added_tokens``: those that its makers added to the vocabulary.
+    """
+
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    tasks: frozenset[str] | None = None
+    parameters: int | None = None
+    layers: int | None = None
+    precision: str | None = None
+    added_tokens: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a method returns. ``rationale`` is the reasoning that led to ``text``, ``evidence`` the passages that were kept.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from gnothi.models.wrappers import Seeded, Traced, Wrapper
 from gnothi.session import sources
 from gnothi.signals.probe_folder import HEADER
 from gnothi.testing.model import Reply, Scripted
-from gnothi.types import Capabilities, Decoding, Generation, Prompt, Question
+from gnothi.types import Capabilities, Decoding, Generation, Profile, Prompt, Question
 from tests.command_line import stand_in
 
 Run = Callable[..., tuple[int, str, str]]
@@ -66,7 +66,7 @@ def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: 
 class Layered(Wrapper):
     """Has four layers and says so; questions in whose text ``trouble`` finds something fail."""
 
-    metadata: Mapping[str, str] = {"layers": "4"}
+    profile = Profile(layers=4)
 
     def __init__(self, trouble: Callable[[str], object]) -> None:
         super().__init__(Scripted(script, name="lab"))

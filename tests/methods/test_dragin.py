@@ -15,7 +15,7 @@ from gnothi.methods.steps.queries import is_content
 from gnothi.signals.attention import needs_for_information, words_looked_at
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Answer, Attended, Capabilities, Passage, Prompt, Question
+from gnothi.types import Answer, Attended, Capabilities, Passage, Profile, Prompt, Question
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -127,7 +127,7 @@ async def test_entropy_alone_attention_alone_or_a_function_word_is_no_need() -> 
 
 async def test_theta_may_be_calibrated() -> None:
     model = Looking({"Vesk": 3.0})
-    model.thresholds = {"rind": 2.0}
+    model.profile = Profile(thresholds={"rind": 2.0})
     assert (await run(model))[1] == []
     assert (await run(model, theta=1.0))[1]
 

@@ -28,7 +28,7 @@ from gnothi.methods.steps.self_rag_tokens import (
 from gnothi.models.wrappers import Calibrated, Wrapper
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Answer, ContinuationScore, Passage, Prompt, Question
+from gnothi.types import Answer, ContinuationScore, Passage, Profile, Prompt, Question
 
 QUESTION = Question("q", "Where was Mira born?")
 GOOD, BAD = Passage("good", "Mira was born in Kestrel.", "Mira"), Passage("bad", "Vesk is a town.")
@@ -216,11 +216,11 @@ async def test_models_without_the_tokens_are_told_so() -> None:
     resources: dict[str, Any] = {"model": model, "retriever": ScriptedRetriever([GOOD])}
     with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic='judgements'"):
         await methods.create("self_rag", resources, {})(QUESTION)
-    model.added_tokens = frozenset({"<|im_start|>"})  # type: ignore[attr-defined]
+    model.profile = Profile(added_tokens=frozenset({"<|im_start|>"}))
     with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic='judgements'"):
         methods.create("self_rag", resources | {"model": Wrapper(model)}, {})  # before the first question
     methods.create("self_rag", resources, {"critic": "judgements"})
-    model.added_tokens = frozenset(TOKENS)  # type: ignore[attr-defined]
+    model.profile = Profile(added_tokens=frozenset(TOKENS))
     methods.create("self_rag", resources, {})
     lab = Calibrated(model, {}, frozenset({"reason", "know", "useful"}))
     with pytest.raises(MissingCapability, match=r"the task 'self_rag'.*critic='judgements'"):

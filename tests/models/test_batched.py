@@ -8,7 +8,7 @@ import pytest
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, ModelUnavailable, PromptTooLong
 from gnothi.models.batched import Batched, Continue, Request, Result, Score
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Generation, Profile, Prompt, Samples, StateSpec, Task
 
 PROMPT = Prompt(Task("answer"), "q")
 
@@ -18,6 +18,7 @@ class Echo:
 
     name = "echo"
     capabilities = Capabilities(scoring=True)
+    profile = Profile(parameters=7)
     metadata: Mapping[str, str] = {}
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ async def test_calls_become_requests_and_bad_ones_fail_alone() -> None:
     assert isinstance(samples, Samples)
     assert [one.text for one in samples.generations] == ["q0", "q1"]
     assert scores == (ContinuationScore("a", (-1.0,)),)
+    assert model.profile == backend.profile
     requests = [request for batch in backend.batches for request in batch]
     assert set(requests) == {Continue(PROMPT, 1, Decoding()), Continue(PROMPT, 2, decoding, spec), Score(PROMPT, ("a",))}
     with pytest.raises(PromptTooLong):

@@ -60,7 +60,8 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "prefix_cache_mb": "8",
     }
     size = sum(one.numel() for one in AutoModelForCausalLM.from_pretrained(saved).parameters())
-    told: Any = getattr(model, "parameters", None)
+    told = model.profile.parameters
+    assert told is not None
     assert 0.5 * size <= told <= 1.1 * size
     warm = Decoding(max_tokens=8, temperature=1.0)
     first, second = await model.sample(PROMPT, 3, warm, [StateSpec()]), await model.sample(PROMPT, 3, warm)
@@ -98,9 +99,9 @@ def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
 
 
 def test_the_folder_may_list_the_tasks_the_model_was_taught(folder: Path) -> None:
-    assert load_model(str(folder), CPU).tasks is None
+    assert load_model(str(folder), CPU).profile.tasks is None
     (folder / "gnothi.json").write_text('{"tasks": ["answer", "reason"]}')
-    assert load_model(str(folder), CPU).tasks == frozenset({"answer", "reason"})
+    assert load_model(str(folder), CPU).profile.tasks == frozenset({"answer", "reason"})
 
 
 @pytest.mark.parametrize("declaration", ["{", "[]", ""])

@@ -13,7 +13,7 @@ from gnothi.serving.conversation import chat_request, conversation, response_req
 from gnothi.serving.failures import Refusal
 from gnothi.serving.standalone import STANDALONE, Turn, standalone
 from gnothi.testing.model import Reply, Scripted
-from gnothi.types import Prompt
+from gnothi.types import Profile, Prompt
 from tests.command_line import KNOWN, script
 from tests.serving.served import served
 
@@ -66,10 +66,9 @@ async def test_the_last_question_alone_where_that_is_wanted() -> None:
 
 
 async def test_a_model_without_instructions_takes_the_question_as_it_came_and_says_so() -> None:
-    class Taught(Scripted):
-        tasks = frozenset({"answer", "reason"})
-
-    text, (warning,) = await standalone(Taught(script), FOLLOW_UP, [Turn("user", "Which book?")])
+    taught = Scripted(script)
+    taught.profile = Profile(tasks=frozenset({"answer", "reason"}))
+    text, (warning,) = await standalone(taught, FOLLOW_UP, [Turn("user", "Which book?")])
     assert text == FOLLOW_UP
     assert "what was said before is not taken into account" in warning
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gnothi.signals.judge import NO, YES, probability_says_yes, says_yes
 from gnothi.testing.model import Scripted
-from gnothi.types import Capabilities, Prompt, Task
+from gnothi.types import Capabilities, Profile, Prompt, Task
 
 PROMPT = Prompt(Task("useful"), "Does it help?")
 probabilities = st.lists(st.floats(1e-6, 0.16), min_size=6, max_size=6)
@@ -44,6 +44,6 @@ def test_without_scores_the_text_decides(reply: str, expected: bool) -> None:
 
 def test_a_judge_that_was_taught_its_replies_is_taken_at_its_word() -> None:
     judge = Scripted({}, default="Yes", scorer=lambda _, text: -1.0 if text in NO else -9.0)
-    judge.tasks = frozenset({"useful"})  # type: ignore[attr-defined]
+    judge.profile = Profile(tasks=frozenset({"useful"}))
     assert asyncio.run(says_yes(judge, PROMPT))
     assert not asyncio.run(says_yes(Scripted({}, default="Yes", scorer=lambda _, text: -1.0 if text in NO else -9.0), PROMPT))

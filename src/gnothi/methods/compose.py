@@ -270,8 +270,8 @@ class Compose(ReaderSettings):
     @property
     def _gate_threshold(self) -> float | None:
         if self._named is None and self.gate_threshold is None:
-            return self.model.thresholds.get(self.gate, self._gate_signal.default_threshold if self._measures else None)
-        return threshold_of(self.model.thresholds, self._named, self.gate_threshold, self.probe)
+            return self.model.profile.thresholds.get(self.gate, self._gate_signal.default_threshold if self._measures else None)
+        return threshold_of(self.model.profile.thresholds, self._named, self.gate_threshold, self.probe)
 
     @property
     def _reuses(self) -> bool:

@@ -87,7 +87,7 @@ class Dragin(GenerationSettings):
 
     @property
     def _theta(self) -> float:
-        return self.model.thresholds.get("rind", _THETA) if self.theta is None else self.theta
+        return self.model.profile.thresholds.get("rind", _THETA) if self.theta is None else self.theta
 
     async def _search(self, question: Question, text: str, attended: Attended, place: int) -> tuple[Passage, ...]:
         """With the words of the question and of the text so far that the token looks at; the question where there are none."""

@@ -77,7 +77,7 @@ class IEKR(GatedSettings):
     def check_resources(self) -> None:
         """Raise InvalidSetting where external knowledge has no source or the gate no threshold, MissingCapability for a reader
         that cannot choose."""
-        self.check_gate((self.reader or self.model).thresholds)
+        self.check_gate((self.reader or self.model).profile.thresholds)
         wanted = {"graph": self.graph, "passages": self.retriever}
         found = wanted[self.source] if self.source else self.graph or self.retriever
         if self.external and found is None:

@@ -7,7 +7,6 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
@@ -22,7 +21,7 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Re
 from gnothi.registry import BUILT_IN, Registry
 from gnothi.signals import registry as signals
 from gnothi.signals.probe import Probe
-from gnothi.types import Capabilities
+from gnothi.types import Capabilities, Profile
 
 METHODS: Registry[type[Method]] = Registry(
     "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
@@ -144,11 +143,12 @@ class _Particular(Protocol):
 
 
 class _Unspecified:
-    """In the place of a model that is not there: nothing was calibrated on it, and it can do everything."""
+    """In the place of a model or a probe that is not there: nothing was calibrated on it, and it can do everything."""
 
     name = "unspecified"
     capabilities = Capabilities(*(True for _ in fields(Capabilities)))
-    thresholds: Mapping[str, float] = MappingProxyType({})
+    thresholds: Mapping[str, float] = {}
+    profile = Profile()
 
 
 class _AnyThreshold(dict[str, float]):
@@ -159,9 +159,10 @@ class _AnyThreshold(dict[str, float]):
 
 
 class _Possible(_Unspecified):
-    """A model that might be given: it may be calibrated for any signal."""
+    """What might be given: it may be calibrated for any signal."""
 
-    thresholds: Mapping[str, float] = _AnyThreshold()
+    thresholds = _AnyThreshold()
+    profile = Profile(thresholds=thresholds)
 
 
 def check(name: str, settings: Mapping[str, object]) -> None:

@@ -199,7 +199,7 @@ class SeaKR(SignalSettings):
 
     @property
     def _threshold(self) -> float | None:
-        return threshold_of(self.model.thresholds, self.signal, self.threshold, self.probe)
+        return threshold_of(self.model.profile.thresholds, self.signal, self.threshold, self.probe)
 
     @property
     def _reranker(self) -> LeastUncertain:

@@ -101,7 +101,7 @@ class SelfRAG(ReaderSettings):
     def check_settings(self) -> None:
         if self.critic == "tokens":
             require_task(self.name, self.model, SELF_RAG, "Use <--set critic=judgements> (or auto), or another model.")
-        added: frozenset[str] | None = getattr(self.model, "added_tokens", None)
+        added = self.model.profile.added_tokens
         if self._speaks_tokens and added is not None and RETRIEVAL not in added:
             raise self._without_tokens()
 
@@ -216,7 +216,7 @@ class SelfRAG(ReaderSettings):
 
     async def _says_it_does_not_know(self, question: Question) -> bool:
         yes, no = await self.model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
-        usual = self.model.thresholds.get("self_report", _THRESHOLD)
+        usual = self.model.profile.thresholds.get("self_report", _THRESHOLD)
         doubt = 1.0 - probability_of_yes(yes.logprob, no.logprob)
         return self._decide("self_report", doubt, usual if self.threshold is None else self.threshold)
 

@@ -49,7 +49,7 @@ class SkillRAG(GatedSettings):
     name: ClassVar[str] = "skill_rag"
 
     def check_settings(self) -> None:
-        self.check_gate(self.model.thresholds)
+        self.check_gate(self.model.profile.thresholds)
         require(self.name, "judge", self.judge, SCORING)
 
     @property

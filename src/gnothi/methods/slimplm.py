@@ -73,4 +73,4 @@ class SlimPLM(ReaderSettings):
     @property
     def _threshold(self) -> float | None:
         """As set, else the probe's own, else as calibrated on the proxy, else the signal's usual one."""
-        return threshold_of((self.proxy or self.model).thresholds, self.judgement, self.threshold, self.probe)
+        return threshold_of((self.proxy or self.model).profile.thresholds, self.judgement, self.threshold, self.probe)

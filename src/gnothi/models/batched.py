@@ -16,6 +16,7 @@ from gnothi.types import (
     ContinuationScore,
     Decoding,
     Generation,
+    Profile,
     Prompt,
     PromptStates,
     Samples,
@@ -69,6 +70,9 @@ class Backend(Protocol):
 
     @property
     def capabilities(self) -> Capabilities: ...
+
+    @property
+    def profile(self) -> Profile: ...
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -135,9 +139,8 @@ class Batched:
         return self._backend.capabilities
 
     @property
-    def thresholds(self) -> Mapping[str, float]:
-        """None: a backend knows of no calibration."""
-        return {}
+    def profile(self) -> Profile:
+        return self._backend.profile
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -147,16 +150,6 @@ class Batched:
     def statistics(self) -> Mapping[str, int]:
         """What the backend counted so far, empty where it counts nothing."""
         return getattr(self._backend, "statistics", {})
-
-    @property
-    def added_tokens(self) -> frozenset[str] | None:
-        """Tokens that a model's makers added to its vocabulary; None where the backend does not tell."""
-        return getattr(self._backend, "added_tokens", None)
-
-    @property
-    def parameters(self) -> int | None:
-        """About how many weights the model has; None where the backend does not tell."""
-        return getattr(self._backend, "parameters", None)
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return (await self.sample(prompt, 1, decoding)).generations[0]

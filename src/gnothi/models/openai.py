@@ -34,6 +34,7 @@ from gnothi.types import (
     ContinuationScore,
     Decoding,
     Generation,
+    Profile,
     Prompt,
     PromptStates,
     Samples,
@@ -59,11 +60,7 @@ class OpenAIModel:
         self._extra = settings.more()
         self._without = {*features.without, *settings.leave_out}
         self.capabilities = Capabilities(logprobs=features.logprobs, scoring=features.scoring != "off")
-
-    @property
-    def thresholds(self) -> Mapping[str, float]:
-        """None: nothing is calibrated on a model that others may change."""
-        return {}
+        self.profile = Profile()  # nothing is known of a model that others may change
 
     @property
     def metadata(self) -> Mapping[str, str]:

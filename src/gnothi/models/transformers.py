@@ -34,7 +34,7 @@ from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
-from gnothi.types import Capabilities, ContinuationScore, Decoding, PromptStates, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
 
 Item = TypeVar("Item", bound=tuple[Any, ...])
 
@@ -61,8 +61,6 @@ class TransformersBackend(ContinuousBackend):
             if given is not None and given < least:
                 raise InvalidSetting(f"setting 'model.{setting}': got {given}, expected at least {least}.")
         self.name = name
-        self.added_tokens = frozenset(tokenizer.get_added_vocab())
-        self.parameters = _weights(model)
         self._model = model.eval()
         self._renderer = renderer
         self._eos = end_tokens(tokenizer, getattr(model, "generation_config", None), model.config.get_text_config())
@@ -88,12 +86,15 @@ class TransformersBackend(ContinuousBackend):
         self.capabilities = Capabilities(
             logprobs=True, hidden_states=states, scoring=True, energy=True, attentions=not replies_apart
         )
+        precision, layers = str(model.dtype).removeprefix("torch."), int(self._network.config.num_hidden_layers)
+        added = frozenset(tokenizer.get_added_vocab())
+        self.profile = Profile(parameters=_weights(model), layers=layers, precision=precision, added_tokens=added)
         self.metadata: Mapping[str, str] = {
             "model": name,
             "architecture": type(model).__name__,
             "device": str(model.device),
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "layers": str(self._network.config.num_hidden_layers),
+            "dtype": precision,
+            "layers": str(layers),
             "renderer": renderer.name,
             "attention": path.name,
             **({"attention_reason": reason} if reason else {}),

@@ -18,6 +18,7 @@ from gnothi.types import (
     ContinuationScore,
     Decoding,
     Generation,
+    Profile,
     Prompt,
     PromptStates,
     Samples,
@@ -41,8 +42,8 @@ class Wrapper:
         return self._model.capabilities
 
     @property
-    def thresholds(self) -> Mapping[str, float]:
-        return self._model.thresholds
+    def profile(self) -> Profile:
+        return self._model.profile
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -51,21 +52,6 @@ class Wrapper:
     @property
     def statistics(self) -> Mapping[str, int]:
         return getattr(self._model, "statistics", {})
-
-    @property
-    def tasks(self) -> frozenset[str] | None:
-        """Names of the tasks a model with a format of its own was taught; None: any that an instruction explains."""
-        return getattr(self._model, "tasks", None)
-
-    @property
-    def parameters(self) -> int | None:
-        """About how many weights the model has; None where nobody tells."""
-        return getattr(self._model, "parameters", None)
-
-    @property
-    def added_tokens(self) -> frozenset[str] | None:
-        """Tokens that the model's makers added to its vocabulary; None where nobody tells."""
-        return getattr(self._model, "added_tokens", None)
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         return await self._model.generate(self._shown(prompt), decoding)
@@ -95,16 +81,11 @@ class Calibrated(Wrapper):
 
     def __init__(self, model: LanguageModel, thresholds: Mapping[str, float], tasks: frozenset[str] | None = None) -> None:
         super().__init__(model)
-        self._thresholds = dict(thresholds)
-        self._tasks = tasks
+        self._profile = replace(model.profile, thresholds=dict(thresholds), tasks=tasks)
 
     @property
-    def tasks(self) -> frozenset[str] | None:
-        return self._tasks
-
-    @property
-    def thresholds(self) -> Mapping[str, float]:
-        return self._thresholds
+    def profile(self) -> Profile:
+        return self._profile
 
 
 class Seeded(Wrapper):

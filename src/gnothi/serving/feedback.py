@@ -101,5 +101,5 @@ def _base(setup: SetUp) -> Judged:
         right=False,
         trusted=False,
         settings=None if gate is None or gate.signal is None else gate.settings,
-        precision=str(getattr(setup.opened.model, "metadata", {}).get("dtype") or ""),
+        precision=setup.opened.model.profile.precision or "",
     )

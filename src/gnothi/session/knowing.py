@@ -87,7 +87,7 @@ def effective_threshold(plan: Plan, opened: Opened) -> float | None:
     ready: Any = opened.method(method)
     speaker = getattr(ready, method.gating.speaker or "model", None) if method.gating else None
     model = speaker or opened.model
-    return threshold_of(model.thresholds, gate.signal, given, getattr(ready, "probe", None))
+    return threshold_of(model.profile.thresholds, gate.signal, given, getattr(ready, "probe", None))
 
 
 def _trusts(decision: Decided, threshold: float | None) -> bool:

@@ -54,7 +54,7 @@ class Opened:
         )
         told = map(under_way, (self.model, *self.others.values()))
         made.under_way = min((one for one in told if one), default=None)
-        made.precision = getattr(self.model, "metadata", {}).get("dtype")
+        made.precision = self.model.profile.precision
         return made
 
     def counted(self, what: str) -> int:

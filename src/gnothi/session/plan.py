@@ -194,7 +194,8 @@ def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
     """As it was given, or as an object says; None where there is none."""
     if isinstance(model, str):
         return getattr(models[model], "dtype", None)
-    return getattr(model, "metadata", {}).get("dtype")
+    precision: str | None = model.profile.precision
+    return precision
 
 
 def with_questions(

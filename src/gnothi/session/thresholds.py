@@ -21,7 +21,7 @@ def uncalibrated(plan: Plan, opened: Opened) -> str | None:
     speaker = method.speaker(plan.sources.model)
     model = opened.model if speaker == plan.sources.model else opened.others.get((LanguageModel, speaker), speaker)
     learnt = method.values.get("probe") not in (None, "none")
-    if usual is None or learnt or method.values[gate.key] is not None or gate.signal in model.thresholds:
+    if usual is None or learnt or method.values[gate.key] is not None or gate.signal in model.profile.thresholds:
         return None
     named = [f"--method {method.name}", f"--model {name_of(plan.sources.model)}"]
     named += [f"--index {name_of(plan.sources.index)}"] if plan.sources.index is not None else []

@@ -28,7 +28,7 @@ async def probability_says_yes(judge: LanguageModel, prompt: Prompt) -> float:
 async def says_yes(judge: LanguageModel, prompt: Prompt) -> bool:
     """Whether yes is likelier than no as the judge's reply; of a judge that cannot score, or that was taught this very form of
     reply (it has tasks of its own), whether its greedy reply says yes."""
-    if judge.capabilities.scoring and getattr(judge, "tasks", None) is None:
+    if judge.capabilities.scoring and judge.profile.tasks is None:
         return await probability_says_yes(judge, prompt) > 0.5
     return reply_says_yes((await judge.generate(prompt, VERDICT)).text)
 

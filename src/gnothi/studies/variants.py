@@ -148,7 +148,7 @@ def _threshold(plan: Plan) -> float | None:
     if gate is None or gate.signal is None:
         return math.inf
     speaker = method.speaker(plan.sources.model)
-    thresholds = declaration_of(speaker).thresholds if isinstance(speaker, str) else getattr(speaker, "thresholds", {})
+    thresholds = declaration_of(speaker).thresholds if isinstance(speaker, str) else speaker.profile.thresholds
     return threshold_of(thresholds, gate.signal, method.values[gate.key])
 
 

@@ -25,6 +25,7 @@ from gnothi.types import (
     Decoding,
     Finish,
     Generation,
+    Profile,
     Prompt,
     PromptStates,
     Samples,
@@ -72,7 +73,7 @@ class Scripted:
         thresholds: Mapping[str, float] | None = None,
     ) -> None:
         self.name = name
-        self.thresholds: Mapping[str, float] = thresholds or {}
+        self.profile = Profile(thresholds=thresholds or {})
         self.capabilities = capabilities
         self.prompts: list[Prompt] = []
         self._script = script

@@ -5,7 +5,7 @@ import pytest
 from gnothi.methods.steps.hops import looks_one_hop
 from gnothi.methods.steps.reader import reasons_about
 from gnothi.testing.model import Scripted
-from gnothi.types import Passage, Question
+from gnothi.types import Passage, Profile, Question
 
 ONE_HOP = (
     "Who wrote Emma?",
@@ -51,7 +51,7 @@ def test_more_than_one_fact_is_asked_for(text: str) -> None:
 
 def test_a_model_with_tasks_of_its_own_reasons_as_it_was_taught() -> None:
     general, taught = Scripted({}), Scripted({})
-    taught.tasks = frozenset({"reason", "answer"})  # type: ignore[attr-defined]
+    taught.profile = Profile(tasks=frozenset({"reason", "answer"}))
     one, more = Question("q", ONE_HOP[0]), Question("q", MORE[1])
     assert [reasons_about("auto", question, general) for question in (one, more)] == [False, True]
     assert [reasons_about("auto", question, taught) for question in (one, more)] == [True, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gnothi import methods
@@ -10,7 +12,7 @@ from gnothi.methods.steps.requirements import SMALL, is_small
 from gnothi.models.wrappers import Wrapper
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Passage, Question
+from gnothi.types import Passage, Profile, Question
 
 FIRST = Passage("1", "Odile Varr built the mill of Orvel.", "Odile Varr")
 SECOND = Passage("2", "Odile Varr was born in Kest.", "Odile Varr")
@@ -21,7 +23,7 @@ TWO_HOPS = Question("q", "Where was the woman who built Odile Varr's mill born?"
 
 def scripted(parameters: int | None) -> Scripted:
     model = Scripted({}, default="Kest")
-    model.parameters = parameters  # type: ignore[attr-defined]
+    model.profile = Profile(parameters=parameters)
     return model
 
 
@@ -80,6 +82,6 @@ async def test_what_a_filter_chose_is_not_cut_to_one() -> None:
 def test_one_with_tasks_of_its_own_is_not_small() -> None:
     model = scripted(1_000)
     assert is_small(model)
-    model.tasks = frozenset({"answer"})  # type: ignore[attr-defined]
+    model.profile = replace(model.profile, tasks=frozenset({"answer"}))
     assert not is_small(model)
     assert not is_small(scripted(None))

@@ -77,7 +77,7 @@ class TestConformance(NetworkConformance):
         assert running.metadata["hidden_states"] == "fed again"
         assert (running.metadata["device"], running.metadata["dtype"]) == ("cpu", "float32")
         assert running.metadata["renderer"] == "tagged"
-        assert running.thresholds == {"gram": -5.0}
+        assert running.profile.thresholds == {"gram": -5.0}
         assert architecture.replace("_", "") in running.metadata["architecture"].lower()
 
     async def test_greedy_samples_are_all_the_same(self, model: LanguageModel) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability
 from gnothi.methods.steps.prompts import ANSWER
-from gnothi.models.wrappers import Traced, Wrapper
+from gnothi.models.wrappers import Traced
 from gnothi.signals.probe_folder import HEADER, open_probe
 from gnothi.testing.model import Reply, Scripted
 from gnothi.training.probe.findings import FINDINGS, Findings, ProbeSettings, examine, spread
 from gnothi.training.probe.fit import View
-from gnothi.types import Capabilities, Prompt, Question
+from gnothi.types import Capabilities, Profile, Prompt, Question
 
 KNOWN = 30
 QUESTIONS = [Question(f"q{n}", f"Who {'made' if n % 2 else 'found'} thing{n}?", ("Ada",)) for n in range(2 * KNOWN)]
@@ -29,18 +29,6 @@ def script(prompt: Prompt) -> list[Reply]:
     if "found" in prompt.question:
         return [Reply("So the answer is Ada.", (-0.01,))]
     return [Reply(f"So the answer is {name}.", (-2.0,), doubt=5.0) for name in ("Bram", "Cora", "Dora", "Elm")]
-
-
-class Layered(Wrapper):
-    """Says how many layers it has."""
-
-    def __init__(self, model: Scripted, layers: int) -> None:
-        super().__init__(model)
-        self.layers = layers
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return {"layers": str(self.layers)}
 
 
 def found(out: Path, settings: ProbeSettings, model: Scripted | None = None) -> dict[str, object]:
@@ -68,9 +56,9 @@ def test_views() -> None:
     # At once, the two prompts are the same.
     assert ProbeSettings(reason=False, layers=(3,)).views(model) == [View("draft", 3, "residual")]
     assert ProbeSettings().views(Scripted(script, capabilities=TEXT_ONLY)) == []
-    assert spread(Layered(model, 4)) == (0, 1, 2, 3)
-    assert spread(Layered(model, 32)) == (4, 10, 15, 20, 26, 31)
-    assert spread(Layered(model, 1)) == (0,)
+    for layers, expected in ((4, (0, 1, 2, 3)), (32, (4, 10, 15, 20, 26, 31)), (1, (0,))):
+        model.profile = Profile(layers=layers)
+        assert spread(model) == expected
 
 
 @pytest.mark.parametrize("target", ["correctness", "uncertainty"])

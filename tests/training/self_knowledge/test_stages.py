@@ -107,7 +107,7 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]
     assert train(tmp_path, ORIGIN, asked(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
-    assert model.thresholds["self_report"] == header["threshold"]
+    assert model.profile.thresholds["self_report"] == header["threshold"]
     question = next(one.question for one in asked() if one.known)
 
     async def answer() -> str:

@@ -27,7 +27,7 @@ class BestSentence(GatedSettings):
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        self.check_gate(self.model.thresholds)
+        self.check_gate(self.model.profile.thresholds)
 
     @property
     def needs(self) -> Capabilities:

@@ -36,7 +36,7 @@ class GatedSettings(ReaderSettings):
 
     async def from_memory(self, model: LanguageModel, question: Question) -> Answer | None:
         """The model's answer from memory where the gate trusts it; None where it does not, or there is no gate."""
-        threshold = threshold_of(model.thresholds, self.gate, self.gate_threshold, self.probe)
+        threshold = threshold_of(model.profile.thresholds, self.gate, self.gate_threshold, self.probe)
         if self.gate is None or threshold is None:
             return None
         prompt = self.reading(question)

@@ -17,18 +17,20 @@ SMALL = 500_000_000
 
 def follows_instructions(model: LanguageModel) -> bool:
     """Whether the model is told what to do by instructions: it declares no list of tasks that it was taught."""
-    return getattr(model, "tasks", None) is None
+    return model.profile.tasks is None
 
 
 def is_small(model: LanguageModel | None) -> bool:
     """Whether the model is told what to do by instructions and has fewer than ``SMALL`` weights, as far as it says."""
-    parameters: int | None = getattr(model, "parameters", None)
-    return model is not None and parameters is not None and parameters < SMALL and follows_instructions(model)
+    if model is None or model.profile.parameters is None:
+        return False
+    return model.profile.parameters < SMALL and follows_instructions(model)
 
 
 def speaks(model: LanguageModel, task: Task) -> bool:
     """Whether the model can be given the task: it declares no list of tasks, or the task is on it."""
-    return follows_instructions(model) or task.name in model.tasks  # type: ignore[attr-defined]
+    taught = model.profile.tasks
+    return taught is None or task.name in taught
 
 
 def require_task(method: str, model: LanguageModel, task: Task, alternative: str) -> None:

@@ -23,7 +23,7 @@ from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
 from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Prompt, PromptStates, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, Prompt, PromptStates, Samples, StateSpec
 
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0
@@ -128,10 +128,10 @@ class VLLMBackend(ContinuousBackend):
         no_states: str = "",
         metadata: Mapping[str, str] | None = None,
         commit: str | None = None,
-        parameters: int | None = None,
+        profile: Profile,
     ) -> None:
         self.name = name
-        self.parameters = parameters
+        self.profile = profile
         self.commit = commit
         self.capabilities = Capabilities(logprobs=True, hidden_states=not no_states, scoring=True)
         self.metadata: Mapping[str, str] = {**(metadata or {}), "renderer": renderer.name}

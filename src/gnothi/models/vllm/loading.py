@@ -15,6 +15,7 @@ from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
+from gnothi.types import Profile
 
 # Versions that the conformance suite was run with. Older ones lack what the backend asks for; with newer ones it works without
 # hidden states, for those depend on vLLM's insides.
@@ -57,6 +58,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             engine.engine_core.shutdown(timeout=SHUTDOWN)
         raise unloadable(name, error, place) from error
     config = engine.model_config
+    precision, layers = str(config.dtype).removeprefix("torch."), int(config.hf_text_config.num_hidden_layers)
     backend = VLLMBackend(
         engine,
         tokenizer,
@@ -65,7 +67,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
         eos=end_tokens(tokenizer, _generation_config(source), config.hf_text_config),
         # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
         context=config.max_model_len - 1,
-        parameters=weights_of(config.hf_config),
+        profile=Profile(parameters=weights_of(config.hf_config), layers=layers, precision=precision),
         no_states=no_states,
         commit=getattr(config.hf_config, "_commit_hash", None),
         metadata={
@@ -73,8 +75,8 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             "backend": f"vllm {version}",
             "architecture": ", ".join(config.architectures),
             "device": "cpu" if on_cpu else "cuda",
-            "dtype": str(config.dtype).removeprefix("torch."),
-            "layers": str(config.hf_text_config.num_hidden_layers),
+            "dtype": precision,
+            "layers": str(layers),
             "hidden_states": f"none: {no_states}" if no_states else "fed again",
         },
     )

@@ -8,6 +8,7 @@ with plain passes and with the library's own ``generate``.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -21,7 +22,7 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
-from gnothi.types import Decoding, Generation, Passage, Position, Prompt, PromptStates, Samples, Site, StateSpec, Task
+from gnothi.types import Decoding, Generation, Passage, Position, Profile, Prompt, PromptStates, Samples, Site, StateSpec, Task
 
 ANSWER = Task("answer", answer_label="Answer:")
 PROMPTS = (
@@ -53,6 +54,8 @@ class LanguageModelConformance:
     async def test_offers_the_protocol(self, model: LanguageModel) -> None:
         assert isinstance(model, LanguageModel)
         assert model.name
+        assert isinstance(model.profile, Profile)
+        assert all(math.isfinite(threshold) for threshold in model.profile.thresholds.values())
 
     async def test_a_generation_is_consistent(self, model: LanguageModel) -> None:
         for prompt in PROMPTS:

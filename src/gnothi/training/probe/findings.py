@@ -92,7 +92,7 @@ class ProbeSettings(ReaderSettings):
         if self.measured and (lacking := model.capabilities.lacking(needs_of(self.measured))):
             raise MissingCapability("train probe", model.name, lacking, "Leave it out, or use <--set signal=consistency>.")
 
-        count = layers_of(model)
+        count = model.profile.layers
         if count and model.capabilities.hidden_states and self.layers and max(self.layers) >= count:
             raise InvalidSetting(
                 f"setting 'layers': got {max(self.layers)}, expected 0 to {count - 1} for the model {model.name}. Choose some "
@@ -108,15 +108,10 @@ class ProbeSettings(ReaderSettings):
         return [View(name, layer, site) for name in prompts for layer in layers for site in self.sites]
 
 
-def layers_of(model: LanguageModel) -> int:
-    """How many decoder layers the model says it has; 0 where it does not say."""
-    return int(getattr(model, "metadata", {}).get("layers", 0))
-
-
 def spread(model: LanguageModel) -> tuple[int | None, ...]:
     """All decoder layers, or ``MOST_LAYERS`` of them, the last one included; None, the middle one, where their number is not
     known."""
-    count = layers_of(model)
+    count = model.profile.layers
     if not count:
         return (None,)
     return tuple(
