@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,6 @@ from gnothi.signals import registry
 from gnothi.stats.frontier import at, frontier
 from gnothi.stats.intervals import Interval
 from gnothi.stats.paired import paired_test
-from gnothi.stats.reliability import ece, ece_interval
 
 TARGETS = (0.3, 0.5, 0.7)
 SPLITS = 200
@@ -36,12 +35,20 @@ def replayed(run: Path) -> Replay:
 
 def best_signal(run: Path) -> str:
     """The signal whose thresholds come to the best accuracy on questions they were not chosen on; AUROC where it is equal."""
-    gates = document(replayed(run)).gates
+    return _best(replayed(run))
+
+
+def _best(replay: Replay) -> str:
+    gates = document(replay).gates
     placed = {name: one for name, one in gates.signals.items() if name in registry.names() and one.chosen is not None}
     return max(placed, key=lambda name: (placed[name].chosen.worth.accuracy, placed[name].auroc or 0.0))  # type: ignore[union-attr]
 
 
 def page(out: Path, parts: Sequence[str]) -> Iterator[str]:
+    yield "## Gates"
+    yield ""
+    yield from gates_table({part: (replayed(out / part / "calibration"), replayed(out / part / "test")) for part in parts})
+    yield ""
     for part in parts:
         folder = out / part
         rows = rows_of(folder)
@@ -152,6 +159,24 @@ def signals_table(calibration: Replay, test: Replay) -> list[str]:
     return [ends, "", *table(header, lines)]
 
 
+def gates_table(parts: Mapping[str, tuple[Replay, Replay]]) -> list[str]:
+    """Per part: the signal chosen on its calibration questions, and what it comes to on its test questions."""
+    header = [
+        "part", "never", "always", "oracle", "signal", "AUROC", "95 % interval", "accuracy", "searches", "gap closed",
+        "95 % interval", "searches at rag's accuracy", "ECE", "95 % interval",
+    ]  # fmt: skip
+    lines = []
+    for part, (calibration, test) in parts.items():
+        gates = document(test).gates
+        name = _best(calibration)
+        mine, signal = ({one.name: one for one in run.signals}[name] for run in (calibration, test))
+        found = gates.signals[name]
+        ends = [_figure(gates.never), _figure(gates.always), _figure(gates.oracle)]
+        told = [name, _figure(found.auroc), _interval(found.interval)]
+        lines.append([part, *ends, *told, *_transferred(mine, calibration, signal, test)])
+    return table(header, lines)
+
+
 def _transferred(learnt: Scores, calibration: Replay, signal: Scores, test: Replay) -> list[str]:
     from gnothi.stats.frontier import gap_closed
 
@@ -178,16 +203,14 @@ def _saved(learnt: Scores, calibration: Replay, signal: Scores, test: Replay) ->
 
 
 def _calibrated(learnt: Scores, calibration: Replay, signal: Scores, test: Replay) -> list[str]:
-    """Calibration error of P(wrong) on the test questions, by the curve fitted to the calibration questions."""
+    """Calibration error of P(wrong) over the questions of both splits, each by a curve fitted to others; blank where fewer than
+    ten answers are right, or wrong."""
+    both = ((learnt.values, signal.values), (calibration.never, test.never), (calibration.always, test.always))
     try:
-        chosen = choose(Sample(learnt.values, calibration.never, calibration.always))
+        found = choose(Sample(*map(np.concatenate, both))).probabilities
     except GnothiError:
         return ["", ""]
-    if chosen.probabilities is None:
-        return ["", ""]
-    finite = np.isfinite(signal.values)
-    predicted, wrong = 1 - chosen.probabilities.platt(-signal.values[finite]), test.never[finite] < 1
-    return [_figure(ece(predicted, wrong)), _interval(ece_interval(predicted, wrong))]
+    return ["", ""] if found is None else [_figure(found.platt_ece), _interval(found.platt_ece_interval)]
 
 
 def promises_table(part: str, calibration: Replay, test: Replay) -> list[str]:
