@@ -6,10 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from benchmarks._real_plan import METHODS, PARTS, SPLITS, Given, commands, passages, prepare, splits
+from benchmarks._real_tables import gates_table
 from benchmarks.real import main
+from gnothi.calibration.replay import Replay, Scores
 from gnothi.cli.main import cli
 from gnothi.datasets import load
 
@@ -84,6 +87,33 @@ def test_a_judge_has_to_be_given(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "expected --judge FOLDER" in capsys.readouterr().err
     monkeypatch.setattr("sys.argv", ["real", "--out", str(tmp_path / "real")])
     assert main() == 0
+
+
+def run(n: int, seed: int, right: float = 0.3) -> Replay:
+    """Half of what memory has wrong is right with passages, and perplexity tells a wrong answer from a right one; entropy tells
+    nothing."""
+    random = np.random.default_rng(seed)
+    wrong = random.random(n) >= right
+    always = (wrong & (random.random(n) < 0.5)).astype(np.float64)
+    told = {"perplexity": wrong.astype(np.float64), "ln_entropy": random.random(n)}
+    signals = tuple(Scores(name, values, wrong, np.ones(n, dtype=bool), "panel") for name, values in told.items())
+    return Replay("run", "data", "accuracy", ("panel", "rag"), (~wrong).astype(np.float64), always, signals)
+
+
+def test_a_gate_is_told_by_the_signal_that_other_questions_chose() -> None:
+    calibration, test = run(100, 0), run(100, 1)
+    header, _, line = gates_table({"squad": (calibration, test)})
+    cells = dict(zip(header.strip("| ").split(" | "), line.strip("| ").split(" | "), strict=True))
+    assert (cells["signal"], cells["AUROC"]) == ("perplexity", "1.000")
+    assert cells["accuracy"] == cells["oracle"]
+    assert cells["gap closed"] == "1.000"
+    assert float(cells["searches"]) == pytest.approx(1 - test.never.mean())
+    assert float(cells["ECE"]) < 0.1
+
+
+def test_a_calibration_error_needs_ten_answers_of_either_kind() -> None:
+    (*_, line) = gates_table({"squad": (run(60, 0, right=0.05), run(60, 1, right=0.05))})
+    assert line.rstrip("| ").count("|") < 13
 
 
 @pytest.mark.slow
