@@ -144,6 +144,9 @@ Command = list[str]
 
 def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[str, Command]]:
     """(what for, arguments of ``gnothi``) in order. ``best`` is the signal that ``best_signal`` gates by, once it is known."""
+    from gnothi.signals import registry
+
+    learnt = {name for name in registry.names() if registry.reads_probe(name)}
     index, folder = str(given.out / "index"), given.out / part
     split = {name: str(folder / f"{name}.jsonl") for name in SPLITS}
     opened = ["--model", given.model, *given.extra]
@@ -178,7 +181,8 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
         method, settings, signal = PARTS_OF_WHOLES.get(name, (name, {}, ""))
         method = "skill_rag" if name == JUDGED else method
         given_settings = settings | ({"gate": best} if name == "best_signal" else {})
-        given_settings |= {"probe": str(folder / "probe")} if "probe" in (signal, given_settings.get("gate")) else {}
+        gate = given_settings.get("gate", signal)
+        given_settings |= {"probe": str(folder / "probe")} if gate in learnt else {}
         given_settings |= {"classifier": str(folder / "classifier")} if name == "adaptive_rag" else {}
         given_settings |= {"judge": given.judge} if name == JUDGED and given.judge else {}
         thresholds = ["--calibration", str(chosen / f"{name}.toml")] if name in (*GATED, *PARTS_OF_WHOLES) else []

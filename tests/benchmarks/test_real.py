@@ -80,6 +80,13 @@ def test_the_trained_judge_is_a_row_beside_the_untrained_one(shared_data: Path, 
     assert Path(trained[-1]).name == "test-skill_rag_judge"
 
 
+@pytest.mark.parametrize(("best", "learnt"), [("question", True), ("probe", True), ("energy", False)])
+def test_what_was_learnt_is_given_to_a_signal_that_needs_it(shared_data: Path, tmp_path: Path, best: str, learnt: bool) -> None:
+    found = dict(commands(given(shared_data, tmp_path), "popqa", best))["test: best_signal"]
+    assert f"gate={best}" in found
+    assert (f"probe={tmp_path / 'popqa' / 'probe'}" in found) is learnt
+
+
 def test_a_judge_has_to_be_given(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     monkeypatch.setattr("sys.argv", ["real", "--methods", "skill_rag_judge"])
     with pytest.raises(SystemExit):
