@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gnothi.report.warnings import warnings_of
@@ -44,6 +46,20 @@ def test_sentences_where_a_few_words_are_scored() -> None:
     assert found.startswith("20 of 20 answers read like sentences where short ones are expected: exact match (.000)")
     assert "Look at accuracy (1.000" in found
     assert warnings_of("m", _rows(20, answer="They say it is something else.")) == ()  # accuracy sees no more
+
+
+@pytest.mark.parametrize(("echoed", "said"), [(2, False), (3, True), (4, True)])
+def test_answers_that_say_the_question_again(echoed: int, said: bool) -> None:
+    asked = replace(row("m", 0, answer="gold or lead"), question="Which is heavier, gold or lead?")
+    rows = [*(replace(asked, question_id=f"e{n}") for n in range(echoed)), *_rows(8)]
+    found = warnings_of("m", rows)
+    begins = f"{echoed} of {8 + echoed} answers that accuracy counts as right only say a part of the question again"
+    assert [one.startswith(begins) for one in found] == [True] * said
+    assert all(f"exact match ({8 / (8 + echoed):.3f}".replace("0.", ".") in one for one in found)
+    # Beside many others it is no matter, and among choices accuracy asks which was named.
+    assert warnings_of("m", [*rows, *(row("m", n) for n in range(8, 40))]) == ()
+    chosen = warnings_of("m", [replace(one, choices=("gold", "lead")) for one in rows])
+    assert not any("the question again" in one for one in chosen)
 
 
 def test_a_gate_that_is_held_is_not_blamed_for_it() -> None:

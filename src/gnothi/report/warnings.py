@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from gnothi.calibration.unseen import unseen
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.metrics import chosen
+from gnothi.metrics.echo import echoes
 from gnothi.report.numbers import counted, share
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import mean
+
+_FEWEST_ECHOES = 3
 
 
 def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tuple[str, ...]:
@@ -24,6 +27,7 @@ def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tupl
         _emptied(method, answered),
         _cut(answered),
         _sentences(answered),
+        _echoing(answered),
         _unscored(answered),
     )
     return tuple(filter(None, found))
@@ -102,6 +106,22 @@ def _sentences(answered: Sequence[Row]) -> str | None:
         f"({share(found.em)}) sees little of them. Look at accuracy ({share(found.accuracy)}: a right answer occurs in them), "
         "or ask for shorter ones: `--set model.renderer=plain`, and `--set reason=false` where a method reasons"
     )
+
+
+def _echoing(answered: Sequence[Row]) -> str | None:
+    """Where accuracy counts many answers as right that only say the question again."""
+    right = [row for row in answered if row.gold and not row.choices and row.metrics.get("accuracy", 0) > 0]
+    echoed = sum(echoes(row.answer or "", row.question, row.gold) for row in right)
+    if echoed < _FEWEST_ECHOES or 5 * echoed <= len(right):
+        return None
+    return (
+        f"{echoed} of {counted(len(right), 'answer')} that accuracy counts as right only say a part of the question again, as "
+        f'"A or B" of "Which came first, A or B?": nothing was chosen. Look at exact match ({share(mean(_em(answered)))}), too'
+    )
+
+
+def _em(answered: Sequence[Row]) -> list[float]:
+    return [row.metrics["em"] for row in answered if row.metrics]
 
 
 def _unscored(answered: Sequence[Row]) -> str | None:
