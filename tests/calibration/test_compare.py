@@ -105,6 +105,26 @@ def test_the_numbers_are_those_of_the_arrays() -> None:
     assert found["warnings"] == []
 
 
+def test_a_signal_that_tells_kinds_of_question_alone_is_told() -> None:
+    plain = replay(200)
+    easy = np.arange(200) % 2 == 0
+    never = np.where(easy, np.arange(200) % 4 == 0, np.arange(200) % 20 == 1).astype(float)
+    rising = np.random.default_rng(1).normal(size=200)
+    told = {"kinds": rising + 9.0 * ~easy, "knows": rising + 9.0 * (never < 1)}
+    signals = tuple(Scores(name, values, never < 1, np.ones(200, dtype=bool), "never") for name, values in told.items())
+    mixed = replace(plain, never=never, signals=signals, kinds=tuple(np.where(easy, "comparison", "bridge").tolist()))
+    found = document(mixed)
+    (warning,) = found["warnings"]
+    area = f"{found['signals']['kinds']['auroc']:.2f}".removeprefix("0")
+    assert warning.startswith(f"AUROC over all questions, and among those of one kind: kinds {area}, ")
+    assert "knows" not in warning.partition(": ")[2].partition(". ")[0]
+    assert found["signals"]["knows"]["within"] == 1.0
+    assert found["signals"]["kinds"]["within"] == pytest.approx(0.5, abs=0.12)
+    alike = document(replace(mixed, kinds=()))
+    assert alike["warnings"] == []
+    assert "within" not in alike["signals"]["kinds"]
+
+
 def test_a_price_makes_retrieving_rarer() -> None:
     one = replay(400)
     free, dear = (document(one, price)["signals"]["one"]["chosen"] for price in (0.0, 0.9))

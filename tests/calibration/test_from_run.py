@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def test_never_always_and_scores(tmp_path: Path) -> None:
     assert set(found.others) == {"direct", "seakr"}
     assert found.searches["seakr"] == 0.5
     assert read_run(tmp_path / "run", never="direct").never.tolist() == [0, 0, 0, 0]
+
+
+def test_kinds_are_told_where_there_are_several(tmp_path: Path) -> None:
+    rows = [*four("cot", (True, False, True, False)), *four("rag", (True, True, True, False)), *gated((0.1, 0.9, 0.4, 0.6))]
+    alike = [replace(one, kind="one_hop") for one in rows]
+    assert read_run(run_of(tmp_path / "alike", *alike)).kinds == ()
+    mixed = [replace(one, kind="comparison" if one.question_id in ("q0", "q2") else "bridge") for one in rows]
+    assert read_run(run_of(tmp_path / "mixed", *mixed)).kinds == ("comparison", "bridge", "comparison", "bridge")
 
 
 def test_only_questions_that_all_answered(tmp_path: Path) -> None:

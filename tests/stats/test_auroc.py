@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval
+from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval, auroc_within
 from gnothi.stats.intervals import mean
 
 SCORES = st.lists(st.tuples(st.integers(-5, 5) | st.floats(allow_nan=False), st.booleans()), max_size=30)
@@ -48,6 +48,25 @@ def test_auroc_interval_is_the_bootstraps() -> None:
     picks = random.integers(0, 400, (2000, 400))
     areas = [auroc(scores[pick], positive[pick]) for pick in picks]
     assert ours == pytest.approx(tuple(np.quantile(np.array(areas, dtype=float), [0.025, 0.975])), abs=0.01)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from("abc")), max_size=30))
+def test_auroc_within_is_the_share_of_pairs_of_one_group(items: list[tuple[int, bool, str]]) -> None:
+    scores, positive = [score for score, _, _ in items], [label for _, label, _ in items]
+    groups = [group for *_, group in items]
+    pairs = [(a, b) for a, is_a, here in items if is_a for b, is_b, there in items if not is_b and here == there]
+    expected = mean((a > b) + (a == b) / 2 for a, b in pairs)
+    found = auroc_within(scores, positive, groups)
+    assert found == (None if expected is None else pytest.approx(expected))
+    assert auroc_within(scores, positive, ["one"] * len(items)) == (
+        None if (whole := auroc(scores, positive)) is None else pytest.approx(whole)
+    )
+
+
+def test_what_tells_groups_alone_tells_nothing_within() -> None:
+    scores, positive = [0.9] * 6 + [0.1] * 6, [True, True, True, True, False, False, True, True, False, False, False, False]
+    assert (auroc(scores, positive) or 0) > 0.6
+    assert auroc_within(scores, positive, ["hard"] * 6 + ["easy"] * 6) == 0.5
 
 
 def test_auroc_refuses_what_is_not_a_number() -> None:

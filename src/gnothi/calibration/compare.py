@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
-from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
 from gnothi.stats.correlation import spearman
 from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
 from gnothi.stats.intervals import Interval, mean_interval
@@ -24,6 +25,8 @@ from gnothi.stats.logistic import fit_logistic
 
 FEWEST = 20
 """With fewer questions, nothing is chosen."""
+CHANCE = 0.5
+"""The AUROC of what tells nothing."""
 COMBINATIONS = {
     "wrong": "P(wrong from memory)",
     "helps": "P(retrieval helps), learned where it makes a difference",
@@ -83,7 +86,8 @@ class AtThreshold:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """``auroc``: does it tell which answers of ``truth`` are wrong? ``range``: the lowest and the highest score;
+    """``auroc``: does it tell which answers of ``truth`` are wrong? ``within``: the same among questions of one kind, where the
+    record has several. ``range``: the lowest and the highest score;
     ``not_measured`` questions have none and count as the least certain. ``chosen`` is None for too few
     questions, ``replayed`` where no threshold was given."""
 
@@ -99,6 +103,7 @@ class Signal:
     frontier: tuple[Point, ...]
     hindsight: Hindsight
     chosen: Choice | None
+    within: float | None = field(default=None, metadata=OPTIONAL)
     replayed: AtThreshold | None = field(default=None, metadata=OPTIONAL)
 
 
@@ -199,7 +204,11 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         combinations=_combinations(replay, price),
         correlations=Correlations(list(signals), spearman([signal.values for signal in replay.signals])),
     )
-    warnings = [*replay.alarms, *(warning for name, one in signals.items() for warning in _decides_nothing(name, one))]
+    warnings = [
+        *replay.alarms,
+        *(warning for name, one in signals.items() for warning in _decides_nothing(name, one)),
+        *_tells_kinds(signals),
+    ]
     return rounded(Compared(replay.source, replay.dataset, gates, warnings))
 
 
@@ -232,6 +241,7 @@ def _signal(signal: Scores, replay: Replay, price: float, threshold: float | Non
         ),
         hindsight=Hindsight(hindsight.accuracy, hindsight.retrieval_rate),
         chosen=_chosen(replay, price, lambda _: signal.values, signal.recorded(hindsight.threshold)),
+        within=auroc_within(scores, wrong, list(compress(replay.kinds, signal.known))) if replay.kinds else None,
         replayed=None if threshold is None else _replayed(signal, replay, threshold),
     )
 
@@ -285,6 +295,25 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
     better = "" if chosen is None or chosen.threshold is None else f" Accuracy is best at {chosen.threshold:g}."
     where = advice(signal.range, [replayed.threshold], signal.retrieve_when == "above")
     return [f"{name}: the threshold {replayed.threshold:g} (almost) {fires} retrieves.{where}{better}"]
+
+
+def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
+    """Signals that tell wrong answers less well among questions of one kind than their AUROC's interval allows."""
+    less = [
+        f"{name} {_digits(one.auroc)}, {_digits(one.within)}"
+        for name, one in signals.items()
+        if (one.auroc or 0) > CHANCE and one.within is not None and one.interval is not None and one.within < one.interval.low
+    ]
+    if not less:
+        return []
+    return [
+        f"AUROC over all questions, and among those of one kind: {'; '.join(less)}. A part of what is told is which kind of "
+        "question is hard, not what the model knows."
+    ]
+
+
+def _digits(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".removeprefix("0")
 
 
 # --- all signals together -------------------------------------------------------------------------------------------

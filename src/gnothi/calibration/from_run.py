@@ -83,6 +83,7 @@ def replay_methods(
         for name, table in ((name, scored(rows)) for name, rows in by_method.items())
         if all(question in table for question in common)
     }
+    kinds = tuple(ends[without][question].kind for question in common)
     known, tokens = _stages([ends[with_][question] for question in common])
     others = {name: values for name, values in quality.items() if name not in ends}
     return Replay(
@@ -104,6 +105,7 @@ def replay_methods(
             Texts(row.question, row.answer, ends[with_][question].answer)
             for question, row in ((question, ends[without][question]) for question in common)
         ),
+        kinds=kinds if len(set(kinds)) > 1 else (),
         known=known,
         tokens=tokens,
     )

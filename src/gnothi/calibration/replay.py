@@ -58,8 +58,9 @@ class Replay:
 
     ``names`` are those of never and always; ``searches`` says how often the others searched on average, where that is known;
     ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
-    where the record has some, ``texts`` what was asked and answered, where it holds that. ``known`` is
-    what was recorded stage by stage, beside the answers of always, and ``tokens`` what the stages took, on average."""
+    where the record has some, ``texts`` what was asked and answered, where it holds that, ``kinds`` of which kind each question
+    is, where there are several. ``known`` is what was recorded stage by stage, beside the answers of always, and ``tokens``
+    what the stages took, on average."""
 
     source: str
     dataset: str
@@ -74,6 +75,7 @@ class Replay:
     settings: Mapping[str, object] = field(default_factory=dict)
     questions: tuple[str, ...] = ()
     texts: tuple[Texts, ...] = ()
+    kinds: tuple[str, ...] = ()
     known: tuple[Known, ...] = ()
     tokens: Mapping[str, float] = field(default_factory=dict)
 

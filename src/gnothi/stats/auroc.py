@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
@@ -22,6 +24,22 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
         return None
     ranks = stats.rankdata(x)
     return float((ranks[y].sum() - m * (m + 1) / 2) / (m * n))
+
+
+def auroc_within(scores: ArrayLike, positive: ArrayLike, groups: Sequence[str]) -> float | None:
+    """As ``auroc``, of a positive and a negative of the same group alone: all such pairs count alike. What sets whole groups
+    apart, and nothing inside them, has 0.5. None where no group holds both classes.
+    """
+    x, y = ranked(scores, positive)
+    told, pairs = 0.0, 0
+    names = np.asarray(groups, dtype=object)
+    for name in set(groups):
+        inside = names == name
+        area = auroc(x[inside], y[inside])
+        if area is not None:
+            both = int(y[inside].sum()) * int((~y[inside]).sum())
+            told, pairs = told + area * both, pairs + both
+    return told / pairs if pairs else None
 
 
 def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
