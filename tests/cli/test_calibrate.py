@@ -131,10 +131,12 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
         (("lab", "--never", "direct"), "got the data set 'lab'"),
         (("lab", "--signal", "perplexity"), "signal of the method's gate"),
         (("lab", "--metric", "contained"), "unknown metric"),
+        (("lab", "--method", "panel", "--metric", "contained"), "unknown metric"),
     ):
         code, _, err = gnothi("calibrate", *arguments, "--out", out)
         assert code == 2
         assert said in err
+        assert "questions are asked" not in err
 
 
 def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:

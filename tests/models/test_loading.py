@@ -89,6 +89,17 @@ async def test_precision(saved: Path, dtype: Any, tolerance: float) -> None:
         await model.aclose()
 
 
+async def test_bfloat16_where_it_is_slow_is_told(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gnothi.models.engine.precision.loss", lambda *_: 7.4)
+    for dtype in ("auto", "float32", "bfloat16"):
+        await load_model(str(saved), ModelSettings(device="cpu", dtype=dtype)).aclose()
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "in bfloat16 takes about 7 times as long" in told
+    assert "model.dtype=float32" in told
+
+
 def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
     assert load_model(str(folder), ModelSettings(device="cpu", renderer="plain")).metadata["renderer"] == "plain"
     (folder / "gnothi.json").unlink()

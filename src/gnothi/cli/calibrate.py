@@ -188,8 +188,9 @@ def _ask(
 ) -> Source:
     from gnothi.session.calibrate import METRIC, collect
 
-    with _watched(dataset, [method], sources, asking, out, 1 + weigh, as_json) as (plan, folder, watch, budget):
-        return asyncio.run(collect(plan, metric or METRIC, folder, weigh, watch, budget=budget))
+    metric = metric or METRIC
+    with _watched(dataset, [method], sources, asking, metric, out, 1 + weigh, as_json) as (plan, folder, watch, budget):
+        return asyncio.run(collect(plan, metric, folder, weigh, watch, budget=budget))
 
 
 def _ask_panel(
@@ -197,8 +198,9 @@ def _ask_panel(
 ) -> Replay:
     from gnothi.session.calibrate import METRIC, collect_panel
 
-    with _watched(dataset, [PANEL, "rag"], sources, asking, out, 2, as_json) as (plan, folder, watch, budget):
-        return asyncio.run(collect_panel(plan, metric or METRIC, folder, watch, budget=budget))
+    metric = metric or METRIC
+    with _watched(dataset, [PANEL, "rag"], sources, asking, metric, out, 2, as_json) as (plan, folder, watch, budget):
+        return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
 
 
 @contextlib.contextmanager
@@ -207,16 +209,21 @@ def _watched(
     methods: Sequence[str],
     sources: options.Sources,
     asking: options.Asking,
+    metric: str,
     out: Path,
     times: int,
     as_json: bool,
 ) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
-    """What is to be asked, so many ``times``, where answers are kept, and who hears of it."""
-    from gnothi.session.calibrate import RUNS, announced
+    """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
+    refused before that."""
+    from gnothi.session.calibrate import RUNS, announced, check_metric, gate_to_place
     from gnothi.session.execute import budget_of
     from gnothi.session.plan import resolve, with_questions
 
+    check_metric(metric)
     plan = resolve(sources.request(methods))
+    if len(methods) == 1:
+        gate_to_place(plan)
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
     folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
     if not as_json:

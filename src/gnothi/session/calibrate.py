@@ -12,7 +12,7 @@ import numpy as np
 from gnothi.calibration.choose import Chosen, Sample
 from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
-from gnothi.calibration.gate import gate_of
+from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source
@@ -45,12 +45,9 @@ async def collect(
     ``weigh`` retrievals, with the gate open, too. Answers are kept in ``folder``, so that the same call goes on.
 
     Raises UnknownName for a metric, InvalidSetting for a method without a threshold, and what running raises."""
-    if metric not in METRICS:
-        raise UnknownName("metric", metric, METRICS)
+    check_metric(metric)
     (method,) = plan.methods
-    gate = gate_of(method)
-    if gate is None or gate.signal is None:
-        raise InvalidSetting(_no_gate(method))
+    gate, signal = gate_to_place(plan)
     asked, told = plan.questions, "gnothi calibrate"
     watch = watch or Watch()
     for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
@@ -69,7 +66,7 @@ async def collect(
     return Source(
         sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
         method=method.name,
-        signal=gate.signal,
+        signal=signal,
         answers_of=method.name,
         dataset=asked.dataset,
         metric=metric,
@@ -81,6 +78,21 @@ async def collect(
     )
 
 
+def check_metric(metric: str) -> None:
+    """Raises UnknownName."""
+    if metric not in METRICS:
+        raise UnknownName("metric", metric, METRICS)
+
+
+def gate_to_place(plan: Plan) -> tuple[CalibratedGate, str]:
+    """That of the plan's only method, and its signal. Raises InvalidSetting where it holds no signal against a threshold."""
+    (method,) = plan.methods
+    gate = gate_of(method)
+    if gate is None or gate.signal is None:
+        raise InvalidSetting(_no_gate(method))
+    return gate, gate.signal
+
+
 async def collect_panel(
     plan: Plan,
     metric: str,
@@ -90,9 +102,10 @@ async def collect_panel(
     budget: Budget | None = None,
 ) -> Replay:
     """The scores of all signals beside the answers from memory, and the answers of always retrieving, from a ``plan`` of both
-    methods."""
+    methods. Raises UnknownName for a metric."""
     from gnothi.calibration.compare import read
 
+    check_metric(metric)
     with claimed(plan, folder) as run:
         await execute([run], watch, have, budget)
     return read(folder, metric, None, None)

@@ -59,3 +59,13 @@ def test_what_takes_long_at_opening_is_told(capsys: pytest.CaptureFixture[str]) 
     log.info("after that nobody listens")
     assert capsys.readouterr().err == "reading some.gguf\n"
     assert "40 %" in out.getvalue()
+
+
+def test_a_warning_at_opening_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    log, out = logging.getLogger("gnothi.opening"), io.StringIO()
+    with terminal.Waiting("opening ..."):
+        log.warning("[slow] here")
+    with terminal.Waiting("opening ...", Console(file=out, force_terminal=True)):
+        log.warning("[slow] here")
+    assert capsys.readouterr().err == "warning: [slow] here\n"
+    assert "warning: [slow] here\n" in out.getvalue()

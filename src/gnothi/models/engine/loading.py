@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from gnothi.models.settings import ModelSettings
 from gnothi.weights import DECLARATION, reason
 
 _MOST_LAYERS = 1_000
+log = logging.getLogger("gnothi.opening")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
         from gnothi.models.engine.packed import pack
-        from gnothi.models.engine.precision import automatic
+        from gnothi.models.engine.precision import automatic, loss
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     place = locate(spec, name)
@@ -60,6 +62,13 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             several = bool(getattr(config, "is_encoder_decoder", False))
             if settings.dtype == "auto":
                 arguments["dtype"] = automatic(config, device)
+            elif settings.dtype == "bfloat16" and (times := loss(config, device)):
+                log.warning(
+                    "%s in bfloat16 takes about %.0f times as long as in float32 on this processor, which has no instructions "
+                    "for it. Unless memory is short, use model.dtype=float32, and a calibration made with it.",
+                    name,
+                    times,
+                )
             kind: Any = AutoModelForSeq2SeqLM if several else AutoModelForCausalLM
             model: Any = kind.from_pretrained(source, **arguments)
         model = (model if "device_map" in arguments else model.to(device)).eval()

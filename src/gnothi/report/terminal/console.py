@@ -33,7 +33,7 @@ def console(stderr: bool = False) -> Console:
 class Waiting:
     """A line at the end of a terminal that says what is waited for; ``stop`` takes it away. Nothing where there is no terminal,
     but for what is logged as ``gnothi.opening``, which takes long: there it is a line on stderr each. How far that is, in
-    percent, is shown on a terminal alone.
+    percent, is shown on a terminal alone. What is logged there as a warning is a line that stays, in both.
 
     ``screen`` is the console that is printed to meanwhile; without one, it is on stderr.
     """
@@ -45,8 +45,9 @@ class Waiting:
 
         screen = screen or console(stderr=True)
         self._status = Status(message, console=screen) if screen.is_terminal else None
-        told = self.say if self._status else partial(click.echo, file=sys.stderr)
-        self._handler = _Telling(told, logging.DEBUG if self._status else logging.INFO)
+        line = partial(click.echo, file=sys.stderr)
+        told, warned = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
+        self._handler = _Telling(told, warned, logging.DEBUG if self._status else logging.INFO)
 
     def __enter__(self) -> Self:
         self._log.addHandler(self._handler)
@@ -69,12 +70,15 @@ class Waiting:
 
 
 class _Telling(logging.Handler):
-    def __init__(self, tell: Callable[[str], None], level: int) -> None:
+    def __init__(self, tell: Callable[[str], None], warn: Callable[[str], None], level: int) -> None:
         super().__init__(level)
-        self._tell = tell
+        self._tell, self._warn = tell, warn
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.getMessage())
+        if record.levelno >= logging.WARNING:
+            self._warn(f"warning: {record.getMessage()}")
+        else:
+            self._tell(record.getMessage())
 
 
 def print_json(document: Any) -> None:
