@@ -257,7 +257,7 @@ def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch
     assert "no answer from openai:lab at http://127.0.0.1:9/v1" in err
     code, _, err = gnothi("ask", "Who?", *MODEL, "--method", "direct", "--set", "model.device=cpu")
     assert code == 2
-    assert "unknown setting of model" in err
+    assert "is of models in this process and under vLLM, got openai:lab" in err
 
 
 def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_each_model_takes_the_settings_of_its_kind() -> None:
         "openai:judge": RemoteSettings(price_in=2.0, cache="off"),
         "vllm:lab": VLLMSettings(device="cpu", gpu_memory=0.5, cache="off"),
     }
-    with pytest.raises(UnknownName, match="gpu_memory"):
+    with pytest.raises(InvalidSetting, match=r"'model\.gpu_memory' is of models under vLLM, got lab, openai:judge"):
         sources.model_settings(["lab", "openai:judge"], given)
     recorded = of_settings(built, given)
     assert recorded["model.settings.device"] == "cpu"

@@ -11,7 +11,7 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.graph.registry import open_graph
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
-from gnothi.models import LAB, check_model, settings_class
+from gnothi.models import LAB, check_model, settings_class, settings_listed
 from gnothi.models import load_model as open_model
 from gnothi.retrieval.registry import open_index, open_reranker
 
@@ -47,6 +47,11 @@ def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCa
             raise InvalidSetting(
                 f"setting 'model.{key}': there is none of that name, and no setting takes a secret, since runs record them. "
                 "A key for an API is taken from the environment variable OPENAI_API_KEY."
+            )
+        if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:
+            raise InvalidSetting(
+                f"setting 'model.{key}' is of models {' and '.join(elsewhere)}, got {', '.join(specs)}. "
+                "`gnothi models` lists what each kind takes."
             )
         config.check({key: given[key]}, union, MODEL_SECTION)
     return {
