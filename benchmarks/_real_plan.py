@@ -173,7 +173,8 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
             run = [str(folder / "calibration"), "--method", "panel", "--never", "panel", "--always", "rag"]
             yield f"threshold of {name}", ["calibrate", *run, "--signal", signal or best, *weighed, "--out", file]
     if "adaptive_rag" in wanted:
-        yield "classifier", ["train", "complexity", str(folder / "calibration"), "--out", str(folder / "classifier")]
+        learns = ["--metric", METRIC, "--out", str(folder / "classifier")]
+        yield "classifier", ["train", "complexity", str(folder / "calibration"), *learns]
     yield "test: the ends", ["eval", split["test"], "--method", both, *asked, *probe, "--out", str(folder / "test")]
     for name in METHODS:
         if name not in wanted or name in ENDS:

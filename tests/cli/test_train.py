@@ -148,7 +148,7 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     assert code == 0
     assert "1 known, 1 unknown, 0 left out" in said
     counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--labels", "right")
-    assert counts == {"known": 1, "unknown": 1, "undecided": 0}
+    assert counts == {"known": 1, "unknown": 1, "undecided": 0, "overlooked": 0}
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
     code, said, _ = gnothi("ask", asked, *settings)
     assert code == 0

@@ -19,6 +19,7 @@ from gnothi.cli.train_gate import gate
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
+    from gnothi.training.outcomes import Metric
     from gnothi.training.run import Trainable
     from gnothi.training.watch import Watch
 
@@ -50,6 +51,13 @@ encoder = click.option(
     show_default=True,
     metavar="lexical|PATH|HUB-ID",
     help="What the reference is searched with: words, or a sentence-transformers model.",
+)
+judged = click.option(
+    "--metric",
+    type=click.Choice(["em", "accuracy"]),
+    default="em",
+    show_default=True,
+    help="An answer is right where it is a gold answer (em), or where it holds one (accuracy).",
 )
 
 
@@ -328,6 +336,7 @@ def utility_reference() -> Kind:
     show_default=True,
     help="Known is what memory alone got right, as in the authors' code; right: or both did, as in the paper.",
 )
+@judged
 @encoder
 @json_of("how many questions of each kind")
 def knowledge_reference(run: Path, out: Path, as_json: bool, **given: Any) -> int:
@@ -362,8 +371,11 @@ def knowledge_reference(run: Path, out: Path, as_json: bool, **given: Any) -> in
     help="Kind of question that takes several hops (repeatable). With it, questions that no method answered rightly are "
     "labelled by their kind; without it, they are left out.",
 )
+@judged
 @json_of("labels and accuracy")
-def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several_hops: tuple[str, ...], as_json: bool) -> int:
+def complexity(
+    run: Path, out: Path, memory: str, once: str, steps: str, several_hops: tuple[str, ...], metric: Metric, as_json: bool
+) -> int:
     """Train the classifier of the method adaptive_rag (Adaptive-RAG, section 3) by a RUN over training questions.
 
     \b
@@ -375,7 +387,7 @@ def complexity(run: Path, out: Path, memory: str, once: str, steps: str, several
     """
     from gnothi.training.complexity.build import train
 
-    learnt = train(run, out, (memory, once, steps), several_hops or None)
+    learnt = train(run, out, (memory, once, steps), several_hops or None, metric=metric)
     _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
     return 0
 

@@ -51,6 +51,7 @@ VERDICTS = {
     "repeats": "it only repeats the question, which is asked for a short answer instead of",
     "copies": "it copies a worked example, so the question is asked for a short answer instead of",
 }
+_CHOSEN = {"retrieve": "retrieve", "trust": "trust memory"}
 _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 
 
@@ -103,6 +104,8 @@ class Narrator:
 
     def _decided(self, event: Decided) -> Iterator[Line]:
         outcome = VERDICTS.get(event.verdict, event.verdict)
+        if event.threshold is None and event.signal:  # a choice among several: nothing was sure or unsure
+            outcome = _CHOSEN.get(event.verdict, outcome)
         label = "gate" if event.kind == "retrieve" else event.kind
         if not event.signal:  # chosen, not measured
             yield Line(label, f"{outcome} {event.subject}".rstrip(), tone="", whole=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from gnothi.errors import InvalidInput
+from gnothi.report.numbers import counted
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row
 from gnothi.session.data import refuse_test_run
 
-METRIC = "em"
+Metric = Literal["em", "accuracy"]
+"""What is 1 where an answer is right: it is a gold answer, or it holds one."""
 
 
 def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:
@@ -29,6 +32,21 @@ def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:
     return rows
 
 
-def rights(rows: Sequence[Row]) -> dict[tuple[str, str], bool]:
+def rights(rows: Sequence[Row], metric: Metric = "em") -> dict[tuple[str, str], bool]:
     """By method and question, whether the answer was right."""
-    return {row.key: row.metrics[METRIC] == 1 for row in rows if METRIC in row.metrics}
+    return {row.key: row.metrics[metric] == 1 for row in rows if metric in row.metrics}
+
+
+def overlooked(rows: Sequence[Row], methods: Sequence[str], metric: Metric) -> int:
+    """How many answers of these methods hold a gold answer, but are wrong by exact match; 0 where another metric is asked."""
+    if metric != "em":
+        return 0
+    ours = [row.metrics for row in rows if row.method in methods]
+    return sum(found.get("accuracy") == 1 and found.get("em") != 1 for found in ours)
+
+
+def hint(missed: int) -> str:
+    """What ``overlooked`` answers mean, for people; empty without any."""
+    if not missed:
+        return ""
+    return f"Exact match calls {counted(missed, 'answer')} wrong that hold a gold answer; --metric accuracy calls them right."

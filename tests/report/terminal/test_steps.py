@@ -149,13 +149,20 @@ def test_no_text_breaks_the_page_or_reaches_the_terminal_raw(text: str, title: s
         (-6.0, -6.0, "gram -6.00 = -6.00"),
         (-0.001, -6.0, "gram 0.00 > -6.00"),
         (None, -6.0, "gram not measured, threshold -6.00"),
-        (-3.0, None, "gram -3.00, no threshold"),
-        (None, None, "gram -, no threshold"),
     ],
 )
 def test_a_score_is_shown_against_its_threshold(score: float | None, threshold: float | None, expected: str) -> None:
     line = shown(Decided("retrieve", "gram", score, threshold, "retrieve")).strip()
     assert line.removeprefix("gate").strip() == f"{expected}: unsure, retrieve"
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [("retrieve", "retrieve"), ("trust", "trust memory")])
+@pytest.mark.parametrize(("score", "seen"), [(0.57, "0.57"), (None, "-")])
+def test_a_choice_without_a_threshold_is_not_called_sure_or_unsure(
+    score: float | None, seen: str, verdict: str, expected: str
+) -> None:
+    line = shown(Decided("retrieve", "complexity", score, None, verdict)).strip()
+    assert line.removeprefix("gate").strip() == f"complexity {seen}, no threshold: {expected}"
 
 
 def test_an_unknown_kind_of_decision_is_shown_in_its_own_words() -> None:

@@ -106,13 +106,16 @@ class Card {
   on_decided(event, lines) {
     if (event.kind !== "retrieve") return;
     const doubt = event.verdict === "retrieve", words = lines.map(line => line.text).join(" ").replace(/-(?=\d)/g, "−");
+    // Without a threshold it is a choice among several: nothing was sure or unsure.
+    const sure = event.threshold === null && event.signal ? ["Search", "Trust memory"] : ["Unsure: search", this.passages ? "Sure: no search" : "Sure: trust memory"];
+    const verdict = doubt ? `◆ ${sure[0]}` : `● ${sure[1]}`;
     this.signal = event.signal;
     this.drafts += 1;
     const title = this.draft ? `Draft ${this.drafts}, ${this.passages ? "going on from there" : "from memory"}` : "Is memory enough?";
     this.step(title,
       this.draft ? said(this.draft, "p", { className: "draft" }) : null,
       event.signal ? new Gauge(event.signal, event.score, event.threshold, event.verdict, words).element : null,
-      h("p", { className: "verdict" }, h("span", { className: `badge ${doubt ? "doubt" : "sure"}` }, doubt ? "◆ Unsure: search" : this.passages ? "● Sure: no search" : "● Sure: trust memory"), " ", event.signal ? soft(words.replace(/: [^:]*$/, "")) : null));
+      h("p", { className: "verdict" }, h("span", { className: `badge ${doubt ? "doubt" : "sure"}` }, verdict), " ", event.signal ? soft(words.replace(/: [^:]*$/, "")) : null));
     this.draft = "";
     this.status.textContent = doubt ? "unsure: searching" : "sure";
   }

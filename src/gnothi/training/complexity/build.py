@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.errors import UnknownName
+from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import rights, rows_of
+from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
 
 FOLDS = 5
 
@@ -23,34 +23,37 @@ FOLDS = 5
 @dataclass(frozen=True, slots=True)
 class Learnt:
     """Questions by label; how many of them were labelled by their kind, and left out for want of one. ``accuracy`` is that of
-    classifiers on questions they were not trained on (five folds), ``majority`` that of always saying the commonest label."""
+    classifiers on questions they were not trained on (five folds), ``majority`` that of always saying the commonest label.
+    ``overlooked``: answers that hold a gold answer and count as wrong."""
 
     labels: dict[str, int]
     by_kind: int
     left_out: int
     accuracy: float
     majority: float
+    overlooked: int = 0
 
     def report(self) -> list[tuple[str, str]]:
         """Terms and their explanations, for people."""
         names = {"none": "answered from memory", "once": "took one retrieval", "steps": "took steps"}
         held_out = f"{self.accuracy:.3f} on held-out questions (five folds); the commonest label alone {self.majority:.3f}"
-        return [
+        told = [
             ("questions", ", ".join(f"{count:,} {names[strategy]}" for strategy, count in self.labels.items())),
             ("", f"of these {self.by_kind:,} labelled by their kind; {self.left_out:,} left out (no method was right)"),
             ("accuracy", held_out),
         ]
+        return [*told, ("", hint(self.overlooked))] if self.overlooked else told
 
 
 def label(
-    rows: Sequence[Row], methods: Sequence[str], several_hops: Collection[str] | None
+    rows: Sequence[Row], methods: Sequence[str], several_hops: Collection[str] | None, metric: Metric = "em"
 ) -> tuple[list[Labelled], list[Labelled], int]:
     """Questions labelled by outcome, those labelled by their kind, and the number left out.
 
     ``methods`` are for none, once, steps; a question counts where all of them gave an answer. ``several_hops`` are kinds; None
     leaves out what no method answered rightly.
     """
-    right = rights(rows)
+    right = rights(rows, metric)
     by_outcome, by_kind, left_out = [], [], 0
     for row in rows:
         outcomes = [right.get((method, row.question_id)) for method in methods]
@@ -72,6 +75,7 @@ def train(
     methods: Sequence[str] = ("cot", "rag", "ircot"),
     several_hops: Collection[str] | None = None,
     strength: float = 1.0,
+    metric: Metric = "em",
 ) -> Learnt:
     """Write the classifier learnt from a run folder. Raises as ``rows_of``, InvalidInput where all outcomes are of one kind,
     UnknownName for a kind that no question of the run is of."""
@@ -80,13 +84,18 @@ def train(
     for kind in several_hops or ():
         if kind not in kinds:
             raise UnknownName(f"kind of question of {run}", kind, kinds)
-    by_outcome, by_kind, left_out = label(rows, methods, several_hops)
+    by_outcome, by_kind, left_out = label(rows, methods, several_hops, metric)
     labelled = [*by_outcome, *by_kind]
-    classifier = fit(labelled, strength)
+    unseen = overlooked(rows, methods, metric)
+    try:
+        classifier = fit(labelled, strength)
+    except InvalidInput as error:
+        raise InvalidInput(f"{run}: {error} {hint(unseen)}".rstrip()) from None
     counts = Counter(one.strategy for one in labelled)
     labels = {strategy: counts[strategy] for strategy in STRATEGIES}
-    write_complexity(out, classifier, {"methods": list(methods), "labels": labels, "strength": strength})
-    return Learnt(labels, len(by_kind), left_out, _crossfit(labelled, strength), max(counts.values()) / len(labelled))
+    write_complexity(out, classifier, {"methods": list(methods), "labels": labels, "strength": strength, "metric": metric})
+    most = max(counts.values()) / len(labelled)
+    return Learnt(labels, len(by_kind), left_out, _crossfit(labelled, strength), most, unseen)
 
 
 def _crossfit(labelled: Sequence[Labelled], strength: float) -> float:

@@ -16,47 +16,57 @@ from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
 from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import rights, rows_of
+from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
 
 Labels = Literal["better", "right"]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the questions of a run; ``undecided`` ones said nothing."""
+    """What became of the questions of a run; ``undecided`` ones said nothing. ``overlooked``: answers that hold
+    a gold answer and count as wrong."""
 
     known: int
     unknown: int
     undecided: int
+    overlooked: int = 0
 
     def report(self) -> list[tuple[str, str]]:
         """Terms and their explanations, for people."""
         told = f"{self.known:,} known, {self.unknown:,} unknown, {self.undecided:,} left out"
-        return [("questions", told)]
+        return [("questions", told), *([("", hint(self.overlooked))] if self.overlooked else [])]
 
 
-def experiences(rows: Sequence[Row], memory: str, retrieval: str, labels: Labels = "better") -> list[Experience]:
+def experiences(
+    rows: Sequence[Row], memory: str, retrieval: str, labels: Labels = "better", metric: Metric = "em"
+) -> list[Experience]:
     """One per question that says something: known where memory was right, unknown where only retrieval was.
 
     ``better``: where both were right says nothing (the authors' code); ``right``: it is known (the paper)."""
-    right = rights(rows)
+    right = rights(rows, metric)
     asked = [row for row in rows if row.method == memory and (retrieval, row.question_id) in right and row.key in right]
     pairs = [(row.question, right[row.key], right[retrieval, row.question_id]) for row in asked]
     return [Experience(text, knew) for text, knew, found in pairs if knew != found or (knew and labels == "right")]
 
 
 def train(
-    run: Path, out: Path, memory: str = "direct", retrieval: str = "rag", encoder: str = LEXICAL, labels: Labels = "better"
+    run: Path,
+    out: Path,
+    memory: str = "direct",
+    retrieval: str = "rag",
+    encoder: str = LEXICAL,
+    labels: Labels = "better",
+    metric: Metric = "em",
 ) -> Counts:
     """Write the knowledge reference of a run folder. Raises as ``rows_of``, InvalidInput where all outcomes are of one kind,
     ModelUnavailable or MissingDependency where the encoder cannot be opened."""
     rows = rows_of(run, (memory, retrieval))
-    found = experiences(rows, memory, retrieval, labels)
-    known = sum(one.known for one in found)
+    found = experiences(rows, memory, retrieval, labels, metric)
+    known, unseen = sum(one.known for one in found), overlooked(rows, (memory, retrieval), metric)
     if not 0 < known < len(found):
         raise InvalidInput(
             f"{run}: got {known} known questions and {len(found) - known} that only retrieval answered, expected "
-            "some of each. Use more questions, or ones that are neither all known nor all unknown."
+            f"some of each. Use more questions, or ones that are neither all known nor all unknown. {hint(unseen)}".rstrip()
         )
     if encoder != LEXICAL:
         SentenceEncoder(encoder)  # one that cannot be opened is told now, not at the first question
@@ -65,4 +75,4 @@ def train(
     }
     silent = len(both) - len(found)
     write_knowledge(out, found, stored_name(encoder), silent)
-    return Counts(known, len(found) - known, silent)
+    return Counts(known, len(found) - known, silent, unseen)
