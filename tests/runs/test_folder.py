@@ -39,6 +39,7 @@ def test_settings_are_kept_and_read(tmp_path: Path) -> None:
         ({"method.seakr.threshold": -5.0}, r"method\.seakr\.threshold = -6\.0, got -5\.0"),
         ({"dataset.limit": 5}, r"dataset\.limit = 'none', got 5"),
         ({"method.seakr.k": 10}, r"method\.seakr\.k = '\(unset\)', got 10"),
+        ({"method.cot.k": 10, "seed": 2}, r"seed = 1, got 2"),  # what both have is told, not what comes with it
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, Any], named: str) -> None:

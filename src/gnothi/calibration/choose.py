@@ -125,8 +125,8 @@ def _check_hopeful(sample: Sample, always: Floats) -> None:
     raise InvalidInput(
         f"nothing to choose by: of {len(always)} questions none is right, neither from memory nor with a search, so every "
         "threshold comes to the same. Nothing was written. Look at some answers (`gnothi report` with the folder of the run): "
-        "does the search find what is asked for, does the model read it, and does the metric see it? <--metric accuracy> "
-        "counts answers that contain a right one."
+        "does the search find what is asked for, does the model read it, and does the metric see it? (em wants just the "
+        "right answer, <--metric accuracy> one that contains it.)"
     )
 
 

@@ -167,9 +167,14 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
         replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **config}))
         return
     before, now = read_config(path), flatten(tomllib.loads(text))
-    # Fingerprints last: where a setting differs, that is what to tell.
+    # Fingerprints last: where a setting differs, that is what to tell. What both sides have first: other methods bring other
+    # settings with them.
     last = (_QUESTIONS, "dataset.questions")
-    for key in sorted(before.keys() | now.keys(), key=lambda key: (key.startswith(FINGERPRINTS), key in last, key)):
+
+    def place(key: str) -> tuple[bool, bool, bool, str]:
+        return key.startswith(FINGERPRINTS), key in last, key not in before or key not in now, key
+
+    for key in sorted(before.keys() | now.keys(), key=place):
         if key.startswith(EXECUTION) or before.get(key) == now.get(key):
             continue
         named = key.removeprefix(FINGERPRINTS)
