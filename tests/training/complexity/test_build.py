@@ -9,7 +9,7 @@ from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
-from gnothi.training.complexity.build import label, train
+from gnothi.training.complexity.build import Learnt, label, train
 from tests.report.rows import FREE
 
 METHODS = ("cot", "rag", "ircot")
@@ -69,6 +69,13 @@ def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:
     assert open_complexity(tmp_path / "out").predict(["two 77"])[0].strategy == "steps"
     with pytest.raises(InvalidInput, match=r"got answers by cot, ircot, rag, expected direct, rag, ircot"):
         train(tmp_path / "run", tmp_path / "out", ("direct", "rag", "ircot"), None)
+
+
+def test_a_classifier_that_tells_nothing_says_so() -> None:
+    labels = {"none": 3, "once": 2, "steps": 0}
+    assert "The wording of 5 questions tells nothing" in str(Learnt(labels, 0, 15, 0.6, 0.6).report())
+    assert "tells nothing" not in str(Learnt(labels, 0, 15, 0.8, 0.6).report())
+    assert "calls 2 answers wrong" in str(Learnt(labels, 0, 15, 0.8, 0.6, overlooked=2).report())
 
 
 def test_a_kind_that_no_question_is_of_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
+from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
 
@@ -42,7 +43,13 @@ class Learnt:
             ("", f"of these {self.by_kind:,} labelled by their kind; {self.left_out:,} left out (no method was right)"),
             ("accuracy", held_out),
         ]
-        return [*told, ("", hint(self.overlooked))] if self.overlooked else told
+        if self.accuracy <= self.majority:
+            told.append(
+                ("", f"The wording of {counted(sum(self.labels.values()), 'question')} tells nothing: take more of them.")
+            )
+        if self.overlooked:
+            told.append(("", hint(self.overlooked)))
+        return told
 
 
 def label(
