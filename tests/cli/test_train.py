@@ -141,12 +141,17 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     assert "gnothi eval" in err
     questions = tmp_path / "questions.jsonl"
     _, true, asked = covered_fact()
-    lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}]
+    third = {"question": f"{asked} Really?", "answers": [true]}
+    lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}, third]
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
-    code, said, _ = gnothi("train", "knowledge-reference", run, "--out", known, "--labels", "right")
+    rows = tmp_path / "run" / "rows.jsonl"
+    whole = rows.read_text("utf-8").splitlines(keepends=True)
+    rows.write_text("".join(line for line in whole if "Really?" not in line), "utf-8")
+    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known, "--labels", "right")
     assert code == 0
     assert "1 known, 1 unknown, 0 left out" in said
+    assert "is unfinished: learnt from 4 of 6 answers" in " ".join(err.split())
     counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--labels", "right")
     assert counts == {"known": 1, "unknown": 1, "undecided": 0, "overlooked": 0}
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")

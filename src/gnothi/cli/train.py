@@ -151,6 +151,18 @@ def _show(as_json: bool, figures: Any, rows: list[tuple[str, str]]) -> None:
         click.echo("\n".join(terminal.definitions(rows, indent=0)))
 
 
+def _say_unfinished(run: Path) -> None:
+    """A warning where the run that something was learnt from lacks answers."""
+    from gnothi.report.sections import load_runs
+
+    (section,) = load_runs([run])
+    if section.missing:
+        say(
+            f"warning: {run} is unfinished: learnt from {len(section.rows):,} of {section.expected:,} answers. Complete it by "
+            "the same `gnothi eval`, then learn again"
+        )
+
+
 # --- from questions ------------------------------------------------------------------------------------------------
 
 
@@ -353,6 +365,7 @@ def knowledge_reference(run: Path, out: Path, as_json: bool, **given: Any) -> in
     from gnothi.training.knowledge_reference.build import train
 
     counts = train(run, out, **given)
+    _say_unfinished(run)
     _show(as_json, asdict(counts), [*counts.report(), ("encoder", given["encoder"]), ("reference", str(out))])
     return 0
 
@@ -388,6 +401,7 @@ def complexity(
     from gnothi.training.complexity.build import train
 
     learnt = train(run, out, (memory, once, steps), several_hops or None, metric=metric)
+    _say_unfinished(run)
     _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
     return 0
 
