@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from gnothi.metrics import score
+from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
 
 FREE = dict.fromkeys(("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds"), 0)
@@ -45,3 +48,13 @@ def row(
         error={"type": "RuntimeError", "message": "broken"} if failed else None,
         **values,
     )
+
+
+def run_of(folder: Path, rows: Iterable[Row]) -> Path:
+    """A finished run that holds these rows, without settings or events."""
+    made = list(rows)
+    with RunFolder(folder, {}) as opened:
+        for one in made:
+            opened.append(one, [])
+        opened.finish([one.key for one in made])
+    return folder

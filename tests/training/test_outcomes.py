@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput
-from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
 from gnothi.training.complexity import build as complexity
 from gnothi.training.knowledge_reference import build as reference
 from gnothi.training.outcomes import hint, overlooked, rights
-from tests.report.rows import FREE
+from tests.report.rows import FREE, run_of
 
 HELD, RIGHT, WRONG = (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)
 """Exact match and accuracy of an answer that holds a gold answer, is one, or does neither."""
@@ -38,14 +37,6 @@ def test_answers_that_exact_match_does_not_see_are_counted() -> None:
     assert "calls 1 answer wrong" in hint(1)
 
 
-def written(folder: Path, rows: list[Row]) -> Path:
-    with RunFolder(folder, {}) as opened:
-        for one in rows:
-            opened.append(one, [])
-        opened.finish([one.key for one in rows])
-    return folder
-
-
 def sentences(*methods: str) -> list[Row]:
     """Four questions of which the first two are known, but answered in sentences: exact match sees the answers of the last
     method alone."""
@@ -59,7 +50,7 @@ def sentences(*methods: str) -> list[Row]:
 
 def test_a_classifier_of_sentences_learns_by_accuracy(tmp_path: Path) -> None:
     methods = ("cot", "rag", "ircot")
-    run = written(tmp_path / "run", sentences(*methods))
+    run = run_of(tmp_path / "run", sentences(*methods))
     with pytest.raises(InvalidInput, match=r"4 of 'steps'; expected at least two .* --metric accuracy calls them right"):
         complexity.train(run, tmp_path / "out", methods)
     learnt = complexity.train(run, tmp_path / "out", methods, metric="accuracy")
@@ -67,7 +58,7 @@ def test_a_classifier_of_sentences_learns_by_accuracy(tmp_path: Path) -> None:
 
 
 def test_a_reference_of_sentences_learns_by_accuracy(tmp_path: Path) -> None:
-    run = written(tmp_path / "run", sentences("direct", "rag"))
+    run = run_of(tmp_path / "run", sentences("direct", "rag"))
     with pytest.raises(InvalidInput, match=r"got 0 known questions and 4 .* --metric accuracy calls them right"):
         reference.train(run, tmp_path / "out")
     counts = reference.train(run, tmp_path / "out", labels="right", metric="accuracy")

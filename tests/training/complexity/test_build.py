@@ -7,10 +7,9 @@ import pytest
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.metrics import METRICS
-from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
 from gnothi.training.complexity.build import Learnt, label, train
-from tests.report.rows import FREE
+from tests.report.rows import FREE, run_of
 
 METHODS = ("cot", "rag", "ircot")
 
@@ -61,7 +60,7 @@ def test_else_its_kind_does() -> None:
 
 def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:
     made = rows({f"one {n}": (0, 1, 0) for n in range(10)} | {f"two {n}": (0, 0, 1) for n in range(5)})
-    _write(tmp_path / "run", made)
+    run_of(tmp_path / "run", made)
     learnt = train(tmp_path / "run", tmp_path / "out", METHODS, None)
     assert learnt.labels == {"none": 0, "once": 10, "steps": 5}
     assert learnt.accuracy == 1.0
@@ -80,15 +79,8 @@ def test_a_classifier_that_tells_nothing_says_so() -> None:
 
 def test_a_kind_that_no_question_is_of_is_refused(tmp_path: Path) -> None:
     made = rows({f"one {n}": (0, 1, 0) for n in range(3)} | {f"two {n}": (0, 0, n % 2) for n in range(4)})
-    _write(tmp_path / "run", made)
+    run_of(tmp_path / "run", made)
     assert train(tmp_path / "run", tmp_path / "out", METHODS, ("two",)).by_kind == 2
     with pytest.raises(UnknownName, match=r"unknown kind of question of .*: got 'twoo'. Did you mean 'two'\?"):
         train(tmp_path / "run", tmp_path / "other", METHODS, ("one", "twoo"))
     assert not (tmp_path / "other").exists()
-
-
-def _write(path: Path, made: list[Row]) -> None:
-    with RunFolder(path, {}) as opened:
-        for row in made:
-            opened.append(row, [])
-        opened.finish([row.key for row in made])

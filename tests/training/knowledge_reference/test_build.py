@@ -7,10 +7,9 @@ import pytest
 from gnothi.errors import InvalidInput, ModelUnavailable
 from gnothi.filtering.knowledge import Experience, open_knowledge
 from gnothi.metrics import METRICS
-from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
 from gnothi.training.knowledge_reference.build import Counts, experiences, train
-from tests.report.rows import FREE
+from tests.report.rows import FREE, run_of
 
 
 def rows(outcomes: list[tuple[int, int]]) -> list[Row]:
@@ -30,14 +29,6 @@ def rows(outcomes: list[tuple[int, int]]) -> list[Row]:
     ]
 
 
-def run(folder: Path, made: list[Row]) -> Path:
-    with RunFolder(folder, {}) as opened:
-        for row in made:
-            opened.append(row, [])
-        opened.finish([row.key for row in made])
-    return folder
-
-
 OUTCOMES = [(1, 1), (0, 1), (1, 0), (0, 0)]
 
 
@@ -51,18 +42,18 @@ def test_known_from_memory_or_by_retrieval_alone() -> None:
 
 
 async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
-    assert train(run(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(1, 1, 2)
+    assert train(run_of(tmp_path / "run", rows(OUTCOMES)), tmp_path / "known") == Counts(1, 1, 2)
     found = await open_knowledge(tmp_path / "known").neighbours("What is 1?", 1)
     assert (found.known, found.unknown) == (0, 1)
     assert found.stored == (1, 1, 2)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    made = run(tmp_path / "run", rows(OUTCOMES))
+    made = run_of(tmp_path / "run", rows(OUTCOMES))
     with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot, rag over.*--method cot,rag"):
         train(made, tmp_path / "known", memory="cot")
     with pytest.raises(InvalidInput, match="got 0 known questions and 0"):
-        train(run(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
+        train(run_of(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
     with pytest.raises(InvalidInput, match="absent"):
         train(tmp_path / "absent", tmp_path / "out")
     with pytest.raises(ModelUnavailable):

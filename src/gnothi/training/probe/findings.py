@@ -32,6 +32,7 @@ from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.crossfit import FOLDS
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.training.collecting import Collecting, Line
+from gnothi.training.outcomes import Metric
 from gnothi.training.probe.fit import (
     Floats,
     Mask,
@@ -65,7 +66,7 @@ class ProbeSettings(ReaderSettings):
     target: Literal["correctness", "uncertainty"] = setting(
         "correctness", "Tell whether the answer is wrong, or whether a signal is high (the setting signal; none: gram)."
     )
-    metric: Literal["em", "accuracy"] = setting("em", "An answer is wrong where this is below 1.")
+    metric: Metric = setting("em", "An answer is wrong where this is below 1.")
     prompts: tuple[PromptName, ...] = setting(
         ("draft", "answer"),
         "Prompts whose last state is tried: the one that a gate's draft continues; the question, to be answered at once.",
