@@ -49,10 +49,11 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     files = [path / FOLDER / "vectors-0.f32" for path in (one, other)]
     assert files[0].read_bytes() == files[1].read_bytes()
     undisturbed, killed = (DenseIndex.open(path, words.questions) for path in (one, other))
-    shared = []
-    for passage in corpus[::40]:
-        (vector,) = words.questions([passage.text])
-        found = killed.nearest(vector, 10)
-        assert found[0].passage == passage
-        shared.append(len(set(found) & set(undisturbed.nearest(vector, 10))) / 10)
+    # All but a few must be found: threads that insert side by side lose one in a thousand (docs/results/retrieval.md), a lost
+    # step would lose 200.
+    vectors = words.passages(corpus)
+    lost = sum(killed.nearest(vector, 1)[0].passage != passage for vector, passage in zip(vectors, corpus, strict=True))
+    assert lost <= len(corpus) / 100
+    asked = words.questions([passage.text for passage in corpus[::40]])
+    shared = [len(set(killed.nearest(vector, 10)) & set(undisturbed.nearest(vector, 10))) / 10 for vector in asked]
     assert np.mean(shared) >= 0.95
