@@ -123,6 +123,10 @@ def test_a_signal_that_tells_kinds_of_question_alone_is_told() -> None:
     alike = document(replace(mixed, kinds=()))
     assert alike["warnings"] == []
     assert "within" not in alike["signals"]["kinds"]
+    many = replace(mixed, signals=tuple(replace(signals[0], name=f"kinds{n}") for n in range(6)))
+    (warning,) = document(many)["warnings"]
+    assert warning.count("kinds") == 4
+    assert ", and 2 more (all by --json). A part of" in warning
 
 
 def test_a_price_makes_retrieving_rarer() -> None:

@@ -27,6 +27,7 @@ FEWEST = 20
 """With fewer questions, nothing is chosen."""
 CHANCE = 0.5
 """The AUROC of what tells nothing."""
+_NAMED = 4  # signals in one warning, those that lose most first
 COMBINATIONS = {
     "wrong": "P(wrong from memory)",
     "helps": "P(retrieval helps), learned where it makes a difference",
@@ -300,15 +301,18 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
 def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
     """Signals that tell wrong answers less well among questions of one kind than their AUROC's interval allows."""
     less = [
-        f"{name} {_digits(one.auroc)}, {_digits(one.within)}"
+        (one.within - one.auroc, f"{name} {_digits(one.auroc)}, {_digits(one.within)}")
         for name, one in signals.items()
-        if (one.auroc or 0) > CHANCE and one.within is not None and one.interval is not None and one.within < one.interval.low
+        if one.auroc is not None and one.auroc > CHANCE
+        if one.within is not None and one.interval is not None and one.within < one.interval.low
     ]
     if not less:
         return []
+    more = f", and {len(less) - _NAMED} more (all by --json)" if len(less) > _NAMED else ""
+    worst = "; ".join(told for _, told in sorted(less)[:_NAMED])
     return [
-        f"AUROC over all questions, and among those of one kind: {'; '.join(less)}. A part of what is told is which kind of "
-        "question is hard, not what the model knows."
+        f"AUROC over all questions, and among those of one kind: {worst}{more}. A part of what is told is which kind of question "
+        "is hard, not what the model knows."
     ]
 
 
