@@ -311,8 +311,8 @@ def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
     more = f", and {len(less) - _NAMED} more (all by --json)" if len(less) > _NAMED else ""
     worst = "; ".join(told for _, told in sorted(less)[:_NAMED])
     return [
-        f"AUROC over all questions, and among those of one kind: {worst}{more}. A part of what is told is which kind of question "
-        "is hard, not what the model knows."
+        f"AUROC over all questions, and among those of one kind: {worst}{more}. A part of what is told is which kind of "
+        "question is hard, not what the model knows."
     ]
 
 
