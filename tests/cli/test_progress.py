@@ -46,6 +46,19 @@ def test_a_line_every_minute_also_before_the_first_answer(
     ]
 
 
+def test_time_left_is_what_the_pulse_knows_of_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with RunProgress(100, 0, "popqa") as bar:
+        now = 240.0
+        bar.pulse(10, {"seakr": 300}, None)
+        for _ in range(4):
+            bar.advance(failed=False)
+        now = 300.0
+        bar.pulse(10, {"seakr": 301}, 1680.0)
+    assert "popqa: 4 of 100, 0.8/min, about 28 min left;" in capsys.readouterr().err
+
+
 def test_of_many_methods_the_rest_is_summed_up(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)

@@ -11,7 +11,7 @@ import pytest
 
 from gnothi.runs.rows import Row
 from gnothi.session import early
-from gnothi.session.early import Ahead, outlook
+from gnothi.session.early import Ahead, outlook, seconds_left
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import Execution, Request, resolve, with_questions
 from gnothi.testing.model import Scripted
@@ -44,6 +44,15 @@ def test_where_nothing_can_be_said_nothing_is(methods: dict[str, Ahead]) -> None
     assert outlook(methods, 60.0) is None
 
 
+def test_what_is_under_way_counts_for_the_time_left() -> None:
+    # Four minutes of reading, then five short waits: by answers alone 95 x 50 s, by tokens 1,500 of 2,000 are still to come.
+    ahead = {"seakr": Ahead(100, [20.0] * 5, [1.0] * 5, 500)}
+    assert seconds_left(ahead, 250.0) == 750.0
+    assert seconds_left({**ahead, "rag": Ahead(9, [20.0] * 4, [1.0] * 4, 80)}, 250.0) is None  # too few answers of one
+    assert seconds_left({"seakr": Ahead(100, [20.0] * 99, [1.0] * 99, 2_500)}, 250.0) is None  # the last one takes longer
+    assert seconds_left({"seakr": Ahead(0, [], [])}, 250.0) is None
+
+
 class Heard(Watch):
     def __init__(self) -> None:
         self.pulses: list[tuple[int, dict[str, int]]] = []
@@ -54,7 +63,7 @@ class Heard(Watch):
     def row(self, row: Row, label: str) -> None:  # noqa: ARG002
         self.methods.append(row.method)
 
-    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
+    def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:  # noqa: ARG002
         self.pulses.append((read, dict(calls)))
 
     def tell(self, text: str) -> None:

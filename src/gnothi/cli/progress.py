@@ -24,13 +24,14 @@ class RunProgress:
     """Counts finished questions. Use as a context manager; call ``advance`` for each."""
 
     def __init__(self, total: int, done: int, label: str) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
         console = terminal.console(stderr=True)
         self.total, self.done, self.failed = total, done, 0
         self._start, self._started_with, self._last_line = time.monotonic(), done, time.monotonic()
         self._bar: Any = None
         self._note = ""
+        self._left: float | None = None
         if console.is_terminal:
             columns = (
                 TextColumn("{task.description}"),
@@ -38,10 +39,10 @@ class RunProgress:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[rate]}"),
                 TimeElapsedColumn(),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}"),
             )
             self._bar = _bar(*columns, console=console, transient=True)
-            self._task = self._bar.add_task(label, total=total, completed=done, rate="")
+            self._task = self._bar.add_task(label, total=total, completed=done, rate="", left="")
         self._label = label
 
     def __enter__(self) -> Self:
@@ -67,8 +68,10 @@ class RunProgress:
         self._note = note
         self._show()
 
-    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
-        """Time passes. ``read`` tokens of prompts were read so far, and so many ``calls`` done, by method."""
+    def pulse(self, read: int, calls: Mapping[str, int], left: float | None = None) -> None:
+        """Time passes. ``read`` tokens of prompts were read so far, and so many ``calls`` done, by method; ``left`` seconds are
+        better known than by the number of answers so far."""
+        self._left = left
         below = f"{read:,} prompt tokens read, calls done: {_called(calls)}" if read or calls else ""
         if self._bar:
             self._bar.below = below
@@ -80,12 +83,18 @@ class RunProgress:
         rate = f", {_rate(new / max(passed, 1e-9))}" if new else ""
         broken = (f", {self.failed} failed" if self.failed else "") + (f", {self._note}" if self._note else "")
         if self._bar:
-            self._bar.update(self._task, completed=self.done, rate=f"{rate[2:]}{broken}")
+            self._bar.update(self._task, completed=self.done, rate=f"{rate[2:]}{broken}", left=self._to_wait(new, passed))
         elif now - self._last_line >= LINE_EVERY:
             self._last_line = now
-            left = f", about {lasting((self.total - self.done) * passed / new)} left" if new else f" after {lasting(passed)}"
+            left = f", {self._to_wait(new, passed)}" if new else f" after {lasting(passed)}"
             told = f"; {below}" if below else ""
             say(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{told}")
+
+    def _to_wait(self, new: int, passed: float) -> str:
+        if not new:
+            return ""
+        left = (self.total - self.done) * passed / new if self._left is None else self._left
+        return f"about {lasting(left)} left"
 
 
 def _rate(a_second: float) -> str:
@@ -143,9 +152,9 @@ class _Shown(Watch):
         if self._progress is not None:
             self._progress.advance(row.failed, label)
 
-    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
+    def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:
         if self._progress is not None:
-            self._progress.pulse(read, calls)
+            self._progress.pulse(read, calls, left)
 
     def tell(self, text: str) -> None:
         say(text)

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,10 @@ class Ahead:
     def seen(self) -> bool:
         return len(self.tokens) >= min(self.missing, FIRST)
 
+    def to_come(self, each: float) -> float:
+        """Tokens that are left to do where an answer takes ``each``."""
+        return max(self.missing * each - self.done, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -71,12 +75,21 @@ def outlook(methods: dict[str, Ahead], elapsed: float) -> Outlook | None:
     for one in known.values():
         each = mean(one.tokens) or 0.0
         least, most = mean_interval(one.tokens) or (each, each)
-        for_all = [max(one.missing * tokens - one.done, 0.0) for tokens in (each, least, most)]
+        for_all = [one.to_come(tokens) for tokens in (each, least, most)]
         whole, low, high = whole + for_all[0], low + for_all[1], high + for_all[2]
         calls += max(one.missing * (mean(one.calls) or 0.0) - one.made, 0.0)
     speed = done / elapsed
     between = Interval(low / speed * (1 - PACE), high / speed * (1 + PACE))
     return Outlook(answers, calls, whole, whole / speed, between, [name for name in methods if name not in known])
+
+
+def seconds_left(methods: Mapping[str, Ahead], elapsed: float) -> float | None:
+    """What the missing answers will take, by the tokens of those that came: what is under way counts, as finished answers alone
+    would not. None where a method has too few answers, and where all was spent that is expected."""
+    done = sum(one.done for one in methods.values())
+    if not (done and elapsed) or any(len(one.tokens) < min(FEW, one.missing) for one in methods.values()):
+        return None
+    return sum(one.to_come(mean(one.tokens) or 0.0) for one in methods.values()) * elapsed / done or None
 
 
 class Early:
@@ -140,7 +153,8 @@ class Early:
     async def _tick(self, read: Callable[[], int]) -> None:
         while True:
             await asyncio.sleep(PULSE)
-            self._watch.pulse(max(read(), self._read), self._calls)
+            left = seconds_left(self._ahead, time.monotonic() - self._began)
+            self._watch.pulse(max(read(), self._read), self._calls, left)
             self._look_ahead()
 
     def _look_ahead(self) -> None:

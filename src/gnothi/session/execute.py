@@ -42,8 +42,9 @@ class Watch:
     def row(self, row: Row, label: str) -> None:
         """One more is finished."""
 
-    def pulse(self, read: int, calls: Mapping[str, int]) -> None:
-        """About once a second: tokens of prompts that were ``read`` so far, and model calls that were done, by method."""
+    def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:
+        """About once a second: tokens of prompts that were ``read`` so far, model calls that were done, by method, and the
+        seconds that are ``left``, None where nothing can be said yet."""
 
     def tell(self, text: str) -> None:
         """Something worth knowing."""
