@@ -36,7 +36,7 @@ def test_a_line_every_minute_also_before_the_first_answer(
         for second in range(1, 181):
             now += 1.0
             calls["rag"] = second // 30
-            bar.pulse(100 * second, calls if second >= 30 else {})
+            bar.pulse(100 * second, calls if second >= 30 else {}, None)
             if second == 150:
                 bar.advance(failed=False)
     assert capsys.readouterr().err.splitlines() == [
@@ -64,7 +64,7 @@ def test_of_many_methods_the_rest_is_summed_up(capsys: pytest.CaptureFixture[str
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with RunProgress(100, 0, "lab") as bar:
         now += 60.0
-        bar.pulse(10, dict.fromkeys("abcdefg", 1_000))
+        bar.pulse(10, dict.fromkeys("abcdefg", 1_000), None)
     assert "calls done: a 1,000, b 1,000, c 1,000, d 1,000, 3 more methods 3,000" in capsys.readouterr().err
 
 
@@ -73,7 +73,11 @@ def test_a_bar_tells_what_was_read_before_the_first_answer(monkeypatch: pytest.M
     console = Console(file=screen, force_terminal=True, width=100)
     monkeypatch.setattr(terminal, "console", lambda stderr=False: console)  # noqa: ARG005
     with RunProgress(10, 0, "lab") as bar:
-        bar.pulse(1300, {"rag": 1})
+        bar.pulse(1300, {"rag": 1}, None)
+        assert "left" not in screen.getvalue()
+        bar.advance(failed=False)
+        bar.pulse(1300, {"rag": 1}, 1680.0)
+    assert "about 28 min left" in screen.getvalue()
     assert "1,300 prompt tokens read, calls done: rag 1" in screen.getvalue()
 
 

@@ -68,9 +68,9 @@ class RunProgress:
         self._note = note
         self._show()
 
-    def pulse(self, read: int, calls: Mapping[str, int], left: float | None = None) -> None:
-        """Time passes. ``read`` tokens of prompts were read so far, and so many ``calls`` done, by method; ``left`` seconds are
-        better known than by the number of answers so far."""
+    def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:
+        """Time passes. ``read`` tokens of prompts were read so far, and so many ``calls`` done, by method; ``left`` seconds,
+        where more is known than the number of answers so far."""
         self._left = left
         below = f"{read:,} prompt tokens read, calls done: {_called(calls)}" if read or calls else ""
         if self._bar:
