@@ -101,6 +101,28 @@ def test_what_runs_goes_on_while_a_long_prompt_is_read(tokenizer: Any, llama: An
     assert sum(map(bool, read)) >= 9
 
 
+def test_a_first_answer_is_hardly_kept_waiting_by_what_comes_after(tokenizer: Any, llama: Any) -> None:
+    """Until there is one, each step of it goes with a quarter of the usual piece; then pieces are whole."""
+    backend = backend_of(llama, tokenizer, prefill_tokens=64)
+    read = {"by the first answer": 0}
+
+    def answered(_: object) -> None:
+        read["by the first answer"] = backend.statistics["read_tokens"]
+
+    seen: list[int] = []
+    asked = [Continue(long_prompt(number), 1, Decoding(4)) for number in range(6)]
+    for _ in range(2):  # also when the engine was idle between
+        before = backend.statistics["read_tokens"]
+        inbox = Line(asked, lambda _: seen.append(backend.statistics["read_tokens"]))
+        inbox.jobs[0].future.add_done_callback(answered)
+        backend.serve(inbox)
+        own = max(samples_of(job).generations[0].prompt_tokens for job in inbox.jobs)
+        assert read["by the first answer"] - before <= own + 5 * 64 / 4
+        assert max(after - one for one, after in pairwise(seen)) >= 64
+        seen.clear()
+        asked = [Continue(long_prompt(number), 1, Decoding(4)) for number in range(10, 16)]
+
+
 def test_turns_come_before_arrival(tokenizer: Any, llama: Any) -> None:
     """A later call of a question that was begun goes before the first calls of later ones."""
     backend = backend_of(llama, tokenizer, prefill_tokens=16)

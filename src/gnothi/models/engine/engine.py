@@ -26,6 +26,8 @@ from gnothi.types import Finish, Generation, Position
 
 # The estimate of branches per sample: where it begins, and how fast it follows what is seen.
 _FIRST, _PACE = 0.5, 0.25
+# Until the first of many requests is answered, pieces of the others' prompts are so much smaller.
+_FIRST_SHARE = 4
 
 Member = tuple[Task, list[int]]
 """A task and the numbers of some of its samples."""
@@ -65,6 +67,7 @@ class Engine:
         self._waiting: list[Member] = []  # in the order of their turns
         self._coming: _Coming | None = None
         self._sharing = _FIRST  # branches a sample comes to, of late
+        self._answered = False  # something, since work came last to an idle engine
         self.steps = 0
         self.fed = 0
         self.advanced = 0
@@ -78,6 +81,7 @@ class Engine:
         return bool(self._waiting or self._coming or len(self._rows))
 
     def submit(self, task: Task) -> None:
+        self._answered = self._answered and self.busy
         self._wait(task, list(range(task.request.n)))
 
     def _wait(self, task: Task, samples: list[int]) -> None:
@@ -117,20 +121,30 @@ class Engine:
 
     def _read(self) -> None:
         """About a piece of the prompts that come next; samples whose prompts are read begin."""
-        read, piece = self._network.read_tokens, self._network.piece
-        while (left := read + piece - self._network.read_tokens) > 0:
-            if self._coming is None and not self._begin(left):
-                return
-            coming = self._coming
-            assert coming is not None
-            self._network.wanted = coming.wanted
-            if coming.pieces is None:
-                coming.pieces = self._path.admit(coming.prompts)
-            try:
-                next(coming.pieces)
-            except StopIteration as done:
-                self._coming = None
-                self._enter(coming, *done.value)
+        read, whole = self._network.read_tokens, self._network.piece
+        try:
+            while True:
+                # A first answer shows that all is well: what comes after it hardly keeps it waiting.
+                hurried = len(self._rows) and not self._answered
+                self._network.piece = max(whole // _FIRST_SHARE, 1) if hurried else whole
+                left = read + self._network.piece - self._network.read_tokens
+                if left <= 0 or (self._coming is None and not self._begin(left)):
+                    return
+                self._read_on()
+        finally:
+            self._network.piece = whole
+
+    def _read_on(self) -> None:
+        coming = self._coming
+        assert coming is not None
+        self._network.wanted = coming.wanted
+        if coming.pieces is None:
+            coming.pieces = self._path.admit(coming.prompts)
+        try:
+            next(coming.pieces)
+        except StopIteration as done:
+            self._coming = None
+            self._enter(coming, *done.value)
 
     def _begin(self, piece: int) -> bool:
         """Choose what is read next; False when nothing waits or there is no room."""
@@ -304,6 +318,7 @@ class Engine:
                 tasks[row].states[number][int(rows.sample[row])] = values[place]
         for task in {id(tasks[row]): tasks[row] for row in over.tolist()}.values():
             task.finish()
+            self._answered |= task.job.settled
 
     def _conclude(self, row: int, finish: Finish) -> None:
         """Turn a sample's tokens into its Generation."""
