@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports test-servers test-ray coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-long test-docs test-vllm test-llama test-clients test-beside test-exports coverage mutate bench build clean ready ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -13,6 +13,9 @@ install: ## Install for development, with the versions we develop with
 	$(PYTHON) -m pip install -c constraints.txt -e '.[dev]'
 
 check: format lint types imports test ## Everything a change must pass, but the slow tests
+
+ready: lint imports types docs ## What a change needs before it is pushed, in at most six minutes: the checks, and the fast tests of what it touches
+	$(PYTHON) -m tools.ready
 
 format: ## Lay out the code
 	$(PYTHON) -m ruff format $(CODE)
@@ -36,6 +39,9 @@ test: ## Run the tests that take seconds
 test-slow: ## Run the tests that take longer
 	$(PYTHON) -m pytest -m slow -n auto --dist worksteal
 
+test-long: ## Run the fast tests with other random examples in each run, and more of them (nightly; see tests/conftest.py)
+	$(PYTHON) -m pytest -n auto --hypothesis-profile=long
+
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
 
@@ -48,17 +54,11 @@ test-llama: ## Run the tests against a llama.cpp server, in an environment of it
 test-clients: ## Run the tests of other clients (openai-js, MCP's JS SDK, LangChain), in environments of their own that this makes once
 	.ci/clients .clients
 
-test-adapters: ## Run the tests of LangChain, Haystack and LlamaIndex, in an environment on top of this one that this makes once
-	.ci/adapters .venv-adapters
+test-beside: ## Run the tests of LangChain, Haystack, LlamaIndex, search servers and Ray, in an environment on top of this one that this makes once (ONLY="adapters servers ray")
+	.ci/beside .venv-beside $(ONLY)
 
 test-exports: ## Open what we export in Inspect and RAGAS, in environments of their own that this makes once
 	.ci/exports .exports
-
-test-servers: ## Run the tests of search servers against a real PostgreSQL, and clients against a server of ours, in an environment on top of this one that this makes once
-	.ci/servers .venv-servers
-
-test-ray: ## Run the tests of Ray on a cluster of two nodes on this machine, in an environment on top of this one that this makes once
-	.ci/ray .venv-ray
 
 coverage: ## Run the tests that take seconds, and say which lines none of them runs
 	$(PYTHON) -m pytest -n auto --cov --cov-report=term
@@ -76,5 +76,5 @@ build: ## Build the wheel and the source distribution into dist/
 clean: ## Remove what tools leave behind
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage mutations.json src/*.egg-info
 
-ci: ## What CI does, in a fresh environment
-	.ci/run
+ci: ## What CI does: .ci/run in a clone of the last commit; the commit's hash stands in .git/ci-passed once it passes
+	.ci/clone

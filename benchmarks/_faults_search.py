@@ -32,7 +32,7 @@ def prepare(folder: Path, only: str) -> None:
 
     _engines[:] = [one for one, client in _CLIENTS.items() if only in ("", one) and importlib.util.find_spec(client)]
     if not _engines or importlib.util.find_spec("aiohttp") is None:
-        raise RuntimeError("no client of Elasticsearch or OpenSearch is installed: use the environment that .ci/servers makes")
+        raise RuntimeError("no client of Elasticsearch or OpenSearch is installed: use the environment that .ci/beside makes")
     vars(retrying).update(FIRST_WAIT=0.002, LONGEST_WAIT=0.05)
     vars(patience)["_NEWS"] = 0.0
     folder.mkdir(parents=True)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.object_store --store FOLDER/store/bin/moto_server [--passages 10000] [--queries 100] [--json]
 
-FOLDER is the environment that ``.ci/servers FOLDER`` makes; run it with FOLDER/bin/python. Passages and queries of six words
+FOLDER is the environment that ``.ci/beside FOLDER`` makes; run it with FOLDER/bin/python. Passages and queries of six words
 are those of ``benchmarks.retrieval``. The store answers from memory, in a process of its own, whose time does not count; a real
 one is a network away. Each place is searched twice through, alternating; opening is timed alone.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("haystack", reason="Haystack is not installed: make test-adapters")
+pytest.importorskip("haystack", reason="Haystack is not installed: make test-beside")
 
 from haystack import Pipeline
 from haystack.components.builders import PromptBuilder

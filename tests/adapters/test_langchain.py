@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langchain_core", reason="LangChain is not installed: make test-adapters")
+pytest.importorskip("langchain_core", reason="LangChain is not installed: make test-beside")
 
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough

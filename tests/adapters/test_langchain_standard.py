@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langchain_tests", reason="langchain-tests is not installed: make test-adapters")
+pytest.importorskip("langchain_tests", reason="langchain-tests is not installed: make test-beside")
 
 from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed: make test-adapters")
+pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed: make test-beside")
 
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine

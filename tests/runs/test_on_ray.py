@@ -1,5 +1,5 @@
 """Actors of Ray that answer, with a Ray of ours in this process: what is lost is asked again, what is wrong is said. The real
-one: ``make test-ray``."""
+one: ``make test-beside``."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from gnothi.session.execute import claimed, execute
 from gnothi.training.utility_reference import train
 from tests.runs import ray_run
 
-ray = pytest.importorskip("ray", reason="needs Ray; make test-ray installs it in an environment of its own")
+ray = pytest.importorskip("ray", reason="needs Ray; make test-beside installs it in an environment of its own")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).parents[2]
 

@@ -80,7 +80,7 @@ class TestLangChain(_Named):
 
     @pytest.fixture(autouse=True)
     def installed(self) -> None:
-        pytest.importorskip("langchain_core", reason="LangChain is not installed: make test-adapters")
+        pytest.importorskip("langchain_core", reason="LangChain is not installed: make test-beside")
 
 
 class TestLangChainWithItsOwnK(TestLangChain):
@@ -122,7 +122,7 @@ class TestHaystack(_Named):
 
     @pytest.fixture(autouse=True)
     def installed(self) -> None:
-        pytest.importorskip("haystack", reason="Haystack is not installed: make test-adapters")
+        pytest.importorskip("haystack", reason="Haystack is not installed: make test-beside")
 
     async def test_a_component_that_takes_no_query_is_refused(self, retriever: Retriever, tmp_path: Path) -> None:
         await retriever.aclose()
@@ -180,7 +180,7 @@ class TestLlamaIndex(_Named):
 
     @pytest.fixture(autouse=True)
     def installed(self) -> None:
-        pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed: make test-adapters")
+        pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed: make test-beside")
 
 
 class TestLlamaIndexThatBlocks(TestLlamaIndex):

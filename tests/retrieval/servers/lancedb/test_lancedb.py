@@ -22,7 +22,7 @@ from tests.stopping import Stopping, moments
 
 needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None,
-    reason="lancedb is not installed: `make test-servers` installs it in an environment of its own",
+    reason="lancedb is not installed: `make test-beside` installs it in an environment of its own",
 )
 Run = Callable[..., tuple[int, str, str]]
 KILLS = 4

@@ -21,7 +21,7 @@ from tests.retrieval.servers.lancedb.store import BUCKET, KEYS, SERVER, store
 
 needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None or not SERVER.exists(),
-    reason="lancedb or a store is not installed: `make test-servers` installs them in environments of their own",
+    reason="lancedb or a store is not installed: `make test-beside` installs them in environments of their own",
 )
 Run = Callable[..., tuple[int, str, str]]
 

@@ -23,7 +23,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     engine: str = request.param
     for package in (PACKAGES[engine], "aiohttp"):
         if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed: `make test-servers` installs it in an environment of its own")
+            pytest.skip(f"{package} is not installed: `make test-beside` installs it in an environment of its own")
     return engine
 
 

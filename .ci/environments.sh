@@ -1,0 +1,28 @@
+# Sourced by the scripts beside it: environments that are made once, each in a folder of its own.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+base_python=${PYTHON:-python3}
+# Modules are compiled when they are first imported: most of what is installed never is. ("false" switches the option on.)
+export PIP_NO_COMPILE=false PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# layered FOLDER: an environment that sees the packages of the active one and adds its own.
+layered() {
+    below=$("$base_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    "$base_python" -m venv "$1" &&
+        echo "$below" >"$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
+}
+
+# made FOLDER STAMP WHAT: calls install, a function of the script, unless it did so before. Where it fails, the script ends with
+# exit code 75 and the last lines of the log; CI then says that WHAT was not run and goes on.
+made() {
+    test ! -f "$1/$2" || return 0
+    mkdir -p "$1"
+    echo "Installing what $3 need ..."
+    if install "$1" >"$1/install.log" 2>&1; then
+        touch "$1/$2"
+    else
+        tail -n 5 "$1/install.log" >&2 || true
+        echo "$3 NOT RUN: what they need does not install here (more in install.log of the environment's folder)" >&2
+        exit 75
+    fi
+}
