@@ -1,11 +1,11 @@
 """The fast tests of what a change touches, nearest first, in a few minutes: the last part of ``make ready``.
 
-    python -m tools.ready                     what differs from the upstream branch (or the commit before), uncommitted changes too
-    python -m tools.ready --since v0.1        what differs from another commit
-    python -m tools.ready --list              only say which test files would run, and how near each is
+    python -m tools.ready                   what differs from the upstream branch (or the last commit), with what is not committed
+    python -m tools.ready --since v0.1      what differs from another commit
+    python -m tools.ready --list            only list the test files, with their distance
 
-A test file is as near to a module as there are imports on the shortest way between them; a module named in a text (``"gnothi.x.y"``)
-counts as imported. What changes but is no module (a template, a recipe, ``pyproject.toml``) counts as the folder that holds it.
+The distance of a test file is the number of imports between it and the nearest changed module; a module named in a string
+(``"gnothi.x.y"``) counts as imported. A changed file that is no module (a template, a recipe) counts as the modules beside it.
 Tests run from near to far; after ``--minutes`` no further one starts. CI runs them all.
 """
 
@@ -41,10 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
     since = given.since or default_base()
     changed = changed_files(since)
     distances = nearest(changed, modules())
-    print(f"{len(changed)} files differ from {since}; {len(distances)} test files import them.")
+    sys.stdout.write(f"{len(changed)} files differ from {since}; {len(distances)} test files import them.\n")
     if given.list:
         for path, distance in distances.items():
-            print(f"{distance:3d} {path}")
+            sys.stdout.write(f"{distance:3d} {path}\n")
         return 0
     return run([*ALWAYS, *(path for path in distances if path not in ALWAYS)], given.minutes * 60)
 
@@ -153,7 +153,8 @@ def _concerned(path: Path, known: Mapping[str, Module]) -> list[str]:
 
 
 def run(files: Sequence[str], seconds: float) -> int:
-    print(f"Tests start for {seconds / 60:g} minutes, from near to far; what is skipped then runs in CI.", flush=True)
+    sys.stdout.write(f"Tests start for {seconds / 60:g} minutes, from near to far; what is skipped then runs in CI.\n")
+    sys.stdout.flush()
     environment = os.environ | {UNTIL: str(time.time() + seconds)}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxfail", "5", "-p", "tools.ready", *files]
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
