@@ -1,6 +1,6 @@
 """The fast tests of what a change touches, nearest first, in a few minutes: the last part of ``make ready``.
 
-    python -m tools.ready                   what differs from the upstream branch (or the last commit), with what is not committed
+    python -m tools.ready                   what differs from the upstream branch, or from the last commit but one
     python -m tools.ready --since v0.1      what differs from another commit
     python -m tools.ready --list            only list the test files, with their distance
 
