@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,21 @@ def test_the_workflow_runs_what_can_be_run_anywhere() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_the_workflow_may_only_read() -> None:
-    assert loaded(GITHUB / "workflows" / "ci.yml")["permissions"] == {"contents": "read"}
+@pytest.mark.parametrize("path", sorted((GITHUB / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_a_workflow_may_only_read(path: Path) -> None:
+    assert loaded(path)["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / ".ci").iterdir()))
+def test_scripts_of_ci_are_shell(script: str) -> None:
+    subprocess.run(["bash", "-n", ROOT / ".ci" / script], check=True)
+    assert os.access(ROOT / ".ci" / script, os.X_OK) == (not script.endswith(".sh"))
+
+
+def test_what_is_run_every_night_is_there() -> None:
+    (step,) = [step for step in loaded(GITHUB / "workflows" / "nightly.yml")["jobs"]["long"]["steps"] if "run" in step]
+    _, *targets = step["run"].split()
+    assert all(re.search(rf"^{target}:", lines("Makefile"), re.MULTILINE) for target in targets)
 
 
 def test_issues_are_asked_for_in_forms() -> None:
