@@ -217,6 +217,7 @@ def outcomes(name: str, part: str) -> list[Item]:
     first = {"dev": 0, "test": RECORDED}[part]
 
     def item(number: int) -> Item:
+        line: Item
         right, doubt = memory_right(number), number * 37 % 100 / 100
         said = town(number) if right else "Nowhere"
         found = town(number) if evidence_right(number) else "I don't know"
