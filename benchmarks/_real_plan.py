@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,16 +51,6 @@ class Given:
     judge: str | None = None
     extra: tuple[str, ...] = ()
     seed: int = 0
-
-
-def data_folder() -> Path:
-    """The shared data: ``GNOTHI_SHARED`` or the first ``shared`` folder among the parents of the project."""
-    given = os.environ.get("GNOTHI_SHARED")
-    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
-    folder = next((parent / "data" for parent in parents if (parent / "data" / "popqa.json").is_file()), None)
-    if folder is None:
-        sys.exit("no shared/data in the parents of the project: give --data FOLDER, or set GNOTHI_SHARED")
-    return folder
 
 
 # --- questions and passages ------------------------------------------------------------------------------------------

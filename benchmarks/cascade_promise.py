@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks._shared import ROOT, publish, say, table
+from benchmarks._data import data_folder
+from benchmarks._shared import publish, say, table
 from gnothi.calibration.compare import read
 from gnothi.calibration.learned import gate_of, known_of
 from gnothi.calibration.learned_records import Prices
@@ -79,6 +80,11 @@ def measure(
     return Kept(data, error, harm, refused / draws, broken / draws, float(np.mean(given)) if given else None, slack)
 
 
+def recorded() -> list[Path]:
+    folder = data_folder("name pairs of files or runs") / "recorded"
+    return [folder / f"{name}.{part}.jsonl" for name in SETS for part in ("dev", "test")]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", nargs="*", type=Path, metavar="LEARN JUDGE")
@@ -89,8 +95,7 @@ def main() -> int:
         parser.error(
             f"got {len(given.pairs)} files or runs, expected pairs: one to learn on, one that stands for the population"
         )
-    folder = ROOT.parent / "shared/data/recorded"
-    paths = given.pairs or [folder / f"{name}.{part}.jsonl" for name in SETS for part in ("dev", "test")]
+    paths = given.pairs or recorded()
     found = []
     for learnt, judged in zip(paths[::2], paths[1::2], strict=True):
         say(str(judged))

@@ -27,7 +27,7 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks._real_plan import data_folder
+from benchmarks._data import data_folder
 from benchmarks.retrieval import OwnMemory
 from gnothi.protocols import Retriever
 from gnothi.types import Passage, ScoredPassage
@@ -39,6 +39,7 @@ QUERIES = 200
 K = 10
 SETS = ("hotpotqa", "2wikimultihopqa")
 DEPTHS = (5, 10)
+NEEDED = "put it there"
 
 
 def made_up(size: int) -> Iterator[np.ndarray[Any, np.dtype[np.float32]]]:
@@ -155,7 +156,7 @@ def _embedded(folder: Path, encoder: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     source, index = folder / "passages.jsonl", folder / "index"
     if not index.exists():
-        numbered = enumerate(dict.fromkeys(_corpus(data_folder())))
+        numbered = enumerate(dict.fromkeys(_corpus(data_folder(NEEDED))))
         lines = (json.dumps({"_id": f"p{n}", "title": title, "text": text}) + "\n" for n, (title, text) in numbered)
         source.write_text("".join(lines), encoding="utf-8")
         build([source], index, words=0)
@@ -190,7 +191,7 @@ def _corpus(data: Path) -> Iterator[tuple[str, str]]:
 
 
 def _questions(name: str) -> list[Any]:
-    return [json.loads(line) for line in (data_folder() / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (data_folder(NEEDED) / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
 async def _asked(retriever: Retriever) -> Mapping[str, list[tuple[ScoredPassage, ...]]]:

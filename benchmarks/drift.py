@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._real_plan import data_folder
+from benchmarks._data import data_folder
 from benchmarks._shared import table
 from gnothi.calibration.drifting import ALARM, WINDOW
 from gnothi.stats.drift import drift

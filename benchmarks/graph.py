@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._data import find_data
 from benchmarks.retrieval import peak_mb, vocabulary
 
 RELATIONS = 17
@@ -255,14 +256,6 @@ def measure_real(shared: Path, folder: Path) -> dict[str, float]:
     }
 
 
-def shared_data() -> Path | None:
-    import os
-
-    given = os.environ.get("GNOTHI_SHARED")
-    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
-    return next((parent / "data" for parent in parents if (parent / "data" / "conceptnet.tsv").is_file()), None)
-
-
 def child_command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "benchmarks.graph", "--child", *map(str, arguments)]
 
@@ -336,7 +329,7 @@ def main() -> int:
         row = measure(options.nodes, options.facts, folder)
         if options.peers:
             row |= measure_peers(options.nodes // 10, options.facts // 10, folder)
-        if data := shared_data():
+        if (data := find_data()) and (data / "conceptnet.tsv").is_file():
             row |= in_child("real", data, folder)
     print(json.dumps(row, indent=1) if options.json else "\n".join(f"{key:<44} {shown(row[key])}" for key in row))  # noqa: T201
     broken = [f"{key} {row[key]:.2f}" for key, limit in LIMITS.items() if row[key] > limit]

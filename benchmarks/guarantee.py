@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -34,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks._data import data_folder
 from gnothi.calibration.compare import read
 from gnothi.stats.guarantee import promised, questions_needed
 
@@ -135,11 +135,7 @@ def advise(data: str, signal: str, scores: Floats, wrong: Mask, target: float, s
 
 
 def recorded() -> list[Path]:
-    given = os.environ.get("GNOTHI_SHARED")
-    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
-    folder = next((parent / "data" / "recorded" for parent in parents if (parent / "data" / "recorded").is_dir()), None)
-    if folder is None:
-        sys.exit("no shared/data/recorded in the parents of the project: name files or runs, or set GNOTHI_SHARED")
+    folder = data_folder("name files or runs") / "recorded"
     return [folder / name for name in DEFAULT]
 
 

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks._shared import ROOT, publish, say, table
+from benchmarks._data import data_folder
+from benchmarks._shared import publish, say, table
 from gnothi.calibration.compare import read
 from gnothi.calibration.learned import AFTER, learn
 from gnothi.calibration.learned_records import Learned, Prices
@@ -106,7 +107,7 @@ def of_runs(runs: Sequence[Path], metric: str, price: float, json: bool) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT.parent / "shared/data/recorded")
+    parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--price", type=float, default=0.05, help="of a search, in right answers [%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--runs", nargs="+", type=Path, help="runs of the method cascade without a gate")
@@ -114,7 +115,8 @@ def main() -> int:
     given = parser.parse_args()
     if given.runs:
         return of_runs(given.runs, given.metric, given.price, given.json)
-    replays = {name: [read(given.folder / f"{name}.{part}.jsonl") for part in ("dev", "test")] for name in SETS}
+    folder = given.folder or data_folder("name a FOLDER") / "recorded"
+    replays = {name: [read(folder / f"{name}.{part}.jsonl") for part in ("dev", "test")] for name in SETS}
     lines: list[str] = []
     document: dict[str, object] = {}
     for price in dict.fromkeys((0.0, given.price)):

@@ -19,7 +19,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks._real_plan import JUDGED, METHODS, PARTS, Given, commands, data_folder, prepare, shown
+from benchmarks._data import data_folder
+from benchmarks._real_plan import JUDGED, METHODS, PARTS, Given, commands, prepare, shown
 from benchmarks._real_tables import best_signal, page
 from benchmarks._shared import say
 
@@ -102,7 +103,8 @@ def _options() -> tuple[Given, argparse.Namespace]:
         parser.error(f"--methods: got {', '.join(unknown)}, expected some of {', '.join(METHODS)}")
     if JUDGED in methods and not options.judge:
         parser.error(f"--methods: got {JUDGED} without --judge, expected --judge FOLDER of `gnothi train self-knowledge`")
-    data = options.data or (Path() if options.tables else data_folder())
+    runs = options.part and not (options.show or options.tables)
+    data = options.data or (data_folder() if runs else Path())
     extra = tuple(word for setting in options.set for word in ("--set", setting))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return Given(data, options.out, options.model, sizes, methods, options.judge, extra), options

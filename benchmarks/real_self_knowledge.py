@@ -24,7 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks._real_plan import Given, data_folder, splits
+from benchmarks._data import data_folder
+from benchmarks._real_plan import Given, splits
 from benchmarks._shared import machine, publish, say, spread, table
 from gnothi.concurrency import gather
 from gnothi.datasets import load
@@ -255,9 +256,9 @@ def lines(before: Measured, runs: Sequence[Measured]) -> list[str]:
 
 def main() -> int:
     given = _options()
-    given.out.mkdir(parents=True, exist_ok=True)
     seeds = [int(seed) for seed in given.seeds.split(",")]
     training, held_out = draw(given.data or data_folder(), given.sizes, without=given.without)
+    given.out.mkdir(parents=True, exist_ok=True)
     asked = written(given.out / "train.jsonl", training)
     written(given.out / "test.jsonl", held_out)
     if not given.tables:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from benchmarks._data import find_data
+from tests import made_data as made
 from tests.command_line import gnothi, gnothi_json, scripted
 
 __all__ = ["gnothi", "gnothi_json", "scripted"]
@@ -21,8 +23,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a shell starts in the background ignores interrupts, and so do its children: tests that interrupt theirs would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
-settings.register_profile("gnothi", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here. The examples of
+# a property are the same in each run; `make test-long` draws others, and more of them.
+settings.register_profile("gnothi", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", settings.get_profile("gnothi"), derandomize=False, max_examples=1000, print_blob=True)
 settings.load_profile("gnothi")
 
 
@@ -36,12 +40,33 @@ def swept() -> Iterator[None]:
     gc.unfreeze()
 
 
+# Real data, which lie beside the project or nowhere, are there for tests that ask for them by the fixture, and for no others.
+REAL_DATA = find_data()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What looks for the folder by itself finds none, on whatever machine: neither a test nor a program that it starts."""
+    os.environ["GNOTHI_SHARED"] = str(tmp_path_factory.mktemp("nothing-shared"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data beside the project (never part of it): $GNOTHI_SHARED/data, or shared/data in a parent folder."""
-    given = os.environ.get("GNOTHI_SHARED")
-    parents = [Path(given)] if given else [parent / "shared" for parent in Path(__file__).resolve().parents]
-    for parent in parents:
-        if (parent / "data").is_dir():
-            return parent / "data"
-    pytest.skip("no shared/data in the parents of the project, and GNOTHI_SHARED does not name the folder that holds data/")
+    if REAL_DATA is None:
+        pytest.skip("needs real data: no shared/data in a parent folder, and GNOTHI_SHARED names no folder that holds data/")
+    return REAL_DATA
+
+
+@pytest.fixture(scope="session")
+def made_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like that of the real data, of our own making: see ``tests.made_data``."""
+    return made.write(tmp_path_factory.mktemp("made") / "data")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need the real data are marked: `pytest -m data` runs them, or shows that each skips without."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")

@@ -15,45 +15,63 @@ from benchmarks.real import main
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.cli.main import cli
 from gnothi.datasets import load
+from tests import made_data as made
+from tests.cases import each
 
 
 def given(data: Path, out: Path, sizes: tuple[int, int, int] = (6, 5, 4), methods: tuple[str, ...] = METHODS) -> Given:
     return Given(data, out, "smollm2", sizes, methods, judge="judge")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_no_question_is_in_two_splits(shared_data: Path, tmp_path: Path, part: str) -> None:
-    found = splits(given(shared_data, tmp_path), part)
+def no_question_in_two_splits(data: Path, out: Path, part: str) -> None:
+    found = splits(given(data, out), part)
     ids = [line["id"] for name in SPLITS for line in found[name]]
     assert len(set(ids)) == len(ids) == 15
-    assert found == splits(given(shared_data, tmp_path), part)
+    assert found == splits(given(data, out), part)
 
 
-def test_a_small_data_set_keeps_the_proportions(shared_data: Path, tmp_path: Path) -> None:
-    found = splits(given(shared_data, tmp_path, sizes=(2000, 1000, 1000)), "popqa")
-    assert [len(found[name]) for name in SPLITS] == [500, 250, 250]
+@pytest.mark.parametrize("part", PARTS)
+def test_no_question_is_in_two_splits(made_data: Path, tmp_path: Path, part: str) -> None:
+    no_question_in_two_splits(made_data, tmp_path, part)
 
 
-def test_what_is_written_is_read_again_and_other_questions_are_refused(shared_data: Path, tmp_path: Path) -> None:
-    folder = prepare(given(shared_data, tmp_path), "popqa")
-    assert folder == prepare(given(shared_data, tmp_path), "popqa")
+def proportions_kept(data: Path, out: Path, questions: int) -> None:
+    found = splits(given(data, out, sizes=(2000, 1000, 1000)), "popqa")
+    assert [len(found[name]) for name in SPLITS] == [questions // 2, questions // 4, questions // 4]
+
+
+def test_a_small_data_set_keeps_the_proportions(made_data: Path, tmp_path: Path) -> None:
+    proportions_kept(made_data, tmp_path, made.ENTITIES)
+
+
+def written_and_read_again(data: Path, out: Path) -> None:
+    folder = prepare(given(data, out), "popqa")
+    assert folder == prepare(given(data, out), "popqa")
     (first, *_) = load(str(folder / "test.jsonl"))
     assert first.answers
     assert "popularity" in first.metadata
     with pytest.raises(SystemExit, match="other questions"):
-        prepare(given(shared_data, tmp_path, sizes=(7, 5, 4)), "popqa")
+        prepare(given(data, out, sizes=(7, 5, 4)), "popqa")
 
 
-def test_passages_are_there_once(shared_data: Path) -> None:
-    found = list(passages(shared_data))
-    assert len({(one["title"], one["text"]) for one in found}) == len(found) > 12_000
+def test_what_is_written_is_read_again_and_other_questions_are_refused(made_data: Path, tmp_path: Path) -> None:
+    written_and_read_again(made_data, tmp_path)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_gnothi_takes_every_command(shared_data: Path, tmp_path: Path, part: str) -> None:
-    prepare(given(shared_data, tmp_path), part)
+def different_passages(data: Path) -> int:
+    found = list(passages(data))
+    assert len({(one["title"], one["text"]) for one in found}) == len(found)
+    return len(found)
+
+
+def test_passages_are_there_once(made_data: Path) -> None:
+    assert different_passages(made_data) == made.PASSAGES
+
+
+def every_command_taken(data: Path, out: Path, part: str) -> None:
+    prepare(given(data, out), part)
     names = set()
-    for what, command in commands(given(shared_data, tmp_path), part, "gram"):
+    for what, command in commands(given(data, out), part, "gram"):
         names.add(what)
         group: click.Command = cli
         arguments = list(command)
@@ -65,6 +83,19 @@ def test_gnothi_takes_every_command(shared_data: Path, tmp_path: Path, part: str
     assert {f"test: {name}" for name in METHODS if name not in ("direct", "cot", "rag", "ircot")} <= names
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_gnothi_takes_every_command(made_data: Path, tmp_path: Path, part: str) -> None:
+    every_command_taken(made_data, tmp_path, part)
+
+
+def test_all_this_of_the_real_data(shared_data: Path, tmp_path: Path) -> None:
+    each(no_question_in_two_splits, [(shared_data, tmp_path, part) for part in PARTS])
+    proportions_kept(shared_data, tmp_path, 1000)
+    written_and_read_again(shared_data, tmp_path / "popqa")
+    assert different_passages(shared_data) > 12_000
+    each(every_command_taken, [(shared_data, tmp_path / "all", part) for part in PARTS])
+
+
 def test_unknown_methods_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["real", "--methods", "rag,sekr"])
     with pytest.raises(SystemExit):
@@ -72,8 +103,8 @@ def test_unknown_methods_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "got sekr" in capsys.readouterr().err
 
 
-def test_the_trained_judge_is_a_row_beside_the_untrained_one(shared_data: Path, tmp_path: Path) -> None:
-    found = dict(commands(given(shared_data, tmp_path, methods=("skill_rag", "skill_rag_judge")), "popqa"))
+def test_the_trained_judge_is_a_row_beside_the_untrained_one(tmp_path: Path) -> None:
+    found = dict(commands(given(tmp_path / "none", tmp_path, methods=("skill_rag", "skill_rag_judge")), "popqa"))
     untrained, trained = found["test: skill_rag"], found["test: skill_rag_judge"]
     assert "judge=judge" in trained
     assert trained[:-1] == [*untrained[:-2], "--set", "judge=judge", "--out"]
@@ -81,8 +112,8 @@ def test_the_trained_judge_is_a_row_beside_the_untrained_one(shared_data: Path, 
 
 
 @pytest.mark.parametrize(("best", "learnt"), [("question", True), ("probe", True), ("energy", False)])
-def test_what_was_learnt_is_given_to_a_signal_that_needs_it(shared_data: Path, tmp_path: Path, best: str, learnt: bool) -> None:
-    found = dict(commands(given(shared_data, tmp_path), "popqa", best))["test: best_signal"]
+def test_what_was_learnt_is_given_to_a_signal_that_needs_it(tmp_path: Path, best: str, learnt: bool) -> None:
+    found = dict(commands(given(tmp_path / "none", tmp_path), "popqa", best))["test: best_signal"]
     assert f"gate={best}" in found
     assert (f"probe={tmp_path / 'popqa' / 'probe'}" in found) is learnt
 

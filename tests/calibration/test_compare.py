@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from gnothi.calibration.compare import read
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.runs.rows import jsonable
 from gnothi.stats.auroc import auroc
+from tests import made_data as made
+from tests.cases import each
 
 NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
     "nq": (0.448, 0.490, 0.604),
@@ -48,19 +51,25 @@ def test_a_signal_of_several_methods_goes_by_its_own_name_too() -> None:
     assert [found[name]["replayed"]["threshold"] for name in ("a: gram", "b: gram")] == [0.5, 0.7]
 
 
-@pytest.mark.parametrize("name", NEVER_ALWAYS_ORACLE)
-def test_recorded_outcomes_come_to_what_is_known_of_them(shared_data: Path, name: str) -> None:
-    found = document(read(shared_data / "recorded" / f"{name}.test.jsonl"))
-    assert found["n"] == 500
-    assert (found["never"], found["always"], found["oracle"]) == pytest.approx(NEVER_ALWAYS_ORACLE[name], abs=5e-4)
+def test_outcomes_of_a_file_come_to_what_is_known_of_them(made_data: Path) -> None:
+    found = document(read(made_data / "recorded" / "nq.test.jsonl"))
+    assert found["n"] == made.RECORDED
+    assert (found["never"], found["always"], found["oracle"]) == pytest.approx((made.NEVER, made.ALWAYS, made.EITHER))
 
 
-@pytest.mark.parametrize(("name", "eigen", "perplexity"), [("nq", 0.635, 0.629), ("trivia", 0.787, 0.741)])
-def test_recorded_signals_have_the_published_auroc(shared_data: Path, name: str, eigen: float, perplexity: float) -> None:
-    found = document(read(shared_data / "recorded" / f"{name}.test.jsonl"))
-    signals = found["signals"]
-    assert signals["eigen_score"]["auroc"] == pytest.approx(eigen, abs=1e-3)
-    assert signals["perplexity"]["auroc"] == pytest.approx(perplexity, abs=1e-3)
+def test_recorded_outcomes_come_to_what_is_known_of_them(shared_data: Path) -> None:
+    def known(name: str) -> None:
+        found = document(read(shared_data / "recorded" / f"{name}.test.jsonl"))
+        assert found["n"] == 500
+        assert (found["never"], found["always"], found["oracle"]) == pytest.approx(NEVER_ALWAYS_ORACLE[name], abs=5e-4)
+
+    each(known, [(name,) for name in NEVER_ALWAYS_ORACLE])
+
+
+def signals_of(path: Path) -> dict[str, Any]:
+    """With what holds of signals on any data."""
+    found = document(read(path))
+    signals: dict[str, Any] = found["signals"]
     assert signals["energy_score"]["auroc"] > 0.5  # it rises with certainty, and is turned round
     assert signals["energy_score"]["retrieve_when"] == "below"
     for signal in signals.values():
@@ -68,9 +77,32 @@ def test_recorded_signals_have_the_published_auroc(shared_data: Path, name: str,
         assert low < signal["auroc"] < high
         assert signal["chosen"]["accuracy"] <= signal["hindsight"]["accuracy"] + 1e-9
         assert 0.4 < signal["chosen"]["interval"][0] < signal["chosen"]["accuracy"] < signal["chosen"]["interval"][1] < 0.8
-    # No combination of these four gets far, and the interval says that it may be nothing.
-    for combined in found["combinations"].values():
-        assert combined["gap_closed_interval"][0] < 0 < combined["gap_closed_interval"][1] < 0.5
+    return found
+
+
+def test_signals_of_a_file_have_the_auroc_that_pairs_come_to(made_data: Path) -> None:
+    path = made_data / "recorded" / "nq.test.jsonl"
+    signals = signals_of(path)["signals"]
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    right = [row["direct"] for row in rows if row["no_retrieval"] == row["answers"][0]]
+    wrong = [row["direct"] for row in rows if row["no_retrieval"] != row["answers"][0]]
+    for name, sign in (("eigen_score", 1), ("perplexity", 1), ("ln_entropy", 1), ("energy_score", -1)):
+        pairs = [sign * (one[name] - other[name]) for one in wrong for other in right]
+        share = sum((pair > 0) + (pair == 0) / 2 for pair in pairs) / len(pairs)
+        assert signals[name]["auroc"] == pytest.approx(share)
+    assert signals["perplexity"]["auroc"] > 0.85 > 0.6 > signals["ln_entropy"]["auroc"]
+
+
+def test_recorded_signals_have_the_published_auroc(shared_data: Path) -> None:
+    def published(name: str, eigen: float, perplexity: float) -> None:
+        found = signals_of(shared_data / "recorded" / f"{name}.test.jsonl")
+        assert found["signals"]["eigen_score"]["auroc"] == pytest.approx(eigen, abs=1e-3)
+        assert found["signals"]["perplexity"]["auroc"] == pytest.approx(perplexity, abs=1e-3)
+        # No combination of these four gets far, and the interval says that it may be nothing.
+        for combined in found["combinations"].values():
+            assert combined["gap_closed_interval"][0] < 0 < combined["gap_closed_interval"][1] < 0.5
+
+    each(published, [("nq", 0.635, 0.629), ("trivia", 0.787, 0.741)])
 
 
 def test_every_point_of_the_frontier_can_be_replayed() -> None:

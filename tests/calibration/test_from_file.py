@@ -114,7 +114,15 @@ def test_recorded_outcomes_are_recognised(tmp_path: Path) -> None:
         assert not is_recorded(tmp_path / "other")
 
 
-def test_data_sets_in_their_official_formats_are_none(shared_data: Path) -> None:
+def only_recorded_outcomes_are_recognised(data: Path) -> None:
     for name in ("selfaware.json", "truthfulqa.csv", "popqa.json", "nq_open.dev.jsonl", "hotpotqa.jsonl"):
-        assert not is_recorded(shared_data / name)
-    assert is_recorded(shared_data / "recorded" / "nq.dev.jsonl")
+        assert not is_recorded(data / name), name
+    assert is_recorded(data / "recorded" / "nq.dev.jsonl")
+
+
+def test_data_sets_in_their_official_forms_are_none(made_data: Path) -> None:
+    only_recorded_outcomes_are_recognised(made_data)
+
+
+def test_official_data_sets_are_none(shared_data: Path) -> None:
+    only_recorded_outcomes_are_recognised(shared_data)

@@ -20,6 +20,7 @@ from gnothi.runs import runner
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import execute
 from gnothi.testing.model import Scripted
+from tests.cases import each
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -154,22 +155,20 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     assert scripted.prompts == []
 
 
-@pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        ("commonsenseqa.dev.jsonl", {"choice"}),
-        ("openbookqa.test.jsonl", {"choice"}),
-        ("medqa.test.jsonl", {"choice"}),
-        ("selfaware.json", {"answerable"}),
-        ("truthfulqa.csv", {"adversarial", "non_adversarial"}),
-    ],
-)
-def test_official_files(gnothi: Run, tmp_path: Path, shared_data: Path, name: str, kinds: set[str]) -> None:
-    file, run = str(shared_data / name), tmp_path / "run"
-    code, out, _ = gnothi("eval", file, "--method", "direct", "--limit", "20", "--out", str(run))
+OFFICIAL: list[tuple[str, set[str]]] = [
+    ("commonsenseqa.dev.jsonl", {"choice"}),
+    ("openbookqa.test.jsonl", {"choice"}),
+    ("medqa.test.jsonl", {"choice"}),
+    ("selfaware.json", {"answerable"}),
+    ("truthfulqa.csv", {"adversarial", "non_adversarial"}),
+]
+
+
+def official_file_evaluated(gnothi: Run, data: Path, out: Path, name: str, kinds: set[str]) -> None:
+    run = out / name
+    code, told, _ = gnothi("eval", str(data / name), "--method", "direct", "--limit", "20", "--out", str(run))
     assert code == 0
-    flat = " ".join(out.split())
+    flat = " ".join(told.split())
     if kinds == {"choice"}:
         assert "warning: direct: 20 of 20 answers name none of the choices" in flat
     elif name == "selfaware.json":
@@ -177,6 +176,17 @@ def test_official_files(gnothi: Run, tmp_path: Path, shared_data: Path, name: st
     else:
         assert "closer to a correct than to any incorrect answer .000" in flat
     assert {row.kind for row in read_rows(run)} <= kinds
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(("name", "kinds"), OFFICIAL)
+def test_official_forms(gnothi: Run, tmp_path: Path, made_data: Path, name: str, kinds: set[str]) -> None:
+    official_file_evaluated(gnothi, made_data, tmp_path, name, kinds)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_official_files(gnothi: Run, tmp_path: Path, shared_data: Path) -> None:
+    each(official_file_evaluated, [(gnothi, shared_data, tmp_path, name, kinds) for name, kinds in OFFICIAL])
 
 
 def test_choices_are_shown_and_labels_are_answers(gnothi_json: Callable[..., Any], scripted: Scripted, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from gnothi.datasets import Record, choices, load
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import as_choice, short_answer
+from tests import made_data as made
+from tests.cases import each
 
 TEXTS = st.text(min_size=1, max_size=10).map(lambda text: " ".join(text.split())).filter(bool)
 LISTED = [{"label": "A", "text": "hay"}, {"label": "B", "text": "milk"}]
@@ -109,16 +111,14 @@ def test_a_stem_of_another_shape(tmp_path: Path, question: object) -> None:
         load_one(tmp_path / "q.jsonl", OPENBOOKQA | {"question": question}, "openbookqa")
 
 
-@pytest.mark.parametrize(
-    ("name", "format", "count", "offered"),
-    [
-        ("commonsenseqa.dev.jsonl", "commonsenseqa", 1221, 5),
-        ("openbookqa.test.jsonl", "openbookqa", 500, 4),
-        ("medqa.test.jsonl", "medqa", 1273, 4),
-    ],
-)
-def test_the_official_files(shared_data: Path, name: str, format: str, count: int, offered: int) -> None:
-    path = str(shared_data / name)
+FILES = [
+    ("commonsenseqa.dev.jsonl", "commonsenseqa", 1221, 5),
+    ("openbookqa.test.jsonl", "openbookqa", 500, 4),
+    ("medqa.test.jsonl", "medqa", 1273, 4),
+]
+
+
+def official_file_read(path: str, format: str, count: int, offered: int) -> None:
     questions = load(path)
     assert len(questions) == count
     assert questions == load(path, format=format)
@@ -129,13 +129,31 @@ def test_the_official_files(shared_data: Path, name: str, format: str, count: in
         assert question.answers[0] == question.choices[position]
 
 
-def test_choices_survive_being_written_as_a_reply(shared_data: Path) -> None:
-    """All but two of MedQA, which begin with the same sentence, of which a short answer keeps no more."""
-    lost = [
-        (name, choice)
-        for name in ("commonsenseqa.dev", "openbookqa.test", "medqa.test")
-        for question in load(str(shared_data / f"{name}.jsonl"))
+@pytest.mark.parametrize(("name", "format", "offered"), [(name, format, offered) for name, format, _, offered in FILES])
+def test_the_official_forms(made_data: Path, name: str, format: str, offered: int) -> None:
+    official_file_read(str(made_data / name), format, made.QUESTIONS, offered)
+    questions = load(str(made_data / name))
+    assert [question.answers[0] for question in questions] == [made.chosen(number)[1] for number in range(made.QUESTIONS)]
+
+
+def test_the_official_files(shared_data: Path) -> None:
+    each(official_file_read, [(str(shared_data / name), format, count, offered) for name, format, count, offered in FILES])
+
+
+def lost_as_a_reply(data: Path) -> list[str]:
+    return [
+        name
+        for name, *_ in FILES
+        for question in load(str(data / name))
         for choice in question.choices
         if as_choice(short_answer(choice), question.choices) != choice
     ]
-    assert [name for name, _ in lost] == ["medqa.test"] * 2
+
+
+def test_choices_survive_being_written_as_a_reply(made_data: Path) -> None:
+    assert lost_as_a_reply(made_data) == []
+
+
+def test_choices_of_the_official_files_survive_being_written_as_a_reply(shared_data: Path) -> None:
+    """All but two of MedQA, which begin with the same sentence, of which a short answer keeps no more."""
+    assert lost_as_a_reply(shared_data) == ["medqa.test.jsonl"] * 2

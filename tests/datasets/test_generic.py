@@ -10,6 +10,7 @@ import pytest
 from gnothi.datasets import Record, load
 from gnothi.datasets.formats.generic import question
 from gnothi.errors import InvalidInput
+from tests import made_data as made
 
 
 def record(**data: Any) -> Record:
@@ -54,13 +55,13 @@ def test_json_nested_deeply_and_long_numbers_are_refused_with_their_place(tmp_pa
         load(str(tmp_path / name))
 
 
-def test_nq_open(shared_data: Path) -> None:
-    questions = load(str(shared_data / "nq_open.dev.jsonl"))
-    assert len(questions) == 3610
-    assert questions[0].answers == ("14 December 1972 UTC", "December 1972")
+def test_recorded_outcomes(made_data: Path) -> None:
+    questions = load(str(made_data / "recorded" / "nq.test.jsonl"))
+    assert len(questions) == made.RECORDED
+    assert [question.metadata["no_retrieval"] == question.answers[0] for question in questions[:5]] == [True] * 3 + [False] * 2
 
 
-def test_recorded_outcomes(shared_data: Path) -> None:
+def test_recorded_outcomes_of_a_real_model(shared_data: Path) -> None:
     questions = load(str(shared_data / "recorded" / "nq.test.jsonl"))
     assert len(questions) == 500
     assert questions[0].metadata["no_retrieval"] == "Grover Cleveland"

@@ -9,9 +9,19 @@ import pytest
 
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
+from tests import made_data as made
 
 
-def test_lines_with_passages(shared_data: Path) -> None:
+def test_lines_with_passages(made_data: Path) -> None:
+    questions = load(str(made_data / "hotpotqa.jsonl"))
+    assert len(questions) == len(load(str(made_data / "2wikimultihopqa.jsonl"))) == made.QUESTIONS
+    assert (questions[0].id, questions[0].answers) == ("h200", ("yes",))
+    assert questions[1].answers == (made.town(201),)
+    assert (questions[0].kind, questions[0].metadata["level"]) == ("bridge", "hard")
+    assert questions[1].metadata["supporting"] == ("River 201", "Springs")
+
+
+def test_the_real_lines(shared_data: Path) -> None:
     questions = load(str(shared_data / "hotpotqa.jsonl"))
     assert len(questions) == 500
     assert questions[0].id == "5ac07327554299012d1db5f2"
@@ -19,7 +29,9 @@ def test_lines_with_passages(shared_data: Path) -> None:
     assert questions[0].kind == "bridge"
     assert questions[0].metadata["level"] == "hard"
     assert all(len(question.metadata["supporting"]) == 2 for question in questions)
-    assert len(load(str(shared_data / "2wikimultihopqa.jsonl"))) == 500
+    others = load(str(shared_data / "2wikimultihopqa.jsonl"))
+    assert len(others) == 500
+    assert [sum(one.answers[0] in ("yes", "no") for one in both) for both in (questions, others)] == [25, 44]
 
 
 def test_the_official_file(tmp_path: Path) -> None:
@@ -47,9 +59,3 @@ def test_passages_of_another_shape(tmp_path: Path) -> None:
     path.write_text('{"question": "Who?", "answer": "x", "passages": ["text"]}\n', encoding="utf-8")
     with pytest.raises(InvalidInput, match="line 1: got passages of another shape"):
         load(str(path), format="hotpotqa")
-
-
-def test_yes_or_no_answers(shared_data: Path) -> None:
-    for name, count in (("hotpotqa", 25), ("2wikimultihopqa", 44)):
-        questions = load(str(shared_data / f"{name}.jsonl"))
-        assert sum(question.answers[0] in ("yes", "no") for question in questions) == count

@@ -5,6 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnothi.datasets import load
+from tests import made_data as made
+
+
+def test_the_official_form(made_data: Path) -> None:
+    questions = load(str(made_data / "nq_open.dev.jsonl"))
+    assert len(questions) == made.QUESTIONS
+    assert questions == load(str(made_data / "nq_open.dev.jsonl"), format="nq_open")
+    assert questions[3].text == "where does river 3 spring"
+    assert (questions[3].id, questions[3].kind) == ("4", "one_hop")
+    assert questions[3].answers == (made.town(3), f"near {made.town(3)}")
+    assert all(question.answers for question in questions)
 
 
 def test_the_official_file(shared_data: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
+from tests import made_data as made
 
 ITEM: dict[str, Any] = {
     "id": 7,
@@ -19,6 +20,13 @@ ITEM: dict[str, Any] = {
     "possible_answers": '["Rome", "Roma"]',
     "s_pop": 12,
 }
+
+
+def test_a_file_with_passages(made_data: Path) -> None:
+    questions = load(str(made_data / "popqa.json"))
+    assert len(questions) == made.ENTITIES
+    assert (questions[1].id, questions[1].kind, questions[1].answers) == ("1", "occupation", ("potter", "master potter"))
+    assert questions[1].metadata == {"popularity": 101}
 
 
 def test_the_file_at_hand(shared_data: Path) -> None:

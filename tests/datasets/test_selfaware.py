@@ -15,6 +15,13 @@ ITEM: dict[str, Any] = {"question_id": 7, "question": "Who?", "answer": ["Ann"],
 OPEN: dict[str, Any] = {"question_id": 8, "question": "Why is there something?", "answer": None, "answerable": False}
 
 
+def test_the_official_form(made_data: Path) -> None:
+    questions = load(str(made_data / "selfaware.json"))
+    assert questions == load(str(made_data / "selfaware.json"), format="selfaware")
+    assert [question.kind for question in questions] == ["answerable"] * 20 + ["unanswerable"] * 5
+    assert all(bool(question.answers) == question.metadata["answerable"] for question in questions)
+
+
 def test_the_official_file(shared_data: Path) -> None:
     questions = load(str(shared_data / "selfaware.json"))
     assert questions == load(str(shared_data / "selfaware.json"), format="selfaware")

@@ -10,6 +10,7 @@ import pytest
 
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
+from tests import made_data as made
 
 ASKED: dict[str, Any] = {"id": "a", "question": "How many?", "answers": [{"text": "308", "answer_start": 3}, {"text": "308"}]}
 
@@ -18,6 +19,12 @@ def write(path: Path, *asked: dict[str, Any]) -> str:
     articles = [{"title": "Bowl", "paragraphs": [{"context": "There are 308.", "qas": [one]}]} for one in asked]
     path.write_text(json.dumps({"version": "1.1", "data": articles}), encoding="utf-8")
     return str(path)
+
+
+def test_several_articles_of_several_paragraphs(made_data: Path) -> None:
+    questions = load(str(made_data / "xquad.en.json"))
+    assert [question.answers for question in questions] == [(made.town(number),) for number in range(100, 100 + made.QUESTIONS)]
+    assert [question.metadata["title"] for question in questions[4:6]] == ["Rivers_from_100", "Rivers_from_105"]
 
 
 def test_the_file_at_hand(shared_data: Path) -> None:

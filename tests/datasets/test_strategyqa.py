@@ -9,6 +9,18 @@ import pytest
 
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
+from tests import made_data as made
+
+
+def test_the_official_form(made_data: Path) -> None:
+    questions = load(str(made_data / "strategyqa.dev.json"))
+    assert questions == load(str(made_data / "strategyqa.dev.json"), format="strategyqa")
+    assert (len(questions), questions[0].id, questions[0].kind) == (made.QUESTIONS, "s100", "yes_no")
+    assert [question.answers[0] for question in questions[:3]] == ["no", "no", "yes"]
+    assert questions[0].metadata["term"] == "River 100"
+    assert questions[0].metadata["decomposition"][1] == "Is #1 more than 10 km?"
+    assert len(questions[0].metadata["facts"]) == 2
+    assert questions[0].metadata["supporting"] == ("River 100", "River 7")
 
 
 def test_the_official_files(shared_data: Path) -> None:

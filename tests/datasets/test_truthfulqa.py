@@ -9,6 +9,8 @@ import pytest
 
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
+from gnothi.types import Question
+from tests import made_data as made
 
 ROW = {
     "Type": "Non-Adversarial",
@@ -29,15 +31,9 @@ def write(path: Path, row: dict[str, str]) -> str:
     return str(path)
 
 
-def test_the_official_table(shared_data: Path) -> None:
-    path = str(shared_data / "truthfulqa.csv")
+def every_row_comes_back(path: str) -> list[Question]:
     questions = load(path)
-    assert len(questions) == 817
     assert questions == load(path, format="truthfulqa")
-    assert [sum(q.kind == kind for q in questions) for kind in ("adversarial", "non_adversarial")] == [437, 380]
-    assert len({question.metadata["category"] for question in questions}) == 38
-    both = [question.id for question in questions if {*question.answers} & {*question.metadata["incorrect_answers"]}]
-    assert both == ["348", "355"]  # "Unknown" stands in both columns there
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for number, (question, row) in enumerate(zip(questions, rows, strict=True), start=1):
@@ -53,6 +49,23 @@ def test_the_official_table(shared_data: Path) -> None:
             assert set(" ".join(answers).split()) <= set(row[column].replace(";", " ").split()) | set(
                 row["Best Answer"].split()
             )
+    return questions
+
+
+def test_every_row_comes_back(made_data: Path) -> None:
+    questions = every_row_comes_back(str(made_data / "truthfulqa.csv"))
+    assert len(questions) == made.QUESTIONS
+    assert [question.kind for question in questions[:2]] == ["non_adversarial", "adversarial"]
+    assert len({question.metadata["category"] for question in questions}) == 5
+
+
+def test_the_official_table(shared_data: Path) -> None:
+    questions = every_row_comes_back(str(shared_data / "truthfulqa.csv"))
+    assert len(questions) == 817
+    assert [sum(q.kind == kind for q in questions) for kind in ("adversarial", "non_adversarial")] == [437, 380]
+    assert len({question.metadata["category"] for question in questions}) == 38
+    both = [question.id for question in questions if {*question.answers} & {*question.metadata["incorrect_answers"]}]
+    assert both == ["348", "355"]  # "Unknown" stands in both columns there
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.txt"])

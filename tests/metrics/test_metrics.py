@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gnothi.datasets import load
 from gnothi.metrics import METRICS, accuracy, chosen, contained, exact_match, f1, normalise, refuses, score
 from gnothi.metrics.yes_no import verdict
+from tests import made_data as made
 from tests.metrics import official
 
 ANSWERS = st.one_of(
@@ -107,15 +108,23 @@ def test_a_verdict_is_the_answer_brought_into_one_form(answer: str) -> None:
         assert accuracy(answer, [gold]) == (verdict(answer) == gold) >= exact_match(answer, [gold])
 
 
-def test_accuracy_on_strategyqa_is_the_share_of_booleans_met(shared_data: Path) -> None:
-    items = json.loads((shared_data / "strategyqa.dev.json").read_text(encoding="utf-8"))
-    questions = load(str(shared_data / "strategyqa.dev.json"))
+def accuracy_is_the_share_of_booleans_met(path: Path) -> None:
+    items = json.loads(path.read_text(encoding="utf-8"))
+    questions = load(str(path))
     # The official scorer compares two booleans: here answers that say yes to every other question, in a sentence.
     said = [number % 2 == 0 for number in range(len(items))]
     replies = ["Yes, that is known." if one else "The answer is no, for it cannot be." for one in said]
     official_accuracy = sum(item["answer"] is one for item, one in zip(items, said, strict=True)) / len(items)
     ours = [accuracy(reply, question.answers) for reply, question in zip(replies, questions, strict=True)]
     assert sum(ours) / len(ours) == official_accuracy
+
+
+def test_accuracy_of_yes_and_no_is_the_share_of_booleans_met(made_data: Path) -> None:
+    accuracy_is_the_share_of_booleans_met(made_data / "strategyqa.dev.json")
+
+
+def test_accuracy_on_strategyqa_is_the_share_of_booleans_met(shared_data: Path) -> None:
+    accuracy_is_the_share_of_booleans_met(shared_data / "strategyqa.dev.json")
 
 
 def test_without_gold_there_is_no_score() -> None:
@@ -133,14 +142,21 @@ RECORDED = {
 }
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_accuracy_on_recorded_outcomes(name: str, shared_data: Path) -> None:
-    lines = (shared_data / "recorded" / f"{name}.test.jsonl").read_text(encoding="utf-8").splitlines()
+def never_always_oracle(data: Path, name: str) -> tuple[float, ...]:
+    lines = (data / "recorded" / f"{name}.test.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     never = [accuracy(row["no_retrieval"], row["answers"]) for row in rows]
     always = [accuracy(row["one_retrieval"], row["answers"]) for row in rows]
     oracle = [max(pair) for pair in zip(never, always, strict=True)]
-    assert tuple(round(sum(values) / len(rows), 3) for values in (never, always, oracle)) == RECORDED[name]
+    return tuple(round(sum(values) / len(rows), 3) for values in (never, always, oracle))
+
+
+def test_accuracy_on_outcomes_that_are_known(made_data: Path) -> None:
+    assert never_always_oracle(made_data, "nq") == (made.NEVER, made.ALWAYS, made.EITHER)
+
+
+def test_accuracy_on_recorded_outcomes(shared_data: Path) -> None:
+    assert {name: never_always_oracle(shared_data, name) for name in RECORDED} == RECORDED
 
 
 @pytest.mark.parametrize(

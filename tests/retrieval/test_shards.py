@@ -23,6 +23,7 @@ from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
+from tests import made_data as made
 from tests.retrieval.test_recall import SETS, corpus
 from tests.retrieval.test_recall import questions as asked
 
@@ -150,14 +151,12 @@ print(json.dumps([[[one.passage.id, one.score] for one in index.search_blocking(
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 4, 8])
-def test_the_top_10_of_500_questions_are_those_of_one_index(shared_data: Path, tmp_path: Path, number: int) -> None:
-    """Each shard is built by a process of its own, at the same time; and as many processes search, each all shards, since exact
-    statistics are those of one reader: the questions are dealt out among them."""
-    passages = [Passage(f"p{i:05}", text, title) for i, (title, text) in enumerate(dict.fromkeys(corpus(shared_data)))]
-    questions = [one["question"] for name in SETS for one in asked(shared_data, name)][::2]
-    assert (len(passages), len(questions)) == (13_797, 500)
+def top_10_of_shards_and_of_one_index(data: Path, tmp_path: Path, number: int) -> tuple[int, int]:
+    """Every other question; returns how many passages and questions. Each shard is built by a process of its own, at the same
+    time; and as many processes search, each all shards, since exact statistics are those of one reader: the questions are dealt
+    out among them."""
+    passages = [Passage(f"p{i:05}", text, title) for i, (title, text) in enumerate(dict.fromkeys(corpus(data)))]
+    questions = [one["question"] for name in SETS for one in asked(data, name)][::2]
     builds = []
     for shard in range(number):
         source = tmp_path / f"{shard}.jsonl"
@@ -174,9 +173,20 @@ def test_the_top_10_of_500_questions_are_those_of_one_index(shared_data: Path, t
         with (tmp_path / f"{part}.json").open() as given, (tmp_path / f"{part}.found").open("w") as found:
             searches.append(subprocess.Popen(command, stdin=given, stdout=found))
     assert [one.wait() for one in searches] == [0] * number
-    answers: list[Any] = [None] * 500
+    answers: list[Any] = [None] * len(questions)
     for part in range(number):
         answers[part::number] = json.loads((tmp_path / f"{part}.found").read_text(encoding="utf-8"))
     one = BM25Index.open(written(tmp_path / "one", passages))
-    assert len(one) == 13_797
+    assert len(one) == len(passages)
     assert answers == [[[s.passage.id, s.score] for s in one.search_blocking(q, 10)] for q in questions]
+    return len(passages), len(questions)
+
+
+def test_shards_built_by_processes_find_what_one_index_finds(made_data: Path, tmp_path: Path) -> None:
+    assert top_10_of_shards_and_of_one_index(made_data, tmp_path, 2) == (2 * made.QUESTIONS + 1, made.QUESTIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 4, 8])
+def test_the_top_10_of_500_questions_are_those_of_one_index(shared_data: Path, tmp_path: Path, number: int) -> None:
+    assert top_10_of_shards_and_of_one_index(shared_data, tmp_path, number) == (13_797, 500)

@@ -1,0 +1,64 @@
+"""Real data are there for tests that ask for them, and for no others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks._data import find_data
+from tests import conftest
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+from benchmarks._data import find_data
+
+def test_asks(request, shared_data):
+    assert request.node.get_closest_marker("data")
+    assert (shared_data / "popqa.json").is_file()
+
+def test_does_not(request, made_data):
+    assert not request.node.get_closest_marker("data")
+    assert find_data() is None
+    assert (made_data / "popqa.json").is_file()
+"""
+
+
+def test_who_does_not_ask_finds_none() -> None:
+    assert find_data() is None
+    command = "from benchmarks._data import find_data; print(find_data())"
+    done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Two tests, beside a folder of data."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = data\n", "utf-8")
+    (folder / "conftest.py").write_text(Path(conftest.__file__).read_text("utf-8"), "utf-8")
+    (folder / "test_it.py").write_text(TESTS, "utf-8")
+    (tmp_path / "beside" / "data").mkdir(parents=True)
+    (tmp_path / "beside" / "data" / "popqa.json").touch()
+    return folder
+
+
+def tried(project: Path, shared: str, *options: str) -> str:
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": path, "GNOTHI_SHARED": str(project.parent / shared)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *options]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+def test_with_data_all_run_and_who_asks_is_marked(project: Path) -> None:
+    assert "2 passed" in tried(project, "beside")
+
+
+def test_without_data_who_asks_skips_with_the_reason(project: Path) -> None:
+    told = tried(project, "nowhere", "-m", "data")
+    assert "1 skipped, 1 deselected" in told
+    assert "needs real data: no shared/data in a parent folder" in told
