@@ -23,8 +23,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a shell starts in the background ignores interrupts, and so do its children: tests that interrupt theirs would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here. The examples of
-# a property are the same in each run; `make test-long` draws others, and more of them.
+# Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
+# The examples of a property are the same in each run; `make test-long` draws others, and more of them.
 settings.register_profile("gnothi", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("gnothi"), derandomize=False, max_examples=1000, print_blob=True)
 settings.load_profile("gnothi")
