@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from benchmarks._data import find_data
 from tests import made_data as made
+from tests import preloaded as preloading
 from tests.command_line import gnothi, gnothi_json, scripted
 
 __all__ = ["gnothi", "gnothi_json", "scripted"]
@@ -56,6 +58,13 @@ def shared_data() -> Path:
     if REAL_DATA is None:
         pytest.skip("needs real data: no shared/data in a parent folder, and GNOTHI_SHARED names no folder that holds data/")
     return REAL_DATA
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[preloading.Preloaded]:
+    """Starts programs that need torch in no time: see ``tests.preloaded``."""
+    with tempfile.TemporaryDirectory(prefix="gnothi-") as folder, preloading.serving(Path(folder)) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

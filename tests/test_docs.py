@@ -13,10 +13,11 @@ import functools
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import pytest
 from gnothi import methods
 from gnothi.cli.main import COMMANDS
 from gnothi.signals import registry as signals
+from tests.preloaded import Preloaded
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -90,39 +92,45 @@ def generated() -> dict[str, str]:
     return pages()
 
 
-def run(command: list[str], folder: Path) -> str:
-    """What a command prints, run in an empty folder with ``gnothi`` on the path."""
-    launcher = folder / "bin" / "gnothi"
-    launcher.parent.mkdir()
-    launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gnothi "$@"\n')
-    launcher.chmod(0o755)
+def run(example: Example, folder: Path, preloaded: Preloaded) -> str:
+    """What an example prints, run in an empty folder with ``gnothi`` on the path. README's examples start from nothing."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, before in (("python", ()), ("gnothi", ("-m", "gnothi"))):
+        program = preloaded.client(programs / name, *before)
+        if example.page.name == "README.md":
+            program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, *before])} "$@"\n')
     empty = folder / "here"
     empty.mkdir()
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "src"),
-        "PATH": f"{launcher.parent}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{os.environ['PATH']}",
         "GNOTHI_CACHE": str(folder / "cache"),  # an example clears it
     }
-    finished = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
+    command = [programs / "python", "-c"] if example.language == "python" else ["bash", "-euc"]
+    finished = subprocess.run([*command, example.code], cwd=empty, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, f"{example.code}\n{finished.stdout}\n{finished.stderr}"
     return finished.stdout
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("example", examples(), ids=str)
-def test_example_runs(example: Example, tmp_path: Path) -> None:
-    run([sys.executable, "-c", example.code] if example.language == "python" else ["bash", "-euc", example.code], tmp_path)
+def test_example_runs(example: Example, tmp_path: Path, preloaded: Preloaded) -> None:
+    run(example, tmp_path, preloaded)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("example", outputs(), ids=str)
-def test_output_is_what_the_command_prints(example: Example, tmp_path: Path) -> None:
+def test_output_is_what_the_command_prints(example: Example, tmp_path: Path, preloaded: Preloaded) -> None:
     def told(output: str) -> list[str]:
         """What was drafted, searched, written and answered: the rest depends on the machine's arithmetic."""
         wanted = re.compile(r"^( *\d+ draft|    (gate|search|write)|\S)")
         return [re.sub(r"-?\d+\.?\d*( ms| s)?", "#", line) for line in output.splitlines() if wanted.match(line)]
 
-    assert told(run(["bash", "-euc", example.language], tmp_path)) == told(example.code)
+    shown = run(replace(example, language="console", code=example.language), tmp_path, preloaded)
+    assert told(shown) == told(example.code)
 
 
 def test_the_picture_of_ask_shows_what_the_guide_shows() -> None:

@@ -6,29 +6,47 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.preloaded import Preloaded
+
 ROOT = Path(__file__).parents[2]
 SMALL = ["--layers", "2", "--hidden", "64", "--tokens", "3"]
 
 
-def run(*command: str) -> subprocess.CompletedProcess[str]:
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Document = Callable[..., Any]
+
+
+@pytest.fixture
+def run(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs ``python -m COMMAND``."""
+    python = preloaded.client(tmp_path_factory.mktemp("bin") / "python", "-m")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([python, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    return run
 
 
-def document(*command: str) -> Any:
-    done = run(*command, "--json", "--repeats", "1", "--threads", "1")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def document(run: Run) -> Document:
+    """Runs a program and reads the one document that it prints."""
+
+    def document(*command: str, short: bool = True) -> Any:
+        done = run(*command, "--json", *(("--repeats", "1", "--threads", "1") if short else ()))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return document
 
 
-def test_all_are_listed() -> None:
+def test_all_are_listed(run: Run) -> None:
     listed = run("benchmarks").stdout
     for name in (
         "uncertainty",
@@ -54,7 +72,7 @@ def test_all_are_listed() -> None:
 
 
 @pytest.mark.slow
-def test_uncertainty() -> None:
+def test_uncertainty(document: Document) -> None:
     found = document("benchmarks.uncertainty", "--sizes", "40:20", "--k", "3", "--inner", "1", *SMALL)
     (result,) = found["results"]
     assert list(result["multiples_of_floor"]) == ["floor", "ours, cold", "ours, warm", "library", "procedure"]
@@ -64,7 +82,7 @@ def test_uncertainty() -> None:
 
 
 @pytest.mark.slow
-def test_throughput() -> None:
+def test_throughput(document: Document) -> None:
     found = document("benchmarks.throughput", "--questions", "4", "--alone", "2", "--concurrency", "4", "--set", "samples=2")
     assert list(found["levels"]) == ["1", "4", "4 in 2 processes"]
     assert found["levels"]["4 in 2 processes"]["per_second"]["median"] > 0
@@ -75,7 +93,7 @@ def test_throughput() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # three processes, each of which opens a model
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_first_row() -> None:
+def test_first_row(document: Document) -> None:
     found = document("benchmarks.first_row", "--limit", "3", "--method", "direct")
     assert list(found["runs"]) == ["alone", "defaults", "all first"]
     assert all(run["first"]["median"] <= run["total"]["median"] for run in found["runs"].values())
@@ -84,14 +102,14 @@ def test_first_row() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_memory() -> None:
+def test_memory(document: Document) -> None:
     found = document("benchmarks.memory", "--questions", "6", "--every", "2", "--settled", "2", "--set", "samples=2")
     assert [figure["answered"] for figure in found["runs"][0]["figures"]] == [0, 2, 4, 6]
     assert found["runs"][0]["growth"]["resident_mb"]["per_1000"] is not None
 
 
 @pytest.mark.slow
-def test_scaling() -> None:
+def test_scaling(document: Document) -> None:
     few = ["--samples", "1,3", "--prompts", "60,90", "--concurrency", "1,2", "--questions", "2", "--corpora", "200,400"]
     found = document("benchmarks.scaling", *few, *SMALL)
     assert len(found["results"]) == 6
@@ -99,10 +117,8 @@ def test_scaling() -> None:
 
 
 @pytest.mark.slow
-def test_keqa() -> None:
-    done = run("benchmarks.keqa", "--n", "6", "--part", "known", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_keqa(document: Document) -> None:
+    found = document("benchmarks.keqa", "--n", "6", "--part", "known", short=False)
     assert list(found) == ["known"]
     assert found["known"]["n"] == 6
     assert set(found["known"]["familiarity"]) <= {"often", "seldom", "never"}
@@ -112,19 +128,16 @@ def test_keqa() -> None:
 
 
 @pytest.mark.slow
-def test_black_box() -> None:
-    done = run("benchmarks.black_box", "--n", "6", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_black_box(document: Document) -> None:
+    found = document("benchmarks.black_box", "--n", "6", short=False)
     assert found["seakr, gram"]["n"] == 6
     assert found["rag, text only"]["calls"] == 1
 
 
 @pytest.mark.slow
-def test_skill_rag(tmp_path: Path) -> None:
-    done = run("benchmarks.skill_rag", "--n", "24", "--k", "3", "--sentences", "10", "--plots", str(tmp_path), "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_skill_rag(document: Document, tmp_path: Path) -> None:
+    small = ["--n", "24", "--k", "3", "--sentences", "10"]
+    found = document("benchmarks.skill_rag", *small, "--plots", str(tmp_path), short=False)
     assert found["accuracy"]["one_hop"]["rag"]["reader_tokens_of_rag"] == 1.0
     assert found["filter"]["useful"]["auroc"] > 0.9
     assert found["speed"]["plain"]["sentences"] == 10
@@ -133,7 +146,7 @@ def test_skill_rag(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_panel() -> None:
+def test_panel(document: Document) -> None:
     found = document("benchmarks.panel", "--questions", "6")
     assert list(found["multiples_of_gram"]) == ["reply", "gram", "one by one", "panel"]
     assert found["multiples_of_gram"]["gram"]["median"] == 1.0
@@ -141,7 +154,7 @@ def test_panel() -> None:
 
 
 @pytest.mark.slow
-def test_probe() -> None:
+def test_probe(document: Document) -> None:
     found = document("benchmarks.probe", "--n", "40", "--batch", "4")
     signals = found["accuracy"]["signals"]
     assert {"gram", "gram, first step", "perplexity", "probe lab", "question lab"} <= signals.keys()
@@ -156,7 +169,7 @@ def test_probe() -> None:
 
 
 @pytest.mark.slow
-def test_where_time_goes() -> None:
+def test_where_time_goes(document: Document) -> None:
     found = document("benchmarks.where_time_goes", "--questions", "2", "--k", "2", *SMALL)
     assert list(found["results"]) == ["prompt200", "prompt1500", "lab"]
     for result in found["results"].values():
@@ -167,7 +180,7 @@ def test_where_time_goes() -> None:
 
 
 @pytest.mark.slow
-def test_graph() -> None:
+def test_graph(run: Run) -> None:
     done = run("benchmarks.graph", "--nodes", "2000", "--facts", "6000", "--peers", "--json")
     found = json.loads(done.stdout)  # limits of milliseconds may be broken on a busy machine
     assert found["facts"] == pytest.approx(6000, rel=0.01)
@@ -177,7 +190,7 @@ def test_graph() -> None:
 
 
 @pytest.mark.slow
-def test_serving() -> None:
+def test_serving(document: Document) -> None:
     found = document("benchmarks.serving", "--questions", "8", "--clients", "2", "--few", "2", "--requests", "12")
     assert found["throughput"]["of_eval"]["median"] > 0
     assert found["streams"]["chunk"]["seconds"]["alone"]["median"] <= found["streams"]["decision"]["seconds"]["alone"]["median"]
