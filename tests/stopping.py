@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,12 +83,12 @@ class Stopping:
                 return False
         return True
 
-    def kill(self, seconds: float = 0.0) -> None:
-        """With SIGKILL where it stands, or so long after it went on: in the midst of its next step, or at the end of that."""
+    def kill(self, seconds: float = 0.0, how: signal.Signals = signal.SIGKILL) -> None:
+        """Where it stands, or so long after it went on: in the midst of its next step, or at the end of that."""
         if seconds:
             self._go_on()
             time.sleep(seconds)
-        self._process.kill()
+        self._process.send_signal(how)
         self._process.communicate()
         self._errors.close()
 
