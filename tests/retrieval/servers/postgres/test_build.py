@@ -157,7 +157,7 @@ def _lock_is_free(engine: Engine) -> None:
     """The server has noticed that the one who held it is gone."""
     import psycopg
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     with psycopg.connect(f"postgresql:{engine.server}", autocommit=True) as connection:
         query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
         while connection.execute(query).fetchone() != (0,):
