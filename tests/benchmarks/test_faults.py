@@ -126,5 +126,6 @@ def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> Non
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("plant", ["dropped fsync", "swallowed error", "double append", "lock ignored"])
 def test_a_planted_mistake_is_found(plant: str, tmp_path: Path) -> None:
-    found = campaign("--part", "planted", "--only", plant, "--minutes", "60", "--seed", "1", "--out", str(tmp_path))
+    limits = ("--minutes", "60", "--trials", "100")
+    found = campaign("--part", "planted", "--only", plant, *limits, "--seed", "1", "--out", str(tmp_path))
     assert found[plant]["found_at"] is not None
