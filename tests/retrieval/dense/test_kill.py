@@ -49,8 +49,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     files = [path / FOLDER / "vectors-0.f32" for path in (one, other)]
     assert files[0].read_bytes() == files[1].read_bytes()
     undisturbed, killed = (DenseIndex.open(path, words.questions) for path in (one, other))
-    # All but a few must be found: threads that insert side by side lose one in a thousand (docs/results/retrieval.md), a lost
-    # step would lose 200.
+    # All but a few must be found: a lost step would lose 200.
     vectors = words.passages(corpus)
     lost = sum(killed.nearest(vector, 1)[0].passage != passage for vector, passage in zip(vectors, corpus, strict=True))
     assert lost <= len(corpus) / 100
