@@ -84,7 +84,13 @@ async def test_an_optional_one_is_done_without_and_that_is_told(two: Callable[..
     assert [name for name, _ in partial[0].lacking] == [f"127.0.0.1:{other.port}/postgres table half"]
 
 
-async def test_a_server_that_takes_questions_and_says_nothing(two: Callable[..., str], other: Engine, tmp_path: Path) -> None:
+async def test_a_server_that_takes_questions_and_says_nothing(
+    two: Callable[..., str], other: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    asked_to_stop: list[object] = []  # it would not hear, and psycopg waits for ten seconds whether it does
+    monkeypatch.setattr(psycopg.AsyncConnection, "cancel_safe", lambda *_, **__: asked_to_stop.append(1))
     spec = two("patience = 0")
     with (tmp_path / "index.toml").open("a") as file:
         file.write("\ntimeout = 0.5")  # of the second alone
@@ -100,6 +106,7 @@ async def test_a_server_that_takes_questions_and_says_nothing(two: Callable[...,
     try:
         with pytest.raises(IndexUnavailable, match=r"no answer within 0\.5 s"):
             await retriever.search("b", 1)
+        assert asked_to_stop == []
     finally:
         other.freeze(False)
     await retriever.aclose()
