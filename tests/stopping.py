@@ -45,12 +45,13 @@ def _stopping(function: Any) -> Any:
 
 
 def moments(steps: int, kills: int) -> list[int]:
-    """After how many steps each of the ``kills`` of one piece of work of so many ``steps`` comes, at random; one of them in the
-    middle. They never reach the end, though a kill that comes late leaves one step more behind it than is counted here."""
+    """After how many steps each of the ``kills`` of one piece of work of so many ``steps`` comes: drawn, the same each time,
+    one of them in the middle. They never reach the end, though a kill that comes late leaves one step more behind it than is
+    counted here."""
     room = steps - kills
     assert room >= 2 * kills, f"{steps} steps are too few for {kills} kills"
     middle = room // 2
-    others = random.sample([one for one in range(1, room + 1) if one != middle], kills - 1)
+    others = random.Random(steps).sample([one for one in range(1, room + 1) if one != middle], kills - 1)
     return [b - a for a, b in pairwise([0, *sorted([*others, middle])])]
 
 

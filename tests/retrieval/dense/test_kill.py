@@ -24,6 +24,7 @@ def start(index: Path) -> Stopping:
 
 
 def test_killed_again_and_again(tmp_path: Path) -> None:
+    chance = random.Random(1)
     pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
     corpus = made_up(1, 4000)
     one, other = (words.put(tmp_path / name, corpus) for name in ("undisturbed", "killed"))
@@ -33,7 +34,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     for number in moments(steps, KILLS):
         process = start(other)
         assert process.go(number)
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         with pytest.raises(IndexUnavailable, match=r"interrupted|no vectors"):
             DenseIndex.open(other, words.questions)
         rows = 0

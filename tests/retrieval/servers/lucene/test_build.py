@@ -77,13 +77,14 @@ def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
 
 @pytest.mark.slow
 def test_builds_killed_with_sigkill_resume_to_the_same_index(source: Path, tmp_path: Path, fake: Fake) -> None:
+    chance = random.Random(1)
     build([source], tmp_path / "folder")
     steps = started(source, target(fake, "undisturbed")).finish()
     partial = 0
     for number in moments(steps, KILLS):
         process = started(source, target(fake, "sigkill"))
         assert process.go(number)
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         partial += 0 < len(fake.shelves["sigkill"].documents) < len(contents(tmp_path / "folder"))
     assert partial
     build([source], target(fake, "sigkill"))
