@@ -78,7 +78,7 @@ def described(folder: Path, *fakes: Fake, index: str, more: str = "") -> str:
 
 
 async def in_time(search: Callable[[], Awaitable[Found]]) -> Found:
-    """What a server finds that answers again, where its limit of time is short: a busy machine may take longer, now and then."""
+    """What a server finds that answers again, where its limit of time is short: a busy machine may take longer."""
     until = time.monotonic() + 120
     while True:
         try:
