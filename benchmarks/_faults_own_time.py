@@ -69,9 +69,9 @@ def wait(over: Callable[[], bool], pid: int, seconds: float) -> float | None:
         time.sleep(_PAUSE)
 
 
-def left(session: int) -> list[str]:
-    """Processes of the session that outlive it by two seconds."""
-    until = time.monotonic() + 2
+def left(session: int, seconds: float = 2.0) -> list[str]:
+    """Processes of the session that outlive it by so many seconds."""
+    until = time.monotonic() + seconds
     while True:
         found = []
         for one in _PROC.iterdir():

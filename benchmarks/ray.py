@@ -92,10 +92,13 @@ class Processors:
     def _note(self, pid: int) -> None:
         folder = Path("/proc", str(pid))
         try:
-            if pid not in self._ours and self._mark not in (folder / "environ").read_bytes().split(b"\0"):
-                if (folder / "exe").exists():  # a process that is only about to become another has its parent's environment
-                    self._others.add(pid)
-                return
+            if pid not in self._ours:
+                environment = (folder / "environ").read_bytes()
+                if self._mark not in environment.split(b"\0"):
+                    # One that is only about to become another has its parent's environment, or, for a moment, none.
+                    if environment and (folder / "exe").exists():
+                        self._others.add(pid)
+                    return
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             words = (folder / "cmdline").read_bytes()
         except OSError:

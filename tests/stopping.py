@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,12 +45,13 @@ def _stopping(function: Any) -> Any:
 
 
 def moments(steps: int, kills: int) -> list[int]:
-    """After how many steps each of the ``kills`` of one piece of work of so many ``steps`` comes, at random; one of them in the
-    middle. They never reach the end, though a kill that comes late leaves one step more behind it than is counted here."""
+    """After how many steps each of the ``kills`` of one piece of work of so many ``steps`` comes: drawn, the same each time,
+    one of them in the middle. They never reach the end, though a kill that comes late leaves one step more behind it than is
+    counted here."""
     room = steps - kills
     assert room >= 2 * kills, f"{steps} steps are too few for {kills} kills"
     middle = room // 2
-    others = random.sample([one for one in range(1, room + 1) if one != middle], kills - 1)
+    others = random.Random(steps).sample([one for one in range(1, room + 1) if one != middle], kills - 1)
     return [b - a for a, b in pairwise([0, *sorted([*others, middle])])]
 
 
@@ -82,12 +84,12 @@ class Stopping:
                 return False
         return True
 
-    def kill(self, seconds: float = 0.0) -> None:
-        """With SIGKILL where it stands, or so long after it went on: in the midst of its next step, or at the end of that."""
+    def kill(self, seconds: float = 0.0, how: signal.Signals = signal.SIGKILL) -> None:
+        """Where it stands, or so long after it went on: in the midst of its next step, or at the end of that."""
         if seconds:
             self._go_on()
             time.sleep(seconds)
-        self._process.kill()
+        self._process.send_signal(how)
         self._process.communicate()
         self._errors.close()
 

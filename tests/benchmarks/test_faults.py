@@ -78,22 +78,28 @@ def test_kills_and_signals_are_counted_by_program() -> None:
     assert summary("fuzz", [row], given)["stops_by_target"] == {}
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    ("end", "problem"), [("", None), ("os._exit(7)", "dies: exit code 7"), ("time.sleep(60)", "hangs: nothing stops it")]
+    ("end", "silence", "problem"),
+    [
+        ("", 120.0, None),
+        ("os._exit(7)", 120.0, "dies: exit code 7"),
+        ("time.sleep(600)", 0.1, "hangs: nothing stops it"),
+    ],
 )
-def test_a_process_that_says_much_is_not_held_up(end: str, problem: str | None, tmp_path: Path) -> None:
+def test_a_process_that_says_much_is_not_held_up(end: str, silence: float, problem: str | None, tmp_path: Path) -> None:
     """Libraries in other languages write to stderr themselves: a full pipe would hold them up, as if a trial hung."""
-    lines = "".join(f"print(json.dumps({row}), flush=True)\n" for row in ({"ready": True}, {"trial": 4, "problems": []}))
-    program = f"import json, os, sys, time\nsys.stderr.write('x' * 999_999 + '\\nlast words')\nsys.stderr.flush()\n{lines}{end}"
+    lines = "".join(f"{json.dumps(row)}\n" for row in ({"ready": True}, {"trial": 4, "problems": []}))
+    told = f"sys.stderr.write('x' * 999_999 + '\\nlast words')\nsys.stderr.flush()\nos.write(1, {lines.encode()!r})\n"
     with (tmp_path / "said").open("w+b") as said:
-        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=said)
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"import os, sys, time\n{told}{end}"], stdout=subprocess.PIPE, stderr=said
+        )
         with process:
-            first, *others = rows_of(process, said, 4, time.monotonic() + 50, 2.0)
+            first, *others = rows_of(process, said, 4, time.monotonic() + 250, silence)
             process.kill()
     assert first == {"trial": 4, "problems": []}
-    told = [(row["trial"], row["problems"], row["said"]) for row in others]
-    assert told == ([(5, [problem], "last words")] if problem else [])
+    found = [(row["trial"], row["problems"], row["said"]) for row in others]
+    assert found == ([(5, [problem], "last words")] if problem else [])
 
 
 @pytest.mark.slow
@@ -111,7 +117,7 @@ def test_a_process_that_says_much_is_not_held_up(end: str, problem: str | None, 
     ],
 )
 def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> None:
-    found = campaign("--part", part, "--minutes", "10", "--trials", trials, "--seed", "15", "--out", str(tmp_path))
+    found = campaign("--part", part, "--minutes", "60", "--trials", trials, "--seed", "15", "--out", str(tmp_path))
     assert found["trials"] == int(trials)
     assert {name: one for name, one in found["findings"].items() if one["confirmed"]} == {}
 
@@ -120,5 +126,6 @@ def test_short_form_finds_nothing(part: str, trials: str, tmp_path: Path) -> Non
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("plant", ["dropped fsync", "swallowed error", "double append", "lock ignored"])
 def test_a_planted_mistake_is_found(plant: str, tmp_path: Path) -> None:
-    found = campaign("--part", "planted", "--only", plant, "--minutes", "3", "--seed", "1", "--out", str(tmp_path))
+    limits = ("--minutes", "60", "--trials", "100")
+    found = campaign("--part", "planted", "--only", plant, *limits, "--seed", "1", "--out", str(tmp_path))
     assert found[plant]["found_at"] is not None

@@ -19,10 +19,10 @@ BUSY = "import time\nwhile time.process_time() < {0}: pass\nimport sys; sys.stdi
 
 def test_time_of_all_that_bears_the_mark_counts_whoever_its_parent_is() -> None:
     watch, others = Processors("one"), Processors("another")
-    # Busy for longer than is waited for: its last hundredths may pass between two looks.
-    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY.format(1.0)!r}])"
+    # Busy for longer than is waited for, and there until it is let go.
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY.format(0.3)!r}])"
     process = subprocess.Popen([sys.executable, "-c", child], env={**os.environ, MARK: "one"}, stdin=subprocess.PIPE)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while time.monotonic() < until and (not watch.taken or watch.taken[-1][0] < 0.2):
         watch.look()
         others.look()

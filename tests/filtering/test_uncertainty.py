@@ -67,7 +67,7 @@ async def test_each_candidate_is_read_behind_the_prompts_passages_and_all_at_a_t
             return await super().generate(prompt, decoding)
 
     model = Meeting(lambda _: "text")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         await LeastUncertain(registry.create("gram"))(model, PROMPT, PASSAGES, Decoding())
     assert {prompt.passages for prompt in model.prompts} == {(*PROMPT.passages, passage) for passage in PASSAGES}
     assert {prompt.answer_so_far for prompt in model.prompts} == {"She is known."}

@@ -23,6 +23,7 @@ from gnothi.locks import hold
 from gnothi.retrieval.folder import FILE
 from gnothi.retrieval.registry import open_index
 from tests import made_data as made
+from tests.stopping import Stopping, moments
 
 
 def write(path: Path, *rows: str) -> Path:
@@ -335,25 +336,11 @@ def test_progress_ends_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert seen[-1] == GraphProgress("arranging", 1.0, 1.0, 20)
 
 
-_BUILD = """
-import sys, time
-from gnothi.graph import building
-building._COMMIT_SECONDS, building._TELL_EVERY = 0.02, 64
-def tell(progress):
-    print(progress.stage, flush=True)
-    time.sleep(0.002)
-print("ready", flush=True)
-building.build_graph(sys.argv[2:], sys.argv[1], lemmatiser="plurals", on_progress=tell)
-"""
+KILLS = 5
 
 
-def start(out: Path, *sources: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(building.__file__).parents[2])}
-    command = [sys.executable, "-c", _BUILD, str(out), *map(str, sources)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+def start(out: Path, *sources: Path) -> Stopping:
+    return Stopping("tests.graph.stopping_graph", str(out), *map(str, sources))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -374,24 +361,16 @@ def test_killed_builds_go_on_to_the_same_bytes(tmp_path: Path, how: signal.Signa
     out, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     build(out, before)
     build(undisturbed, before)
-    said, errors = start(undisturbed, *sources).communicate(timeout=120)
-    assert not errors
-    steps = said.split()
-    assert {"reading", "arranging"} == set(steps)
+    steps = start(undisturbed, *sources).finish()
     log = out / "import" / "log.json"
-    reached = set()
-    for _ in range(5):
+    partial = 0
+    for number in moments(steps, KILLS):
         process = start(out, *sources)
-        assert process.stdout is not None
-        for _ in range(rng.randrange(len(steps) // 2)):
-            process.stdout.readline()
-        process.send_signal(how)
-        process.communicate()
-        reached.add(json.loads(log.read_text())["rows"] if log.exists() else 0)
+        assert process.go(number)
+        process.kill(rng.uniform(0, 0.02), how)
+        partial += 0 < json.loads(log.read_text())["rows"] - 1 < 16_000
         assert facts(out, "tea") == ["tea | is | hot"]
-    assert len(reached) > 1, "no kill fell into the reading"
-    finish = start(out, *sources)
-    _, errors = finish.communicate(timeout=120)
-    assert finish.returncode == 0, errors
+    assert partial, "no kill fell into the reading"
+    start(out, *sources).finish()
     assert facts(out, "tea") == ["tea | is | hot"]
     assert contents(out) == contents(undisturbed)

@@ -1,5 +1,5 @@
-"""As a program, a build of an index that stops after each step, to be killed there: SOURCE TARGET. Vectors, where the target
-takes any, are those of words."""
+"""As a program, a build of an index that stops after each step, to be killed there: SOURCE TARGET [PASSAGES OF A
+BATCH]. Vectors, where the target takes any, are those of words."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COMMIT_BYTES = 60_000
 """Small commits, so that a kill can fall before, between, inside and after them."""
 
 
-def main(source: str, out: str) -> None:
+def main(source: str, out: str, batch: str = str(module.BATCH)) -> None:
     def passages(_: Encoding) -> object:
         return words.passages
 
     Encoding.passages, Encoding.fingerprint = passages, lambda _: "words"  # type: ignore[method-assign,assignment]
-    module._COMMIT_BYTES = COMMIT_BYTES
+    module.BATCH, module._COMMIT_BYTES = int(batch), COMMIT_BYTES
     # After each batch of passages, each commit of them, and each note of how far reading is.
     stops_after(module._Build, "_put", "_commit")
     stops_after(SourceReader, "_save")

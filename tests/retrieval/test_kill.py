@@ -31,6 +31,7 @@ def start(source: Path, out: Path) -> Stopping:
 
 
 def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) -> None:
+    chance = random.Random(1)
     steps = start(source, tmp_path / "undisturbed").finish()
     expected = contents(tmp_path / "undisturbed")
     out = tmp_path / "killed"
@@ -38,7 +39,7 @@ def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) ->
     for number in moments(steps, KILLS):
         process = start(source, out)
         assert process.go(number)
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         if (out / "meta.json").exists():
             assert set(contents(out)) <= set(expected)
             assert len(BM25Index.open(out)) == len(contents(out))
@@ -49,6 +50,7 @@ def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) ->
 
 
 def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(source: Path, tmp_path: Path) -> None:
+    chance = random.Random(1)
     out = tmp_path / "index"
     first = write_jsonl(tmp_path / "first.jsonl", [Passage("lighthouse", "The lighthouse of Orvel stands alone.")])
     build([first], out)
@@ -56,11 +58,11 @@ def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(sourc
     reader = BM25Index.open(out)
     for _ in range(4):
         process = start(source, out)
-        for _ in range(random.randint(1, 6)):
+        for _ in range(chance.randint(1, 6)):
             assert process.go(1)
             assert reader.search_blocking("lighthouse of Orvel", 1)[0].passage.id == "lighthouse"
             assert BM25Index.open(out).get("lighthouse") == before["lighthouse"]
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         assert contents(out).items() >= before.items()
     start(source, out).finish()
     assert reader.get("note") is None

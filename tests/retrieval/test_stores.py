@@ -125,7 +125,7 @@ def test_a_list_of_segments_that_is_none(index: Path, content: str) -> None:
         BM25Index.open(index)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_a_pipe_among_its_files_is_not_waited_for(index: Path) -> None:
     (store,) = index.glob("*.store")
     store.unlink()

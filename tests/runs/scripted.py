@@ -1,4 +1,5 @@
-"""A method that needs no model, for tests of what runs methods; run as a program it makes a run (to be killed)."""
+"""A method that needs no model, for tests of what runs methods; run as a program it makes a run that stops
+after each row, to be killed there."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from gnothi.runs.rows import Row
 from gnothi.runs.runner import Answer as Answers
 from gnothi.runs.runner import Work, here, run
 from gnothi.types import Answer, Passage, Question, ScoredPassage
+from tests.stopping import stops_after
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,14 @@ async def open_for_ever(begun: str) -> AsyncIterator[Mapping[str, ScriptedMethod
     yield {}
 
 
-def slow_run(out: Path) -> None:
-    """60 questions, two methods, each answer takes a moment: long enough to be killed in the middle."""
-    methods = [ScriptedMethod("first", seconds=0.04), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.04)]
+def long_run(out: Path) -> None:
+    """60 questions, two methods: long enough to be killed in the middle."""
+    methods = [ScriptedMethod("first", seconds=0.001), ScriptedMethod("second", reply=lambda _: "wrong", seconds=0.001)]
     with RunFolder(out, {"seed": 7}) as folder:
         by_name = {method.name: method for method in methods}
         asyncio.run(run_one(here(by_name, 7), list(by_name), questions(60), folder, concurrency=3))
 
 
 if __name__ == "__main__":
-    slow_run(Path(sys.argv[1]))
+    stops_after(RunFolder, "append")
+    long_run(Path(sys.argv[1]))

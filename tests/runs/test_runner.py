@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,9 +18,9 @@ from gnothi.runs.folder import RunFolder, read_events, read_rows
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import Work, fingerprint, here, run
 from gnothi.types import Answer, Passage, Question
-from tests.runs.scripted import ScriptedMethod, questions, run_one, slow_run
-
-ROOT = Path(__file__).parents[2]
+from tests.runs import scripted
+from tests.runs.scripted import ScriptedMethod, long_run, questions, run_one
+from tests.stopping import Stopping, moments
 
 
 def evaluate(out: Path, *methods: ScriptedMethod, n: int = 20, **options: int | None) -> list[Row]:
@@ -163,34 +158,23 @@ def test_cancelling_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 def test_killed_ten_times_and_resumed_gives_the_same_rows(tmp_path: Path) -> None:
-    slow_run(tmp_path / "undisturbed")
-    out, delays = tmp_path / "killed", random.Random(5)
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    grown = []
-    for _ in range(10):
-        before = len(read_rows(out)) if out.exists() else 0
-        process = subprocess.Popen([sys.executable, "-m", "tests.runs.scripted", str(out)], env=environment, cwd=ROOT)
-        # Importing takes as long as it takes: the clock starts with the first new row.
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline and size(out) <= before:
-            time.sleep(0.002)
-        time.sleep(delays.uniform(0, 0.06))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        grown.append(len(read_rows(out)))
-        torn(out, delays)
-    assert 0 < grown[0] < grown[-1] < 120, "the kills were to fall into the middle of the run"
-    slow_run(out)
+    long_run(tmp_path / "undisturbed")
+    out, chance = tmp_path / "killed", random.Random(5)
+    before = 0
+    for number in moments(120, 10):
+        process = Stopping(scripted.__name__, str(out))
+        assert process.go(number)
+        process.kill(chance.uniform(0, 0.02))
+        kept = len(read_rows(out))
+        assert kept - before in (number, number + 1)  # the kill comes before the next row, or behind it
+        before = kept
+        torn(out, chance)
+    assert before < 120, "the kills were to fall into the middle of the run"
+    long_run(out)
     assert comparable(read_rows(out)) == comparable(read_rows(tmp_path / "undisturbed"))
     assert len((out / "rows.jsonl").read_text(encoding="utf-8").splitlines()) == 120
     keys = [row.key for row in read_rows(out)]
     assert read_events(out, keys) == read_events(tmp_path / "undisturbed", keys)
-
-
-def size(out: Path) -> int:
-    """Rows on disk, torn ones included."""
-    file = out / "rows.jsonl"
-    return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
 def torn(out: Path, chance: random.Random) -> None:

@@ -15,7 +15,7 @@ def killed_and_undisturbed(
 ) -> None:
     """Run ``gnothi train COMMAND`` into ``killed`` and ``undisturbed`` in ``folder``; the first is killed soon after there are
     so many lines in the files ``counted`` as each of the ``moments`` says."""
-    program = ["tests.training.stopping_train", *command]
+    program = ["tests.stopping_command", "train", *command]
     program += [part for setting in settings for part in ("--set", setting)]
     files = [folder / "killed" / name for name in counted]
 

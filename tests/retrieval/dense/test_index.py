@@ -216,7 +216,7 @@ def test_rows_of_other_kinds_are_made_again_or_refused(tmp_path: Path, change: s
         embed(tmp_path, encode=words.passages)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 @pytest.mark.parametrize("name", ["vectors-0.f32", "rows-0.sqlite"])
 def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:

@@ -24,6 +24,7 @@ def start(index: Path) -> Stopping:
 
 
 def test_killed_again_and_again(tmp_path: Path) -> None:
+    chance = random.Random(1)
     pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
     corpus = made_up(1, 4000)
     one, other = (words.put(tmp_path / name, corpus) for name in ("undisturbed", "killed"))
@@ -33,7 +34,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     for number in moments(steps, KILLS):
         process = start(other)
         assert process.go(number)
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         with pytest.raises(IndexUnavailable, match=r"interrupted|no vectors"):
             DenseIndex.open(other, words.questions)
         rows = 0
@@ -49,8 +50,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     files = [path / FOLDER / "vectors-0.f32" for path in (one, other)]
     assert files[0].read_bytes() == files[1].read_bytes()
     undisturbed, killed = (DenseIndex.open(path, words.questions) for path in (one, other))
-    # All but a few must be found: threads that insert side by side lose one in a thousand (docs/results/retrieval.md), a lost
-    # step would lose 200.
+    # All but a few must be found: a lost step would lose 200.
     vectors = words.passages(corpus)
     lost = sum(killed.nearest(vector, 1)[0].passage != passage for vector, passage in zip(vectors, corpus, strict=True))
     assert lost <= len(corpus) / 100

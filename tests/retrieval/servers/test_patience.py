@@ -1,6 +1,9 @@
+"""How long is waited for a server that does not answer, by a clock of the tests."""
+
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,9 +11,31 @@ from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.servers.patience import Passing, Patience
 
 
+class Clock:
+    """Time passes where somebody sleeps, and nowhere else."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    async def pause(self, seconds: float) -> None:
+        """All who begin to sleep at a time sleep beside each other."""
+        until = self.now + seconds
+        await asyncio.sleep(0)
+        self.now = max(self.now, until)
+
+
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("gnothi.retrieval.servers.patience.time", made)
+    monkeypatch.setattr("gnothi.retrieval.servers.patience.asyncio", SimpleNamespace(sleep=made.pause))
+    return made
 
 
 class Attempt:
@@ -24,10 +49,11 @@ class Attempt:
         return "found"
 
 
-async def test_what_passes_is_tried_again() -> None:
+async def test_what_passes_is_tried_again(clock: Clock) -> None:
     attempt = Attempt(3)
     assert await Patience(60, "it").persist(attempt) == "found"
     assert attempt.tries == 4
+    assert 1000 + 3.5 / 2 <= clock.now <= 1000 + 3.5  # waits of 0.5, 1 and 2 seconds, or down to half of each
 
 
 async def test_what_does_not_pass_is_raised_at_once() -> None:
@@ -37,17 +63,24 @@ async def test_what_does_not_pass_is_raised_at_once() -> None:
     assert attempt.tries == 1
 
 
-async def test_all_who_ask_wait_together_and_later_ones_no_more() -> None:
-    patience = Patience(0.3, "the server")
-    outcomes = await asyncio.gather(*(patience.persist(Attempt(10**6)) for _ in range(5)), return_exceptions=True)
+async def test_all_who_ask_wait_together_and_later_ones_no_more(clock: Clock) -> None:
+    patience = Patience(30, "the server")
+    attempts = [Attempt(10**6) for _ in range(5)]
+    outcomes = await asyncio.gather(*map(patience.persist, attempts), return_exceptions=True)
     assert [type(one) for one in outcomes] == [IndexUnavailable] * 5
     assert "it is starting" in str(outcomes[0])
+    assert clock.now <= 1030
+    assert max(one.tries for one in attempts) >= 5  # patient
     with pytest.raises(IndexUnavailable, match="patience"):
         patience.check()
+    clock.now += 1.0
+    patience.check()  # what was seen a second ago is no news
     late = Attempt(1)
     with pytest.raises(IndexUnavailable):
         await patience.persist(late)
     assert late.tries == 1
+    with pytest.raises(IndexUnavailable, match="patience"):
+        patience.check()
     assert await patience.persist(Attempt(0)) == "found"
     patience.check()
     assert await patience.persist(Attempt(1)) == "found"  # patient again
@@ -58,8 +91,8 @@ async def test_a_server_that_says_when_is_asked_then() -> None:
         await Patience(5, "it").persist(Attempt(1, Passing("busy", wait=60)))
 
 
-def test_without_an_event_loop_it_is_as_patient() -> None:
-    patience, tries = Patience(0.3, "the server"), iter([True, True, False])
+def test_without_an_event_loop_it_is_as_patient(clock: Clock) -> None:
+    patience, tries = Patience(30, "the server"), iter([True, True, False])
 
     def attempt(failing: bool | None = None) -> str:
         if next(tries) if failing is None else failing:
@@ -67,6 +100,8 @@ def test_without_an_event_loop_it_is_as_patient() -> None:
         return "found"
 
     assert patience.persist_blocking(attempt) == "found"
+    begun = clock.now
     with pytest.raises(IndexUnavailable, match="it is starting"):
         patience.persist_blocking(lambda: attempt(True))
+    assert 0 < clock.now - begun <= 30
     assert patience.persist_blocking(lambda: attempt(False)) == "found"

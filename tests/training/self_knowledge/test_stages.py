@@ -21,6 +21,7 @@ from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import collapsed, split, train
 from gnothi.types import Question
+from tests.ports import held_port
 from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.killing import assert_same, killed_and_undisturbed
@@ -166,13 +167,14 @@ def test_under_the_launcher(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    launch += ["--main_process_port", str(29500 + os.getpid() % 1000), "-m"]
+    launch += ["--main_process_port"]
 
     def finished(*program: str) -> str:
         return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
     finished(sys.executable, "-m", *command, "--answers-only")
-    said = finished(*launch, *command)
+    with held_port() as port:
+        said = finished(*launch, str(port), "-m", *command)
     assert said.count("training: about ") == 1  # by the first of them
     assert (tmp_path / "out" / HEADER).exists()
 

@@ -160,6 +160,7 @@ def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("vectors", [False, True])
 def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, vectors: bool) -> None:
+    chance = random.Random(1)
     build([source], tmp_path / "folder")
     expected = contents(tmp_path / "folder")
     spec = f"lancedb:{tmp_path / 'lance'}#killed"
@@ -172,7 +173,7 @@ def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, ve
     for number in moments(steps, KILLS):
         process = _started(source, target)
         assert process.go(number)
-        process.kill(random.uniform(0, 0.02))
+        process.kill(chance.uniform(0, 0.02))
         now = stored(spec)
         assert set(now) <= set(expected)
         partial += 0 < len(now) < len(expected)

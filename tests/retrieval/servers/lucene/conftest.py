@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.build import build
 from gnothi.testing.conformance.retriever import CORPUS
 from gnothi.types import Passage
@@ -16,6 +18,7 @@ from tests.retrieval.servers.lucene.fake import Fake
 
 PACKAGES = {"elasticsearch": "elasticsearch", "opensearch": "opensearchpy"}
 _names = itertools.count()
+Found = TypeVar("Found")
 
 
 @pytest.fixture(params=["elasticsearch", "opensearch"])
@@ -72,3 +75,14 @@ def described(folder: Path, *fakes: Fake, index: str, more: str = "") -> str:
     parts = [more, *(f'[[servers]]\nserver = "{one.url}"\nindex = "{index}"' for one in fakes)]
     (folder / "index.toml").write_text("\n".join(parts))
     return f"{fakes[0].engine}:{folder / 'index.toml'}"
+
+
+async def in_time(search: Callable[[], Awaitable[Found]]) -> Found:
+    """What a server finds that answers again, where its limit of time is short: a busy machine may take longer."""
+    until = time.monotonic() + 120
+    while True:
+        try:
+            return await search()
+        except IndexUnavailable as error:
+            if "no answer within" not in str(error) or time.monotonic() > until:
+                raise

@@ -6,12 +6,13 @@ compared one by one, scored by the engines' formulas, and of equal scores any co
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
+import select
 import socket
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,7 +25,6 @@ from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.types import Passage
 
 FAULTS: tuple[str, ...] = ("429", "503", "html", "half", "fewer", "wrong", "reset", "lost", "slow")
-SLOW = 0.6
 SHARDS = 3
 Reply = tuple[int, Any]
 
@@ -109,7 +109,7 @@ class Fake:
         self.secret, self.failed, self.status = "", 0, "green"
         self.vectors_sent = 0
         self.answered, self.met = 0, dict.fromkeys(FAULTS, 0)
-        self.lock = threading.Lock()
+        self.lock, self.closing = threading.Lock(), threading.Event()
         handler = type("Handler", (_Handler,), {"fake": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -121,6 +121,7 @@ class Fake:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -362,7 +363,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._hang_up()
             return
         if fault == "slow":
-            time.sleep(SLOW)
+            self._dawdle()
+            return
         if fault == "wrong":
             answer = [] if self.fake.chance.random() < 0.5 else {"acknowledged": True} if status == 200 else answer
         if fault == "fewer" and isinstance(answer, dict):
@@ -374,6 +376,12 @@ class _Handler(BaseHTTPRequestHandler):
             with self.fake.lock:
                 self.fake.answered += 1
         self._send(status, raw, "application/json")
+
+    def _dawdle(self) -> None:
+        """The answer is not there until the other side waits no more."""
+        while not self.fake.closing.is_set() and not select.select([self.connection], [], [], 0.05)[0]:
+            pass
+        self._hang_up()
 
     def _refused(self) -> Reply | None:
         if self.fake.secret and self.headers.get("authorization", "") != self.fake.secret:
@@ -400,7 +408,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hang_up(self) -> None:
         self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # the other side was first
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     do_GET = do_POST = do_PUT = do_DELETE = _handle
 

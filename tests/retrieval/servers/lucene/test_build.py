@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import time
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,12 +17,18 @@ from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.lucene.conftest import described, stored
 from tests.retrieval.servers.lucene.fake import Fake, Shelf
+from tests.stopping import Stopping, moments
 
+KILLS = 3
 Run = Callable[..., tuple[int, str, str]]
 
 
 def target(fake: Fake, index: str) -> str:
     return f"{fake.engine}:{fake.url}/{index}"
+
+
+def started(source: Path, spec: str) -> Stopping:
+    return Stopping("tests.retrieval.stopping_build", str(source), spec, "5")
 
 
 @pytest.fixture
@@ -74,16 +77,16 @@ def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
 
 @pytest.mark.slow
 def test_builds_killed_with_sigkill_resume_to_the_same_index(source: Path, tmp_path: Path, fake: Fake) -> None:
+    chance = random.Random(1)
     build([source], tmp_path / "folder")
-    command = "import sys; from gnothi.retrieval import build as b; b.BATCH = 5; b.build([sys.argv[1]], sys.argv[2])"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "src")}
-    for share in (0.1, 0.5, 0.9):
-        process = subprocess.Popen([sys.executable, "-c", command, str(source), target(fake, "sigkill")], env=environment)
-        while process.poll() is None and len(getattr(fake.shelves.get("sigkill"), "documents", ())) < share * 500:
-            time.sleep(0.001)
-        process.kill()
-        process.wait()
-    assert 0 < len(fake.shelves["sigkill"].documents) < len(contents(tmp_path / "folder"))
+    steps = started(source, target(fake, "undisturbed")).finish()
+    partial = 0
+    for number in moments(steps, KILLS):
+        process = started(source, target(fake, "sigkill"))
+        assert process.go(number)
+        process.kill(chance.uniform(0, 0.02))
+        partial += 0 < len(fake.shelves["sigkill"].documents) < len(contents(tmp_path / "folder"))
+    assert partial
     build([source], target(fake, "sigkill"))
     assert stored(fake, "sigkill") == contents(tmp_path / "folder")
 

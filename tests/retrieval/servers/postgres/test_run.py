@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +14,18 @@ from gnothi import lab
 from gnothi.runs.folder import read_rows
 from tests.retrieval.servers.postgres.engine import NEEDED, Engine
 from tests.retrieval.servers.postgres.test_search import described
+from tests.stopping import Stopping
 
 pytestmark = [NEEDED, pytest.mark.slow]
-ROOT = Path(__file__).parents[4]
 
 
-def start(spec: str, out: Path) -> subprocess.Popen[bytes]:
+def start(spec: str, out: Path) -> Stopping:
     command = ["eval", "lab", "--limit", "120", "--method", "rag", "--index", spec, "--concurrency", "4", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    with told(out).open("w") as log:
-        return subprocess.Popen([sys.executable, "-m", "gnothi", *command], stdout=log, stderr=log, env=environment)
-
-
-def told(out: Path) -> Path:
-    """Where what is printed goes."""
-    return out.with_suffix(".log")
+    return Stopping("tests.stopping_command", *command)
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
     return [row.comparable() for row in read_rows(out)]
-
-
-def begun(process: subprocess.Popen[bytes], out: Path) -> None:
-    """Some rows are there, and not all."""
-    deadline = time.monotonic() + 120
-    while not (out / "rows.jsonl").exists() or not (out / "rows.jsonl").read_text().count("\n"):
-        assert process.poll() is None, told(out).read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -54,27 +36,27 @@ def test_a_run_whose_server_is_killed(
     table = f"library_{waits}"
     built(passages[::2], table=table)
     built(passages[1::2], on=other, table=table)
-    undisturbed = start(described(tmp_path, engine, other, tables=(table, table)), tmp_path / "undisturbed")
-    assert undisturbed.wait(200) == 0, told(tmp_path / "undisturbed").read_text()
+    start(described(tmp_path, engine, other, tables=(table, table)), tmp_path / "undisturbed").finish()
 
     spec = described(tmp_path, engine, other, tables=(table, table), more=f"patience = {100 if waits else 0.3}")
     killed = start(spec, tmp_path / "killed")
-    begun(killed, tmp_path / "killed")
+    assert killed.go(5)
     other.kill()
     if waits:
-        time.sleep(1)
-        other.start()
-        assert killed.wait(200) == 0, told(tmp_path / "killed").read_text()
+        with ThreadPoolExecutor() as beside:
+            ending = beside.submit(killed.finish)
+            time.sleep(1)  # it may ask meanwhile
+            other.start()
+            ending.result()
     else:
-        assert killed.wait(200) == 1  # some questions failed
-        said = told(tmp_path / "killed").read_text()
-        assert "IndexUnavailable" in said
-        assert "did not answer" in said
+        _, errors = killed.ended()
+        assert "questions failed" in errors, errors
         other.start()
-        failed = [row for row in rows(tmp_path / "killed") if row["error"]]
+        failed = [row["error"] for row in rows(tmp_path / "killed") if row["error"]]
+        assert {error["type"] for error in failed} == {"IndexUnavailable"}
+        assert all("did not answer" in error["message"] for error in failed)
         right = {row["question_id"]: row for row in rows(tmp_path / "undisturbed")}
         assert 0 < len(failed) < 120
         assert all(row["error"] or row == right[row["question_id"]] for row in rows(tmp_path / "killed"))
-        again = start(spec, tmp_path / "killed")
-        assert again.wait(200) == 0, told(tmp_path / "killed").read_text()
+        start(spec, tmp_path / "killed").finish()
     assert rows(tmp_path / "killed") == rows(tmp_path / "undisturbed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,15 +37,25 @@ class Server:
             return await self._ask(query, values)
 
     async def _ask(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        connection = None
+        connection, late = None, False
+
+        def hang_up() -> None:
+            nonlocal late
+            late = connection is not None and _hang_up(connection)
+
+        # The server's own limit comes first; these are for one that is gone without a word. What is cancelled, psycopg tells
+        # the server, and waits ten seconds: so the connection is cut first.
+        seconds = self.table.timeout + _SPARE
+        patience = asyncio.get_running_loop().call_later(seconds, hang_up)
         try:
-            # The server's own limit comes first; this one is for a server that is gone without a word.
-            async with asyncio.timeout(self.table.timeout + _SPARE):
+            async with asyncio.timeout(seconds + _SPARE):
                 connection = self._idle.pop() if self._idle else await connect(self.table)
                 found: list[tuple[Any, ...]] = await (await connection.execute(query, values)).fetchall()
         except TimeoutError:
             raise Passing(f"no answer within {self.table.timeout:g} s") from None
         except psycopg.Error as error:
+            if late:
+                raise Passing(f"no answer within {self.table.timeout:g} s") from None
             if not passing(error):
                 raise refused(self.table, error) from None
             raise Passing(said(error)) from None
@@ -53,6 +64,7 @@ class Server:
             connection = None
             return found
         finally:
+            patience.cancel()
             if connection is not None:  # in an unknown state
                 await _close(connection)
 
@@ -111,6 +123,16 @@ def checked(table: Table, look: Callable[[psycopg.Connection[Any]], None]) -> No
         raise IndexUnavailable(f"{table.name} cannot be reached: {said(error)}. Check its address, and that it runs.") from None
     except psycopg.Error as error:
         raise refused(table, error) from None
+
+
+def _hang_up(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Whether there was anything to cut: whoever waits for the server then hears that it is gone."""
+    try:
+        with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+            line.shutdown(socket.SHUT_RDWR)
+    except (OSError, psycopg.Error):
+        return False
+    return True
 
 
 async def _close(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -1,8 +1,6 @@
-"""As a program, ``gnothi train ...`` that stops after each line it keeps, to be killed there."""
+"""As a program, ``gnothi ...`` that stops after each line it keeps, to be killed there."""
 
 from __future__ import annotations
-
-import sys
 
 from gnothi.cli.main import main
 from gnothi.runs.journal import Journal
@@ -10,5 +8,4 @@ from tests.stopping import stops_after
 
 if __name__ == "__main__":
     stops_after(Journal, "append")
-    sys.argv[1:1] = ["train"]
     main()
