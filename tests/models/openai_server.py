@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -137,6 +138,14 @@ def _write(
     head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n{extra}\r\n"
     writer.write(head.encode() + content[:cut])
     return True
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An address with its /v1 that nobody else can take, and where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 @contextmanager
