@@ -268,6 +268,7 @@ async def test_told_to_stop_streams_finish_and_new_questions_are_refused(monkeyp
             ((callback, given),) = passed
             callback(*given)
             assert server.server.should_exit
+            await until(lambda: not any(one.is_serving() for one in server.server.servers))
             model.go.set()
             text = "".join([piece async for piece in stream.aiter_text()])
         assert "Ada Bram" in text
