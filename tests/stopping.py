@@ -11,13 +11,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[1]
 _STEP = "a step is done"
-_ENDING = 250.0
 
 
 # --- in the program ---------------------------------------------------------------------------------------------------
@@ -56,7 +58,8 @@ def moments(steps: int, kills: int) -> list[int]:
 
 
 class Stopping:
-    """``python -m COMMAND``, which stops after its steps until ``finish`` lets it run."""
+    """``python -m COMMAND``, which stops after its steps until ``finish`` lets it run. When it has ended, ``said`` is what it
+    wrote on stdout besides, and ``returncode`` how it ended."""
 
     def __init__(self, *command: str, **environment: str) -> None:
         paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
@@ -71,6 +74,15 @@ class Stopping:
             env={**os.environ, "PYTHONPATH": paths, **environment},
         )
         self._stands = False
+        self._said: list[str] = []
+
+    @property
+    def said(self) -> str:
+        return "".join(self._said)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
 
     def go(self, steps: int) -> bool:
         """Let it do so many more, and stand there. False: it ended before."""
@@ -78,11 +90,20 @@ class Stopping:
         for _ in range(steps):
             self._go_on()
             while (line := self._process.stdout.readline()) and line.strip() != _STEP:
-                pass
+                self._said.append(line)
             self._stands = bool(line)
             if not line:
                 return False
         return True
+
+    def go_until(self, condition: Callable[[], object]) -> None:
+        """Let it do steps until that is so, and stand there."""
+        while not condition():
+            assert self.go(1), "it ended before"
+
+    def interrupt(self, how: signal.Signals) -> None:
+        """With a signal, which it hears where it stands."""
+        self._process.send_signal(how)
 
     def kill(self, seconds: float = 0.0, how: signal.Signals = signal.SIGKILL) -> None:
         """Where it stands, or so long after it went on: in the midst of its next step, or at the end of that."""
@@ -101,12 +122,14 @@ class Stopping:
 
     def ended(self) -> tuple[int, str]:
         """Let it run to its end: how many more steps it did, and what it said where it failed."""
-        said, _ = self._process.communicate(timeout=_ENDING)
+        said, _ = self._process.communicate(timeout=PATIENCE)
         self._errors.seek(0)
         errors = self._errors.read() if self._process.returncode else ""
         self._errors.close()
-        assert bool(errors) == bool(self._process.returncode)
-        return said.splitlines().count(_STEP), errors
+        assert errors or self._process.returncode <= 0
+        lines = said.splitlines(keepends=True)
+        self._said += [line for line in lines if line.strip() != _STEP]
+        return len(lines) - sum(line.strip() != _STEP for line in lines), errors
 
     def _go_on(self) -> None:
         assert self._process.stdin is not None

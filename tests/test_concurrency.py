@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gnothi.concurrency import Batcher, Inbox, Job, gather, in_batches
+from tests.patience import PATIENCE
 
 
 class Recorder:
@@ -21,7 +22,7 @@ class Recorder:
     def __call__(self, batch: Sequence[int]) -> list[int | Exception]:
         self.batches.append(list(batch))
         self.started.set()
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE)
         return [ValueError(str(number)) if number < 0 else 2 * number for number in batch]
 
 
@@ -31,7 +32,7 @@ async def test_gather_keeps_order_and_cancels_siblings() -> None:
 
     async def slow() -> None:
         try:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             sibling.set()
             raise

@@ -44,7 +44,7 @@ def test_the_home_of_a_user_who_is_not_there_names_nothing(monkeypatch: pytest.M
         locate("~nobody-of-that-name/a", "one", on_the_hub=False)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "opening"),
     [

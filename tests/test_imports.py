@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gnothi
+from tests.patience import PATIENCE
 
 HEAVY = {"torch", "transformers", "safetensors", "matplotlib", "jinja2", "trl", "peft", "vllm", "pypdf", "bs4"}
 SOURCE = Path(gnothi.__file__).parents[1]
@@ -23,7 +24,7 @@ def loaded_after(code: str) -> set[str]:
         text=True,
         check=True,
         env=os.environ | {"PYTHONPATH": str(SOURCE)},
-        timeout=60,
+        timeout=PATIENCE,
     )
     return set(finished.stdout.split())
 

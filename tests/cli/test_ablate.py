@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +18,8 @@ from gnothi.studies import study as studies
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.command_line import script, stand_in
+from tests.stopping import Stopping
 
-ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
 Json = Callable[..., Any]
 MINE = """
@@ -374,25 +370,17 @@ def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
 # --- interrupted -----------------------------------------------------------------------------------------------------
 
 
-def start(arguments: list[str]) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments]
-    return subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_study_goes_on_and_ends_the_same(gnothi_json: Json, mine: str, tmp_path: Path, how: int) -> None:
     out = tmp_path / "runs"
     arguments = ["ablate", mine, "--limit", "10", "--concurrency", "2", "--only", "− re-ranking", "--out", str(out)]
-    process = start(arguments)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not ((out / "re-ranking").exists() and len(read_rows(out / "re-ranking")) >= 2):
-        time.sleep(0.01)
-    process.send_signal(how)
-    printed, said = process.communicate(timeout=60)
-    assert printed == ""
+    process = Stopping("tests.cli.stopping_gnothi", *arguments)
+    process.go_until(lambda: (out / "re-ranking").exists() and len(read_rows(out / "re-ranking")) >= 2)
+    process.interrupt(how)
+    _, said = process.ended()
+    assert process.said == ""
     assert "Traceback" not in said
     kept = len(read_rows(out / "seakr")), len(read_rows(out / "re-ranking"))
     assert kept[0] == 10  # the first variant is finished

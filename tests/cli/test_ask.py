@@ -18,6 +18,7 @@ from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.command_line import KNOWN, covered_fact, script, stand_in
+from tests.patience import PATIENCE
 
 Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
@@ -194,7 +195,7 @@ def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(colours: bool) -
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     assert TRUE.encode() in output
     assert (b"\x1b[32m" in output) == colours
 
@@ -246,7 +247,7 @@ def test_an_interrupt_ends_it_with_one_line(how: int, program: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "asked\n"
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + how
     (line,) = err.strip().splitlines()
     assert line.startswith("gnothi: interrupted.")
@@ -271,5 +272,5 @@ main.main(["--version"])
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)][1] == "ending\n"
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (-how, "")

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,8 +17,8 @@ from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import execute
 from gnothi.testing.model import Scripted
 from tests.cases import each
+from tests.stopping import Stopping
 
-ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
 THREE = ("--method", "direct,rag", "--method", "seakr", "--limit", "12")
 
@@ -240,17 +236,13 @@ def test_report_as_tables_with_prices(gnothi: Run, tmp_path: Path) -> None:
 def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path, how: int) -> None:
     out = tmp_path / "run"
     arguments = ["eval", "lab", "--method", "direct", "--limit", "60", "--concurrency", "2", "--out", str(out)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments]
-    process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (out.exists() and len(read_rows(out)) >= 3):
-        time.sleep(0.01)
-    process.send_signal(how)
-    printed, said = process.communicate(timeout=60)
+    process = Stopping("tests.cli.stopping_gnothi", *arguments)
+    process.go_until(lambda: out.exists() and len(read_rows(out)) >= 3)
+    process.interrupt(how)
+    _, said = process.ended()
     kept = len(read_rows(out))
     assert process.returncode == 128 + how, said
-    assert printed == ""
+    assert process.said == ""
     assert f"interrupted. {kept} of 60 answers are kept in {out}; the same command goes on from there." in said
     assert "Traceback" not in said
     assert 3 <= kept < 60
@@ -268,19 +260,12 @@ def test_killed_ten_times_and_run_again_to_the_end(gnothi_json: Callable[..., An
     """The whole command, whatever it is doing when SIGKILL comes; some kills meet an import or an index."""
     out, chance = tmp_path / "run", random.Random(3)
     arguments = ["eval", "lab", *THREE, "--limit", "40", "--concurrency", "3"]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments, "--out", str(out)]
     kept = [0]
-    for _ in range(10):
-        process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        wanted = kept[-1] + chance.randint(0, 4)
-        while process.poll() is None and time.monotonic() < deadline and not (out.exists() and len(read_rows(out)) >= wanted):
-            time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.1))
-        process.kill()
-        process.wait()
-        kept.append(len(read_rows(out)))
+    for lines in (0, 1, 2, 3, 12, 8, 16, 0, 30, 5):  # of 360, and two more steps each time
+        process = Stopping("tests.cli.stopping_gnothi", *arguments, "--out", str(out))
+        assert process.go(lines)
+        process.kill(chance.choice((0.0, 0.01, 0.1)))
+        kept.append(len(read_rows(out)) if out.exists() else 0)
     assert kept == sorted(kept)
     assert 0 < kept[-1] < 120
     resumed = gnothi_json(*arguments, "--out", str(out))

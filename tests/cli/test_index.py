@@ -15,8 +15,10 @@ import pytest
 
 from gnothi.cli.main import run
 from gnothi.retrieval.folder import FILE
+from tests.patience import PATIENCE
 from tests.retrieval.cross_encoders import classifier
 from tests.retrieval.documents import contents, made_up, write_jsonl
+from tests.stopping import Stopping
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "100"}
@@ -36,8 +38,8 @@ def out(tmp_path: Path) -> str:
     return str(tmp_path / "index")
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from gnothi.cli.main import main; main()", "index", *map(str, arguments)]
+def command(*arguments: object, first: str = "") -> list[str]:
+    return [sys.executable, "-c", f"{first}\nfrom gnothi.cli.main import main; main()", "index", *map(str, arguments)]
 
 
 def gnothi(*arguments: object) -> int:
@@ -176,34 +178,36 @@ def test_the_built_in_corpus_can_be_searched(capsys: pytest.CaptureFixture[str])
 
 
 def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path, out: str) -> None:
-    corpus = made_up(1, 60_000)
+    corpus = made_up(1, 4000)
     source = write_jsonl(tmp_path / "corpus.jsonl", corpus)
-    process = subprocess.Popen(command("build", source, "--out", out), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
-    while not (Path(out) / "gnothi-sources.sqlite").exists():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    process = Stopping("tests.cli.stopping_index", "build", str(source), "--out", out)
+    process.go_until(lambda: (Path(out) / "meta.json").exists() and contents(Path(out)))
+    process.interrupt(signal.SIGINT)
+    _, errors = process.ended()
     assert process.returncode == 130
     assert "run the same command again" in errors
     assert "Traceback" not in errors
-    assert len(contents(Path(out))) < len(corpus)
+    assert 0 < len(contents(Path(out))) < len(corpus)
     subprocess.run(command("build", source, "--out", out), env=ENVIRONMENT, check=True, capture_output=True)
     assert len(contents(Path(out))) == len(corpus)
 
 
 def test_a_terminal_gets_a_bar_with_rate_and_time_left(tmp_path: Path, out: str) -> None:
-    source = write_jsonl(tmp_path / "corpus.jsonl", made_up(1, 20_000))
+    source = write_jsonl(tmp_path / "corpus.jsonl", made_up(1, 2000))
     terminal, other = pty.openpty()
-    process = subprocess.Popen(command("build", source, "--out", out), env=ENVIRONMENT, stderr=other, stdout=subprocess.PIPE)
+    always = "from gnothi.cli import building; building._SECONDS_BETWEEN_FRAMES = 0.0"
+    process = subprocess.Popen(
+        command("build", source, "--out", out, first=always), env=ENVIRONMENT, stderr=other, stdout=subprocess.PIPE
+    )
     os.close(other)
     shown = b""
-    while select.select([terminal], [], [], 60)[0]:
+    while select.select([terminal], [], [], PATIENCE)[0]:
         try:
             data = os.read(terminal, 4096)
         except OSError:  # how a closed terminal reads on Linux
             break
         shown += data
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     os.close(terminal)
     assert process.returncode == 0
     assert re.search(r"\d+ passages, [\d,]+/s", shown.decode())

@@ -17,7 +17,7 @@ from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
 from gnothi.runs.folder import read_config, read_rows
 from tests.models.openai_api import Api, Offer, Raw
-from tests.models.openai_server import Server, serving
+from tests.models.openai_server import Server, nobody, serving
 
 Run = Callable[..., tuple[int, str, str]]
 SECRET = "sk-lab-secret-0123456789"
@@ -251,10 +251,11 @@ def test_what_a_method_needs_is_checked_before_the_first_question(serve: Any, gn
 def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    code, out, err = gnothi("ask", "Who?", *MODEL, "--method", "direct")
+    with nobody() as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        code, out, err = gnothi("ask", "Who?", *MODEL, "--method", "direct")
     assert (code, out) == (3, "")
-    assert "no answer from openai:lab at http://127.0.0.1:9/v1" in err
+    assert f"no answer from openai:lab at {url}" in err
     code, _, err = gnothi("ask", "Who?", *MODEL, "--method", "direct", "--set", "model.device=cpu")
     assert code == 2
     assert "is of models in this process and under vLLM, got openai:lab" in err

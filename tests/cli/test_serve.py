@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import gnothi as package
+from tests.patience import PATIENCE
 
 KNOWN = {"model": "gnothi/direct", "stream": True, "messages": [{"role": "user", "content": "Who directed The Amber Harbour?"}]}
 
@@ -48,14 +49,14 @@ def test_a_signal_ends_it_when_the_stream_is_over(ending: signal.Signals) -> Non
         assert process.stderr is not None
         line = next(line for line in process.stderr if "/v1 answers as" in line)
         request = urllib.request.Request(f"{line.partition('/v1')[0]}/v1/chat/completions", json.dumps(KNOWN).encode())
-        with urllib.request.urlopen(request, timeout=60) as stream:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as stream:
             first = stream.readline()
             process.send_signal(ending)
             rest = stream.read()
         told: list[str] = []
         reading = threading.Thread(target=lambda: told.extend(process.stderr or ()))
         reading.start()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
         reading.join()
     assert first.startswith(b"data: {")
     assert rest.endswith(b"data: [DONE]\n\n")

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +15,8 @@ from gnothi.filtering.reference import HEADER, LABELS, open_reference
 from gnothi.lab.questions import facts_needed
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, covered_fact
+from tests.stopping import Stopping
 
-ROOT = Path(__file__).parents[2]
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "utility-reference", "lab-train", "--limit", "12")
 
@@ -112,20 +108,15 @@ def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
 def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "killed"
     arguments = ("train", "utility-reference", "lab-train", "--limit", "40", "--concurrency", "3")
-    program = [sys.executable, "-m", "tests.cli.slow_eval", *arguments, "--out", str(out)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
 
     def kept() -> int:
         return (out / LABELS).read_bytes().count(b"\n") if (out / LABELS).exists() else 0
 
     for wanted in (1, 8, 20):
-        process = subprocess.Popen(program, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline and kept() < wanted:
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-    assert 20 <= kept() < 40
+        process = Stopping("tests.cli.stopping_gnothi", *arguments, "--out", str(out))
+        process.go_until(lambda: kept() >= wanted)  # noqa: B023 - called before the next
+        process.kill(0.01)
+        assert wanted <= kept() <= wanted + 1
     assert not (out / HEADER).exists()
     resumed = gnothi_json(*arguments, "--out", str(out))
     undisturbed = gnothi_json(*arguments, "--out", str(tmp_path / "undisturbed"))

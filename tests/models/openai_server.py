@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.models.openai_api import Api, BadRequest
+from tests.patience import until
 
 Fault = Literal["429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "deep", "long", "empty"]
 FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "timeout", "drop", "cut", "json", "deep", "long", "empty")
@@ -20,11 +22,15 @@ UNBILLED = frozenset({"timeout", "drop", "cut", "json", "deep", "long"})
 
 @dataclass
 class Server:
-    """``requests`` lists what came in: path, body, headers. ``fault`` says for each number of a POST what goes wrong."""
+    """``requests`` lists what came in: path, body, headers. ``fault`` says for each number of a POST what goes wrong, and
+    ``fault_of`` for each body; ``on_silence`` hears of bodies that get no reply. ``together``: so many requests have to be
+    there before the first is answered."""
 
     api: Api
     fault: Callable[[int], Fault | None] = lambda _: None
-    delay: float = 0.0
+    fault_of: Callable[[dict[str, Any]], Fault | None] = lambda _: None
+    on_silence: Callable[[dict[str, Any]], None] = lambda _: None
+    together: int = 0
     key: str | None = None
     requests: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -59,18 +65,24 @@ class Server:
         fault = None
         if method == "POST":
             self._posts += 1
-            fault = self.fault(self._posts)
+            fault = self.fault(self._posts) or self.fault_of(body)
         if fault is not None:
             self.faults.append(fault)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return await self._respond(path, body, headers, writer, fault)
+            return await self._respond(path, body, headers, reader, writer, fault)
         finally:
             self._at_once -= 1
 
     async def _respond(
-        self, path: str, body: dict[str, Any], headers: dict[str, str], writer: asyncio.StreamWriter, fault: Fault | None
+        self,
+        path: str,
+        body: dict[str, Any],
+        headers: dict[str, str],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        fault: Fault | None,
     ) -> bool:
         if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
             said = f"Incorrect API key provided: {headers.get('authorization')}"
@@ -82,7 +94,7 @@ class Server:
             return _send(writer, 500, {"error": {"message": "The server had an error"}})
         if fault == "503 html":
             return _write(writer, 503, b"<html>Service Unavailable</html>", "text/html")
-        await asyncio.sleep(self.delay)
+        await until(lambda: self.most_at_once >= self.together)
         try:
             reply = await self.api.answer(path, body)
         except BadRequest as error:
@@ -90,7 +102,8 @@ class Server:
         if fault in UNBILLED and "usage" in reply:
             self.unbilled += reply["usage"]["total_tokens"]
         if fault == "timeout":
-            await asyncio.sleep(30)
+            self.on_silence(body)
+            await reader.read()  # until the client has had enough
             return False
         if fault == "drop":
             return False
@@ -125,6 +138,14 @@ def _write(
     head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n{extra}\r\n"
     writer.write(head.encode() + content[:cut])
     return True
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An address with its /v1 that nobody else can take, and where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 @contextmanager

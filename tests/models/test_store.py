@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
+import random
 import sqlite3
 import sys
 from pathlib import Path
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gnothi.models import store as store_module
 from gnothi.models.store import ASIDE, FILE, Store, folder
+from tests.patience import PATIENCE
 
 MB = 2**20
 
@@ -98,6 +99,7 @@ def test_uses_are_kept_across_processes_of_one_after_the_other(opened: Opened) -
 
 
 def _write_many(path: Path, worker: int, count: int, said: multiprocessing.Queue[str]) -> None:
+    store_module.LOCK_SECONDS = PATIENCE  # here, in the worker
     store = Store(path, 40_000, said.put)
     for value in range(count):
         store.put(number(value), number(value) * 20)
@@ -114,7 +116,7 @@ def test_many_processes_at_once(opened: Opened) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(120)
+        worker.join(PATIENCE)
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
     assert said.empty()
     info = opened.store().info()
@@ -138,7 +140,7 @@ def test_a_damaged_file_is_put_aside_with_a_word(opened: Opened, damage: str, wh
     if damage == "not a database":
         content[:] = b"no database at all, but a text of some length. " * 100
     elif damage == "in the middle":
-        content[4096:60_000] = os.urandom(60_000 - 4096)
+        content[4096:60_000] = random.Random(0).randbytes(60_000 - 4096)
     elif damage == "empty header":
         content[:100] = bytes(100)
     else:

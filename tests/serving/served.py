@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,7 @@ from gnothi.serving.setups import plans
 from gnothi.session.plan import Request
 from gnothi.testing.model import Scripted
 from tests.command_line import script
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - what it waits for has no event
-            await asyncio.sleep(0.005)
+from tests.patience import PATIENCE
 
 
 @dataclass
@@ -65,7 +60,7 @@ async def served(
         task = asyncio.ensure_future(running.serve())
         try:
             await asyncio.wait({task, asyncio.ensure_future(listening.wait())}, return_when=asyncio.FIRST_COMPLETED)
-            async with httpx2.AsyncClient(base_url=running.address, timeout=20) as http:
+            async with httpx2.AsyncClient(base_url=running.address, timeout=PATIENCE) as http:
                 yield Served(running.address, context, running, http)
         finally:
             running.should_exit = True

@@ -12,7 +12,8 @@ import pytest
 
 from gnothi.errors import ModelUnavailable
 from tests.command_line import KNOWN
-from tests.serving.served import Served, served, until
+from tests.patience import Deadlines, until
+from tests.serving.served import Served, served
 from tests.serving.slow import Slow
 
 SECRET = "/srv/secret/place"
@@ -159,14 +160,31 @@ async def test_the_clients_raise_what_fails_in_mid_stream() -> None:
         assert last.response.error is not None
 
 
-async def test_a_question_that_takes_too_long() -> None:
+async def test_a_question_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, allowed = Slow(), 40_000.0
+    deadlines = Deadlines(monkeypatch, allowed)
+    async with served(model, ("direct",), timeout=allowed) as server:
+
+        async def asked(stream: bool) -> httpx2.Response:
+            asking, before = asyncio.ensure_future(server.chat(KNOWN, "direct", stream=stream)), model.asked
+            await until(lambda: model.asked > before)
+            deadlines.pass_by()
+            return await asking
+
+        found = await asked(stream=False)
+        assert (found.status_code, error_of(found)["code"]) == (504, "timeout")
+        stream = await asked(stream=True)
+        assert json.loads(stream.text.split("data: ")[-2])["error"]["code"] == "timeout"
+        assert (model.asked, model.dropped) == (2, 2)
+        await at_rest(server)
+
+
+async def test_the_time_for_a_question_is_that_of_the_clock() -> None:
     model = Slow()
     async with served(model, ("direct",), timeout=0.05) as server:
-        found = await server.chat(KNOWN, "direct")
-        assert (found.status_code, error_of(found)["code"]) == (504, "timeout")
-        stream = await server.chat(KNOWN, "direct", stream=True)
-        assert json.loads(stream.text.split("data: ")[-2])["error"]["code"] == "timeout"
-        assert model.dropped == 2
+        for stream in (False, True):
+            found = await server.chat(KNOWN, "direct", stream=stream)
+            assert '"timeout"' in found.text
         await at_rest(server)
 
 
@@ -228,9 +246,16 @@ async def test_a_stream_without_news_says_that_it_lives() -> None:
         assert text.endswith("data: [DONE]\n\n")
 
 
-async def test_told_to_stop_streams_finish_and_new_questions_are_refused() -> None:
-    model = Slow()
-    async with served(model, ("direct",), drain=0.3) as server:
+async def test_told_to_stop_streams_finish_and_new_questions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, drain = Slow(), 40_000.0
+    loop = asyncio.get_running_loop()
+    later, passed = loop.call_later, []
+
+    def call_later(delay: float, callback: Any, *given: Any, **more: Any) -> Any:
+        return passed.append((callback, given)) if delay == drain else later(delay, callback, *given, **more)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    async with served(model, ("direct",), drain=drain) as server:
         body = {"model": "direct", "messages": user(KNOWN), "stream": True}
         async with server.http.stream("POST", "/v1/chat/completions", json=body) as stream:
             await until(lambda: model.asked == 1)
@@ -239,8 +264,11 @@ async def test_told_to_stop_streams_finish_and_new_questions_are_refused() -> No
             assert (await server.http.get("/healthz")).status_code == 200
             refused = await server.chat(KNOWN, "direct")
             assert (refused.status_code, error_of(refused)["code"]) == (503, "shutting_down")
-            await asyncio.sleep(0.5)
+            assert not server.server.should_exit
+            ((callback, given),) = passed
+            callback(*given)
             assert server.server.should_exit
+            await until(lambda: not any(one.is_serving() for one in server.server.servers))
             model.go.set()
             text = "".join([piece async for piece in stream.aiter_text()])
         assert "Ada Bram" in text

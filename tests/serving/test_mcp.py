@@ -20,6 +20,7 @@ from gnothi.serving.tools import Tools
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.command_line import KNOWN, covered_fact, script
+from tests.patience import PATIENCE, until
 from tests.serving.served import Served, served
 
 MODES = ("auto", "legacy")
@@ -114,7 +115,7 @@ async def test_a_key_lets_in_and_its_limit_holds(tmp_path: Path) -> None:
 @asynccontextmanager
 async def with_key(server: Served, key: str) -> AsyncIterator[Any]:
     headers = {"authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport: AbstractAsyncContextManager[Any] = streamable_http_client(f"{server.url}/mcp", http_client=http)
         async with mcp.Client(transport) as client:
             yield client
@@ -123,12 +124,13 @@ async def with_key(server: Served, key: str) -> AsyncIterator[Any]:
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_that_leaves_ends_the_work(mode: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
+    never = asyncio.Event()
 
     class Waits(Scripted):
         async def sample(self, *_: Any, **__: Any) -> Any:
             begun.set()
             try:
-                await asyncio.sleep(60)
+                await never.wait()
             except asyncio.CancelledError:
                 ended.set()
                 raise
@@ -142,14 +144,10 @@ async def test_a_client_that_leaves_ends_the_work(mode: str) -> None:
                 await client.call_tool("ask", {"question": KNOWN})
 
         asking = asyncio.ensure_future(ask())
-        await asyncio.wait_for(begun.wait(), 10)
+        await until(begun.is_set)
         asking.cancel()
-        await asyncio.wait_for(ended.wait(), 10)
-        for _ in range(100):
-            if not server.context.room.under_way:
-                break
-            await asyncio.sleep(0.02)
-        assert not server.context.room.under_way
+        await until(ended.is_set)
+        await until(lambda: not server.context.room.under_way)
 
 
 @pytest.mark.slow

@@ -24,11 +24,13 @@ from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Prompt
 from tests.command_line import KNOWN, covered_fact
+from tests.patience import PATIENCE, until
 from tests.report.test_page import full
-from tests.serving.served import Served, served, until
+from tests.serving.served import Served, served
 from tests.serving.slow import Slow
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+expect.set_options(timeout=1000 * PATIENCE)
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 pytestmark = [
@@ -65,6 +67,7 @@ async def opened(server: Served, **context: Any) -> AsyncIterator[Seen]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = await browser.new_page(**{"viewport": DESK, **context})
+        page.set_default_timeout(1000 * PATIENCE)
         seen = Seen(page, server)
         page.on("console", lambda message: seen.said.append(message.text))
         page.on("pageerror", lambda error: seen.said.append(str(error)))

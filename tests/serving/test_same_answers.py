@@ -12,7 +12,9 @@ import pytest
 import gnothi
 from gnothi import lab
 from gnothi.signals.gate import decisive
-from tests.serving.served import served, until
+from gnothi.types import Decoding, Prompt, Task
+from tests.patience import until
+from tests.serving.served import served
 from tests.serving.test_responses import client
 
 pytestmark = pytest.mark.slow
@@ -68,7 +70,9 @@ async def test_tokens_stop_when_the_clients_leave(stream: bool) -> None:
         await asyncio.gather(*asking, return_exceptions=True)
         await until(lambda: not server.context.room.under_way)
         assert sum(one.cancelled() for one in asking) > 0
-        await asyncio.sleep(0.1)  # a step that was under way ends
-        steps = model.statistics["steps"]
-        await asyncio.sleep(0.5)
-        assert model.statistics["steps"] == steps
+        last = Prompt(Task("answer"), questions[0])
+        await model.generate(last, Decoding(max_tokens=1))  # begun after the step that was under way
+        before = model.statistics
+        await model.generate(last, Decoding(max_tokens=6))
+        steps, rows = (model.statistics[key] - before[key] for key in ("steps", "fed_rows"))
+        assert 0 < rows == steps < 6  # nobody else had a row

@@ -11,6 +11,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.command_line import covered_fact
+from tests.patience import PATIENCE
 from tests.serving.served import served
 from tests.serving.slow import Slow
 
@@ -36,6 +37,7 @@ def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", f"{PATIENCE:g}")
     yield spans
     server.shutdown()
     server.server_close()

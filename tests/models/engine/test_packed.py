@@ -46,7 +46,7 @@ def test_leading_dimensions_stay(laid_out: Packed, shape: list[int]) -> None:
 
 
 def test_a_slice_is_read_as_it_lies(layer: nn.Linear, laid_out: Packed) -> None:
-    rows = torch.randn(40, 3, 192)[:, 1, ::2]
+    rows = torch.randn(40, 3, 192, generator=torch.Generator().manual_seed(0))[:, 1, ::2]
     with torch.inference_mode():
         torch.testing.assert_close(laid_out(rows), layer(rows), rtol=1e-5, atol=1e-5)
 

@@ -10,12 +10,12 @@ torch = pytest.importorskip("torch")
 
 from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
 from gnothi.models import ModelSettings, transformers  # noqa: E402
-from gnothi.models.batched import Attend, Batched, Request, Score  # noqa: E402
+from gnothi.models.batched import Attend, Batched, Request, Result, Score  # noqa: E402
 from gnothi.models.engine.passes import attend  # noqa: E402
 from gnothi.models.rendering import Tagged  # noqa: E402
 from gnothi.models.transformers import TransformersBackend  # noqa: E402
 from gnothi.models.wrappers import Traced  # noqa: E402
-from gnothi.types import Attended, Decoding, Prompt, Task  # noqa: E402
+from gnothi.types import Attended, ContinuationScore, Decoding, Prompt, Task  # noqa: E402
 from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
@@ -32,7 +32,10 @@ async def test_against_the_library(architecture: str) -> None:
         before = await model.generate(PROMPT, decoding)
         attended = await model.attend(PROMPT, DRAFT)
         after = await model.generate(PROMPT, decoding)
-        assert before == after
+        assert (before.text, len(before.tokens)) == (after.text, len(after.tokens))
+        # The second reads less anew, which rounds differently on some processors.
+        for one, other in zip(before.tokens, after.tokens, strict=True):
+            assert one.logprob == pytest.approx(other.logprob, abs=1e-5)
         scored = (await model.score(PROMPT, [DRAFT]))[0]
     finally:
         await model.aclose()
@@ -85,13 +88,28 @@ def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exceptio
     enough = 1
     (attended, beside) = backend.run(asked)
     assert isinstance(attended, Attended)
-    assert (attended.tokens, passes, beside) == (expected.tokens, 2, scored)
+    assert (attended.tokens, passes) == (expected.tokens, 2)
+    same(beside, scored)
     forgotten.clear()
     enough = 99
     (refused, beside) = backend.run(asked)
     assert isinstance(refused, ModelUnavailable)
     assert "out of memory: the attention of a prompt of" in str(refused)
-    assert (passes, beside) == (4, scored)
+    assert passes == 4
+    same(beside, scored)
     # Any other mistake is passed on as it is.
     error = RuntimeError("size mismatch")
-    assert backend.run(asked) == [error, scored]
+    (refused, beside) = backend.run(asked)
+    assert refused is error
+    same(beside, scored)
+
+
+def same(found: Result | Exception, expected: Result | Exception) -> None:
+    """But for rounding, which differs with what is read anew."""
+    assert isinstance(found, tuple)
+    assert isinstance(expected, tuple)
+    ((one,), (other,)) = found, expected
+    assert isinstance(one, ContinuationScore)
+    assert isinstance(other, ContinuationScore)
+    assert one.text == other.text
+    assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -51,8 +52,12 @@ def test_a_processor_that_emulates_bfloat16_is_told_of(trial: dict[Any, float], 
 
 
 def test_the_trial_measures_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 0 < seconds((64, 128), torch.float32) < 10
-    assert 0 < seconds((64, 128), torch.bfloat16, packed=False) < 10
+    assert 0 < seconds((64, 128), torch.float32) < float("inf")
+    assert 0 < seconds((64, 128), torch.bfloat16, packed=False) < float("inf")
+    took = iter([0.0, 5.0, 10.0, 12.0, 20.0, 23.0, 30.0, 34.0])
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "perf_counter", lambda: next(took))
+        assert seconds((64, 128), torch.float32) == 2.0  # the best of them
 
     class Missing:
         def __init__(self, _: object) -> None:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,37 +17,46 @@ import gnothi
 from gnothi.types import Question
 
 SPEC = "openai:smollm2"
+TRIES = 3
 REMOTE: dict[str, Any] = {"cache": "off", "timeout": 600.0, "concurrency": 4, "retries": 2}
 PLACES = {"Orvel": "a lighthouse", "Salen": "a harbour", "Brisk": "a mill", "Tarn": "a bridge"}
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, log: Path) -> Iterator[str]:
-    """The address of the API that the command serves on that port, once it answers."""
-    with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as server:
-        try:
-            _wait(f"http://127.0.0.1:{port}/v1/models", server, log)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            server.terminate()
+def running(command: Callable[[int], Sequence[str]], log: Path) -> Iterator[str]:
+    """The address of the API that the command serves on a port, once it answers. These servers want to be told a port: where
+    another program takes it before they do, they get another."""
+    for _ in range(TRIES):
+        port = _free_port()
+        with log.open("w") as said, subprocess.Popen(command(port), stdout=said, stderr=said) as server:
+            try:
+                if _answers(f"http://127.0.0.1:{port}/v1/models", server, log):
+                    yield f"http://127.0.0.1:{port}/v1"
+                    return
+            finally:
+                server.terminate()
+    raise AssertionError(f"no port was free for long enough: {log.read_text()}")
 
 
-def free_port() -> int:
+def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
         return port
 
 
-def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def _answers(address: str, server: subprocess.Popen[bytes], log: Path) -> bool:
+    """Once it does. False where its port was taken."""
     for _ in range(3000):
+        if server.poll() is not None:
+            assert "address already in use" in log.read_text().lower(), log.read_text()
+            return False
         try:
-            urllib.request.urlopen(address, timeout=5).close()
+            urllib.request.urlopen(address, timeout=60).close()
         except OSError:
-            assert server.poll() is None, log.read_text()
             time.sleep(0.2)
         else:
-            return
+            return True
     raise AssertionError(f"the server does not answer: {log.read_text()}")
 
 

@@ -65,7 +65,8 @@ async def test_what_does_not_fit_waits_for_what_is_under_way() -> None:
     budget = Budget(max_tokens=100)
     first = await budget.reserve(80, 0, FREE)
     second = asyncio.create_task(budget.reserve(50, 0, FREE))
-    await asyncio.sleep(0.01)
+    for _ in range(20):
+        await asyncio.sleep(0)
     assert not second.done()
     first.settle(20, 0)
     budget.close(first)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from gnothi.models import RemoteSettings, load_model
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import LanguageModelConformance
-from tests.models.remote.real_server import REMOTE, SPEC, RealServer, free_port, running
+from tests.models.remote.real_server import REMOTE, SPEC, RealServer, running
 
 if (PYTHON := os.environ.get("LLAMA_PYTHON")) is None:
     pytest.skip("no environment with llama-cpp-python is named in LLAMA_PYTHON: run `make test-llama`", allow_module_level=True)
@@ -33,12 +33,12 @@ SEEDS = pytest.mark.xfail(
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert PYTHON is not None
     file = subprocess.run([PYTHON, "-c", FILE], check=True, capture_output=True, text=True).stdout.strip()
-    port = free_port()
-    flags = {"model": file, "model_alias": "smollm2", "n_ctx": 4096, "host": "127.0.0.1", "port": port, "verbose": "false"}
+    flags = {"model": file, "model_alias": "smollm2", "n_ctx": "4096", "host": "127.0.0.1", "verbose": "false"}
     if threads := os.environ.get("OMP_NUM_THREADS"):
         flags |= {"n_threads": threads, "n_threads_batch": threads}
-    command = [PYTHON, "-m", "llama_cpp.server", *(str(part) for key, value in flags.items() for part in (f"--{key}", value))]
-    with running(command, port, tmp_path_factory.mktemp("llama") / "server.log") as address:
+    command = [PYTHON, "-m", "llama_cpp.server", *(part for key, value in flags.items() for part in (f"--{key}", value))]
+    log = tmp_path_factory.mktemp("llama") / "server.log"
+    with running(lambda port: [*command, "--port", str(port)], log) as address:
         yield address
 
 

