@@ -39,8 +39,8 @@ test: ## Run the tests that take seconds
 test-slow: ## Run the tests that take longer
 	$(PYTHON) -m pytest -m slow -n auto --dist worksteal
 
-test-long: ## Run the fast tests with other random examples in each run, and more of them (nightly; see tests/conftest.py)
-	$(PYTHON) -m pytest -n auto --hypothesis-profile=long
+test-long: ## Run fast and slow tests with random examples and faults that differ from run to run, and more of them (nightly)
+	$(PYTHON) -m pytest -m 'not vllm and not llama' -n auto --dist worksteal --hypothesis-profile=long
 
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py

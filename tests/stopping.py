@@ -101,7 +101,7 @@ class Stopping:
         while not condition():
             assert self.go(1), "it ended before"
 
-    def interrupt(self, how: signal.Signals) -> None:
+    def interrupt(self, how: int) -> None:
         """With a signal, which it hears where it stands."""
         self._process.send_signal(how)
 
