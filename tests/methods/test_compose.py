@@ -99,7 +99,7 @@ async def test_on_the_laboratory(name: str, settings: dict[str, Any], parts: dic
 async def test_on_many_questions_of_the_laboratory(name: str, settings: dict[str, Any], parts: dict[str, Any]) -> None:
     async with open_resources("lab", None, Settings(), ["rag"]) as opened:
         assert opened.retriever is not None
-        await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=60))
+        await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=20))
 
 
 class Learnt:

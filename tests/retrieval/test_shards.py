@@ -187,6 +187,5 @@ def test_shards_built_by_processes_find_what_one_index_finds(made_data: Path, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 4, 8])
-def test_the_top_10_of_500_questions_are_those_of_one_index(shared_data: Path, tmp_path: Path, number: int) -> None:
-    assert top_10_of_shards_and_of_one_index(shared_data, tmp_path, number) == (13_797, 500)
+def test_the_top_10_of_500_questions_are_those_of_one_index(shared_data: Path, tmp_path: Path) -> None:
+    assert top_10_of_shards_and_of_one_index(shared_data, tmp_path, 4) == (13_797, 500)
