@@ -43,7 +43,7 @@ class Preloaded:
         self._address = address
 
     def client(self, path: Path, *before: str) -> Path:
-        """Write a program that does what ``python BEFORE... ARGUMENTS...`` does, with ``-m MODULE`` or ``-c CODE`` in front."""
+        """Write a program that does what ``python BEFORE... ARGUMENTS...`` does: a module, code, or a script."""
         path.write_text(CLIENT.format(python=sys.executable, address=str(self._address), before=list(before)))
         path.chmod(0o755)
         return path
@@ -114,9 +114,11 @@ def _attend(client: socket.socket) -> None:
 
 def _run(arguments: Sequence[str]) -> int:
     """The exit code of a program that is given as to Python."""
-    how, what, *rest = arguments
-    sys.argv = [what if how == "-m" else "-c", *rest]
-    sys.path[0] = os.getcwd()
+    how = arguments[0] if arguments[0] in ("-m", "-c") else ""
+    what, *rest = arguments[1:] if how else arguments
+    sys.argv = ["-c" if how == "-c" else what, *rest]
+    sys.path[0] = {"-m": os.getcwd(), "-c": ""}.get(how, str(Path(what).resolve().parent))
+    sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - these stay open, as Python's own do
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -124,6 +126,8 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         if how == "-m":
             runpy.run_module(what, run_name="__main__", alter_sys=True)
+        elif not how:
+            runpy.run_path(what, run_name="__main__")
         else:
             exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as ended:

@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,15 @@ def test_a_program_has_what_the_client_has(python: Path, tmp_path: Path, end: st
     assert ("ZeroDivisionError" in done.stderr, "no\n" in done.stderr) == ("1 /" in end, "'no'" in end)
 
 
-def test_modules_run_as_by_python(python: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [("-m", "mine"), ("mine.py",), ("-c", "import mine")])
+def test_it_runs_as_by_python(python: Path, tmp_path: Path, given: Sequence[str]) -> None:
     """The same, whether Python itself or the server runs it."""
-    (tmp_path / "mine.py").write_text("import sys\nprint(__name__, sys.argv[1:], sys.path[0])\n")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "other.py").write_text("")
+    (tmp_path / "mine.py").write_text("import sys, other\nprint(__name__, sys.argv, sys.path[0], other.__file__)\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "beside")}
     told = [
-        subprocess.run([program, "-m", "mine", "x"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        subprocess.run([program, *given, "x"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
         for program in (python, sys.executable)
     ]
     assert told[0] == told[1]

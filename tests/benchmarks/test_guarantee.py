@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.guarantee import EPSILON, Outcome, measure
 from gnothi.calibration.compare import read
-from tests.benchmarks.test_programs import run
+from tests.benchmarks.conftest import Program
 from tests.cases import each
 
 DRAWS = 150
@@ -59,7 +59,7 @@ def test_what_no_threshold_keeps_is_refused(shared_data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_program(tmp_path: Path) -> None:
+def test_the_program(program: Program, tmp_path: Path) -> None:
     lines = [
         {
             "question": f"{number}?",
@@ -71,13 +71,13 @@ def test_the_program(tmp_path: Path) -> None:
         for number in range(90)
     ]
     (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = run("benchmarks.guarantee", str(tmp_path / "some.jsonl"), "--draws", "20", "--targets", "0.2", "--json")
+    done = program("benchmarks.guarantee", str(tmp_path / "some.jsonl"), "--draws", "20", "--targets", "0.2", "--json")
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
     assert (found["signal"], found["kept"], found["drawn"]) == ("gram", True, 0)
     asked = ("--targets", "0.2", "--needed", "20", "--draws", "20")
-    (advised,) = json.loads(run("benchmarks.guarantee", str(tmp_path / "some.jsonl"), *asked, "--json").stdout)
+    (advised,) = json.loads(program("benchmarks.guarantee", str(tmp_path / "some.jsonl"), *asked, "--json").stdout)
     assert 0 < advised["advised"] <= advised["refused"] < 1
     assert advised["needed"] >= 14  # (1 - 0.2)^11 <= 0.1, and a fifth is set aside
     assert 0 <= advised["least_granted"] <= advised["granted"] <= advised["most_granted"] <= 1
-    assert "20 draws each" in run("benchmarks.guarantee", str(tmp_path / "some.jsonl"), "--draws", "20").stdout
+    assert "20 draws each" in program("benchmarks.guarantee", str(tmp_path / "some.jsonl"), "--draws", "20").stdout

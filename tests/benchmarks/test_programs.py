@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.preloaded import Preloaded
+from tests.benchmarks.conftest import Document, Program
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--layers", "2", "--hidden", "64", "--tokens", "3"]
 
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Document = Callable[..., Any]
-
-
-@pytest.fixture
-def run(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs ``python -m COMMAND``."""
-    python = preloaded.client(tmp_path_factory.mktemp("bin") / "python", "-m")
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([python, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-    return run
-
-
-@pytest.fixture
-def document(run: Run) -> Document:
-    """Runs a program and reads the one document that it prints."""
-
-    def document(*command: str, short: bool = True) -> Any:
-        done = run(*command, "--json", *(("--repeats", "1", "--threads", "1") if short else ()))
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return document
-
-
-def test_all_are_listed(run: Run) -> None:
-    listed = run("benchmarks").stdout
+def test_all_are_listed(program: Program) -> None:
+    listed = program("benchmarks").stdout
     for name in (
         "uncertainty",
         "throughput",
@@ -180,8 +148,8 @@ def test_where_time_goes(document: Document) -> None:
 
 
 @pytest.mark.slow
-def test_graph(run: Run) -> None:
-    done = run("benchmarks.graph", "--nodes", "2000", "--facts", "6000", "--peers", "--json")
+def test_graph(program: Program) -> None:
+    done = program("benchmarks.graph", "--nodes", "2000", "--facts", "6000", "--peers", "--json")
     found = json.loads(done.stdout)  # limits of milliseconds may be broken on a busy machine
     assert found["facts"] == pytest.approx(6000, rel=0.01)
     assert found["resumed_same_bytes"] is True
