@@ -102,7 +102,7 @@ def _attend(client: socket.socket) -> None:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(program)
-    if client in select.select([client, ended], [], [])[0]:
+    if client.fileno() in select.select([client.fileno(), ended], [], [])[0]:
         os.killpg(program, signal.SIGKILL)
     _, status = os.waitpid(program, 0)
     code = os.waitstatus_to_exitcode(status)

@@ -31,7 +31,7 @@ print(sys.stdin.read(), file=sys.stderr)
 )
 def test_a_program_has_what_the_client_has(python: Path, tmp_path: Path, end: str, code: int) -> None:
     (tmp_path / "here").mkdir()
-    command = [python, "-c", PROGRAM.format(end="sys.stdout.flush()\n" + end), "a", "b c"]
+    command = [str(python), "-c", PROGRAM.format(end="sys.stdout.flush()\n" + end), "a", "b c"]
     done = subprocess.run(
         command,
         input="said",
