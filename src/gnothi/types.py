@@ -182,13 +182,18 @@ class Token:
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One continuation. ``tokens`` is empty where the backend gives text only. A stop string ends ``text`` and is not in it;
-    the tokens are those whose text makes up ``text`` (the one that completed the stop string may be cut off)."""
+    the tokens are those whose text makes up ``text`` (the one that completed the stop string may be cut off).
+
+    ``thought`` is what a model that thinks said to itself before: no part of ``text`` nor of ``tokens``. ``generated_tokens``
+    counts it, and ``thought_tokens`` says how many of them were thought."""
 
     text: str
     tokens: tuple[Token, ...] = ()
     finish: Finish = "eos"
     prompt_tokens: int = 0
     generated_tokens: int = 0
+    thought: str = ""
+    thought_tokens: int = 0
 
     @property
     def logprob(self) -> float:
