@@ -54,7 +54,8 @@ class Template:
         told, spoken = _told(off), named(self._program.source)
         self.marks = _standing(off) or told or _standing(on) or _told(on) or spoken or of_vocabulary(added)
         # Not told to think, too, the model would begin a thought: its prompt asks for one, or nothing tells it not to.
-        self._always = told is not None or (spoken is not None and (off == on or not self._program.switches))
+        switched = off != on and (self._program.switches or self._shut.system is not None)
+        self._always = told is not None or (spoken is not None and not switched)
         self._wrappers = self._around(off, on)
         if thinking != "off":
             self._open = self._checked(thinking)
@@ -67,7 +68,8 @@ class Template:
             return told
         if self.thinking == "off":
             return {"thinking": "off", **told}
-        return {"thinking": f"{self.thinking}; scores and states of prompts without a thought", **told}
+        on = f"{self.thinking}, {self.tokens} tokens at most; scores and states of prompts after an empty thought"
+        return {"thinking": on, **told}
 
     @property
     def day(self) -> str:
