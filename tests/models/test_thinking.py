@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import InvalidInput, InvalidSetting, PromptTooLong
 from gnothi.events import ModelCall, Usage, record
 from gnothi.models.batched import Batched
 from gnothi.models.engine.text import Detokenizer
@@ -75,8 +75,8 @@ class TestFamilies:
     def test_label_and_answer_follow_the_thought(self, family: Family) -> None:
         renderer = make_renderer("auto", templated(family.template), day=DAY)
         continued = renderer.render(replace(PROMPT, answer_so_far="It was"))
-        for marks in MARKS:
-            assert marks.opens not in continued.rpartition(marks.closes)[2]
+        for one in MARKS:
+            assert one.opens not in continued.rpartition(one.closes)[2]
         assert continued.endswith("Answer: It was")
         if family.on is None:
             return
@@ -262,6 +262,32 @@ def test_an_answer_that_turns_out_to_be_a_thought_is_asked_for_again(said: str, 
     assert found.generations[0].generated_tokens == found.generations[0].thought_tokens + 1
     assert told.asked[1][0] == told.asked[0][0].removesuffix("Answer:") + empty + "Answer:"
     assert found.states[0][:, 0].tolist() == [len(told.asked[1][0])] * 2
+
+
+def test_an_answer_that_begins_with_the_closing_mark_is_asked_for_behind_it() -> None:
+    model, told = thinker("qwen3", lambda text: "Ann" if "</think>\n\n</think>\n\n" in text else "</think>\n\nAnn")
+    found = asyncio.run(model.generate(PROMPT, Decoding(stop=("\n",))))
+    assert (found.text, found.thought) == ("Ann", "")
+    assert len(told.asked) == 2
+
+    def doubled(text: str) -> str:
+        return "or " * 9 if opens(text) else "</think>" if text.count("</think>") == 1 else "Ann"
+
+    model, told = thinker("qwq", doubled, thinking="on", thinking_tokens=3)
+    found = asyncio.run(model.generate(PROMPT, Decoding(stop=("\n",))))
+    assert (found.text, found.thought, found.thought_tokens) == ("Ann", "or or or", 4)
+    assert told.asked[2][0].endswith("or or or\n</think>\n\n</think>\n\nAnswer:")
+
+
+def test_a_prompt_that_leaves_no_room_to_think() -> None:
+    def refuse(_: str) -> str:
+        raise PromptTooLong("tiny", 2100, 2048)
+
+    model, _ = thinker("qwq", refuse, thinking="on", thinking_tokens=2000)
+    with pytest.raises(
+        PromptTooLong, match=r"got 2100 tokens \(reply included, with 2000 for a thought, which .*thinking_tokens"
+    ):
+        asyncio.run(model.generate(PROMPT, Decoding()))
 
 
 def test_a_model_that_does_nothing_but_think_has_no_answer() -> None:

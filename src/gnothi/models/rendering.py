@@ -97,7 +97,8 @@ class Begun(Prompt):
 
     @classmethod
     def of(cls, prompt: Prompt, *, thinks: bool = False, before: str = "", labelled: bool = True) -> Begun:
-        return cls(*(getattr(prompt, one.name) for one in fields(Prompt)), thinks, before, labelled)
+        given: dict[str, Any] = {one.name: getattr(prompt, one.name) for one in fields(Prompt)}
+        return cls(**given, thinks=thinks, before=before, labelled=labelled)
 
 
 class Chat:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, PromptTooLong
 from gnothi.models.neutral import Neutral
 from gnothi.models.rendering import Begun, Chat, make_renderer
 from gnothi.models.settings import HereSettings
@@ -51,7 +51,7 @@ class ThinksFirst(Wrapper):
     With thinking on, a reply that begins afresh is two requests: the thought, which nothing but its own mark or the template's
     limit of tokens ends (at the limit it is closed, and the model answers by what it has thought), and the answer, under the
     task's own limit and stop strings. Everything else comes after an empty thought: what continues an answer, scores, states of
-    prompts, attention. With thinking off, a reply that begins a thought all the same is asked for again, behind a closed one.
+    prompts, attention. A reply that begins a thought in place of an answer is asked for again, behind a closed one.
     """
 
     def __init__(self, model: LanguageModel, renderer: Neutral, template: Template) -> None:
@@ -80,9 +80,7 @@ class ThinksFirst(Wrapper):
         if self._template.thinking != "off" and not prompt.answer_so_far.strip():
             found = await self._thought_over(prompt, n, decoding, hidden)
         else:
-            stop = decoding.stop + self._template.stops(thought=False)
-            found = await self._model.sample(prompt, n, replace(decoding, stop=stop), hidden)
-            found = await self._asked_again(prompt, found, replace(decoding, stop=stop), hidden)
+            found = await self._answered(prompt, n, decoding, hidden)
         thoughts = [one for one in found.generations if one.thought_tokens]
         self._counts["thoughts"] += len(thoughts)
         self._counts["thought_tokens"] += sum(one.thought_tokens for one in thoughts)
@@ -94,47 +92,56 @@ class ThinksFirst(Wrapper):
         marks, template = self._template.marks, self._template
         assert marks is not None
         different = n if decoding.temperature > 0 else 1
-        thinking = replace(decoding, max_tokens=template.tokens, stop=marks.stops)
         opened = Begun.of(prompt, thinks=True, labelled=False)
-        thoughts = (await self._model.sample(opened, different, thinking)).generations
-        answering = replace(decoding, stop=decoding.stop + template.stops(thought=True))
+        thinking = replace(decoding, max_tokens=template.tokens, stop=marks.stops)
 
         async def answered(number: int, thought: Generation) -> Samples:
             before = template.answering(self._renderer.neutral(thought.text))
             after = Begun.of(prompt, thinks=True, before=before)
-            return await self._model.sample(after, 1, _its_own(answering, number), hidden)
+            return await self._answered(after, 1, _its_own(decoding, number), hidden)
 
-        answers = await gather(*(answered(number, thought) for number, thought in enumerate(thoughts)))
-        pairs = zip(thoughts, answers, strict=True)
-        generations = [_joined(thought, _answer_alone(one.generations[0])) for thought, one in pairs]
+        try:
+            thoughts = (await self._model.sample(opened, different, thinking)).generations
+            answers = await gather(*(answered(number, thought) for number, thought in enumerate(thoughts)))
+        except PromptTooLong as error:
+            raise PromptTooLong(*error.given, thought=template.tokens) from None
+        generations = [_joined(thought, one.generations[0]) for thought, one in zip(thoughts, answers, strict=True)]
         states = tuple(np.concatenate(rows) for rows in zip(*(one.states for one in answers), strict=True))
         return _repeated(Samples(tuple(generations), states), n)
 
-    async def _asked_again(self, prompt: Prompt, found: Samples, decoding: Decoding, hidden: Sequence[StateSpec]) -> Samples:
-        """``found``, with replies that begin with a thought in place of an answer asked for again, after an empty thought."""
-        stray = {
-            place: marks
-            for place, one in enumerate(found.generations)
-            if (marks := begun(one.text, cut=one.finish == "length")) is not None
-        }
+    async def _answered(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec]) -> Samples:
+        """Answers alone: replies that begin with a thought, or with its end, are asked for again, behind that. Those that do so
+        once more have no answer."""
+        thinks, before = (prompt.thinks, prompt.before) if isinstance(prompt, Begun) else (False, "")
+        decoding = replace(decoding, stop=decoding.stop + self._template.stops(thought=thinks))
+        found = await self._model.sample(prompt, n, decoding, hidden)
+        stray = {place: more for place, one in enumerate(found.generations) if (more := self._stray(one)) is not None}
         if not stray:
             return found
 
         async def again(place: int) -> Samples:
-            after = Begun.of(prompt, before=stray[place].nothing)
+            after = Begun.of(prompt, thinks=thinks, before=before + stray[place])
             return await self._model.sample(after, 1, _its_own(decoding, place), hidden)
 
-        places = list(stray) if decoding.temperature > 0 else [min(stray)]
+        places = list(stray) if decoding.temperature > 0 else [min(stray)]  # greedy ones are all the same
         others = dict(zip(places, await gather(*map(again, places)), strict=True))
         generations, states = list(found.generations), [one.copy() for one in found.states]
         for place in stray:
-            other = others.get(place) or others[places[0]]
-            first = found.generations[place]
-            thought = tell_apart(first.text).thought
-            generations[place] = _joined(replace(first, text=thought), _answer_alone(other.generations[0]))
+            other = others.get(place, others[places[0]])
+            thought = replace(generations[place], text=tell_apart(generations[place].text).thought)
+            (reply,) = other.generations
+            generations[place] = _joined(thought, reply if self._stray(reply) is None else _without_answer(reply))
             for rows, (row,) in zip(states, other.states, strict=True):
                 rows[place] = row
         return Samples(tuple(generations), tuple(states))
+
+    def _stray(self, reply: Generation) -> str | None:
+        """What has to stand before the answer in place of a reply that begins with a mark; None for one that is an answer."""
+        marks = begun(reply.text, cut=reply.finish == "length")
+        if marks is not None:
+            return marks.nothing
+        own = self._template.marks
+        return own.closing.lstrip("\n") if own is not None and reply.text.lstrip().startswith(own.closes) else None
 
 
 def _its_own(decoding: Decoding, number: int) -> Decoding:
@@ -156,14 +163,10 @@ def _joined(thought: Generation, answer: Generation) -> Generation:
     )
 
 
-def _answer_alone(reply: Generation) -> Generation:
-    """A reply behind a thought. One that begins another all the same has no answer."""
-    if begun(reply.text) is None:
-        return reply
-    thought = tell_apart(reply.text).thought
-    return replace(
-        reply, text="", tokens=(), finish="length", thought=thought, thought_tokens=reply.generated_tokens, thought_cut=True
-    )
+def _without_answer(reply: Generation) -> Generation:
+    """A reply that is a thought where the answer was due."""
+    thought, count = tell_apart(reply.text).thought, reply.generated_tokens
+    return replace(reply, text="", tokens=(), finish="length", thought=thought, thought_tokens=count, thought_cut=True)
 
 
 def _repeated(found: Samples, n: int) -> Samples:
