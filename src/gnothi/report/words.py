@@ -207,8 +207,8 @@ class Narrator:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
         how = "from the cache" if event.cached else took(event.seconds)
         yield Line("model", f"{event.operation} {event.task} ({tokens}, {how})", whole=True)
-        yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
         yield from _thoughts(event)
+        yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
 
     def _other(self, event: Event) -> Iterator[Line]:
         told = {key: value for key, value in event.as_dict().items() if key != "event"}
@@ -263,7 +263,7 @@ def _thoughts(event: ModelCall) -> Iterator[Line]:
         if place == 0:
             yield Line(THOUGHT, thought or "(nothing)", f"({several}{counted(event.thought_tokens, 'token')}{cut}) ")
         else:
-            yield Line("", thought or "(nothing)", whole=True, detail=True)
+            yield Line("", thought or "(nothing)", "another: ", detail=True)
 
 
 def _said(text: str) -> str:
