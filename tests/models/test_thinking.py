@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 import torch
 
 from gnothi.errors import InvalidInput, InvalidSetting, PromptTooLong
@@ -22,10 +23,12 @@ from gnothi.models.thinking import ThinksFirst, renderer_of, thinking_first
 from gnothi.models.thoughts import MARKS, begun
 from gnothi.models.transformers import TransformersBackend
 from gnothi.models.wrappers import Traced, Wrapper
+from gnothi.protocols import LanguageModel
+from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, LanguageModelConformance, Network, NetworkConformance
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Demonstration, Generation, Prompt, Samples, StateSpec, Task, Token
 from tests.models.thinking_templates import FAMILIES, Family
-from tests.models.tiny import build_model, build_tokenizer
+from tests.models.tiny import CONTEXT, build_model, build_tokenizer
 
 TURN = ({"role": "user", "content": "Who was it?"},)
 TASK = Task("answer", "Answer briefly.", (Demonstration("Who wrote Emma?", "Jane Austen"),), "Answer:")
@@ -107,6 +110,18 @@ def test_channels_that_only_the_vocabulary_tells_of() -> None:
     tokenizer = family("plain")
     tokenizer.add_tokens(["<think>", "</think>"])  # a vocabulary that a family shares, thinking or not
     assert Template(tokenizer)(TURN).endswith("[assistant]\n")
+
+
+def test_a_variable_that_takes_other_values_is_left_alone() -> None:
+    picky = (
+        "{% if reasoning_effort is defined and reasoning_effort not in ['deep', 'deeper'] %}{{ raise_exception('no') }}"
+        "{% endif %}"
+    )
+    tokenizer = templated(picky + FAMILIES["qwq"].template)
+    assert Template(tokenizer)(TURN).endswith("<think>\n\n</think>\n\n")
+    assert Template(tokenizer, "on", 10).opened(TURN).endswith("<think>\n")
+    with pytest.raises(InvalidInput, match=r"the model's chat template fails: .*no"):
+        Template(tokenizer, "high", 10)
 
 
 @pytest.mark.parametrize("name", ["smollm3", "gpt-oss"])
@@ -309,9 +324,13 @@ def test_an_answer_that_speaks_of_marks_stays_whole() -> None:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
 def thinking_network(request: pytest.FixtureRequest) -> tuple[ThinksFirst, TransformersBackend, Any]:
+    return network_that_thinks(request.param)
+
+
+def network_that_thinks(special: bool) -> tuple[ThinksFirst, TransformersBackend, Any]:
     """A random model that says its closing mark now and then; the mark is a special token, or an ordinary one."""
     tokenizer = family("qwq")
-    tokenizer.add_tokens(["<think>", "</think>"], special_tokens=request.param)
+    tokenizer.add_tokens(["<think>", "</think>"], special_tokens=special)
     network = build_model("llama")
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -349,6 +368,55 @@ def test_a_network_thinks_then_answers(thinking_network: tuple[ThinksFirst, Tran
     for at, token in enumerate(one.tokens):
         assert logits[start + at - 1, token.id].item() == pytest.approx(token.logprob, abs=1e-3)
     asyncio.run(model.aclose())
+
+
+@pytest.fixture(scope="module")
+def thoughtless() -> tuple[Any, Any]:
+    tokenizer = family("qwq")
+    return tokenizer, renderer_of(ModelSettings(), tokenizer, None)
+
+
+class TestOff(NetworkConformance):
+    """With thinking off, all that holds of any model holds behind a closed thought."""
+
+    @pytest.fixture
+    def network(self, llama: Any, thoughtless: tuple[Any, Any]) -> Network:
+        return Network(llama, *thoughtless, CONTEXT)
+
+    @pytest_asyncio.fixture
+    async def model(self, thoughtless: tuple[Any, Any]) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        tokenizer, renderer = thoughtless
+        backend = TransformersBackend(build_model("llama"), tokenizer, renderer, name="tiny")
+        model = thinking_first(Batched(backend), renderer)
+        assert isinstance(model, ThinksFirst)
+        yield model
+        await model.aclose()
+
+
+class TestOn(LanguageModelConformance):
+    @pytest_asyncio.fixture
+    async def model(self) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        model, _, _ = network_that_thinks(special=True)
+        yield model
+        await model.aclose()
+
+    async def test_a_generation_is_consistent(self, model: LanguageModel) -> None:
+        for prompt in PROMPTS:
+            found = await model.generate(prompt, GREEDY)
+            assert found.generated_tokens <= found.thought_tokens + GREEDY.max_tokens
+            assert bool(found.thought_tokens) is not bool(prompt.answer_so_far)
+            assert "".join(token.text for token in found.tokens) == found.text
+
+    async def test_states_of_a_prompt_are_those_that_predict_its_first_token(self, model: LanguageModel) -> None:
+        """They come after an empty thought, as with thinking off; what continues an answer does, too."""
+        await super().test_states_of_a_prompt_are_those_that_predict_its_first_token(_Continued(model))  # type: ignore[arg-type]
+
+
+class _Continued(Wrapper):
+    """Begins every answer."""
+
+    def _shown(self, prompt: Prompt) -> Prompt:
+        return replace(prompt, answer_so_far="w1")
 
 
 def test_special_tokens_that_mark_thoughts_have_text() -> None:

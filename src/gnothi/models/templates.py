@@ -102,6 +102,8 @@ class Template:
     def _form(self, thinking: Thinking, tokens: int) -> Form:
         """The way in which the template thinks so much, or does not."""
         form = Form(self._program.arguments(thinking, tokens))
+        if thinking in ("off", "on") and form.arguments and self._tried(form) is None:
+            form = Form()  # whatever it is called like, it is not for that
         others: list[str] = []
         if (word := self._program.word(thinking != "off")) is not None and not form.arguments:
             others = [word]

@@ -91,7 +91,7 @@ class ThinksFirst(Wrapper):
         """Each sample after a thought of its own. Greedy ones are all the same, and thought once."""
         marks, template = self._template.marks, self._template
         assert marks is not None
-        different = n if decoding.temperature > 0 else 1
+        different = n if decoding.temperature > 0 else min(n, 1)
         opened = Begun.of(prompt, thinks=True, labelled=False)
         thinking = replace(decoding, max_tokens=template.tokens, stop=marks.stops)
 
