@@ -395,7 +395,7 @@ class TestOff(NetworkConformance):
 
 class TestOn(LanguageModelConformance):
     @pytest_asyncio.fixture
-    async def model(self) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+    async def model(self) -> AsyncIterator[LanguageModel]:
         model, _, _ = network_that_thinks(special=True)
         yield model
         await model.aclose()
@@ -409,7 +409,7 @@ class TestOn(LanguageModelConformance):
 
     async def test_states_of_a_prompt_are_those_that_predict_its_first_token(self, model: LanguageModel) -> None:
         """They come after an empty thought, as with thinking off; what continues an answer does, too."""
-        await super().test_states_of_a_prompt_are_those_that_predict_its_first_token(_Continued(model))  # type: ignore[arg-type]
+        await super().test_states_of_a_prompt_are_those_that_predict_its_first_token(_Continued(model))
 
 
 class _Continued(Wrapper):
