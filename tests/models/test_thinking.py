@@ -130,6 +130,7 @@ def test_a_date_stays_what_it_was(name: str) -> None:
     assert (first.day, first.metadata["date"]) == (DAY, DAY)
     assert first(TURN) == Template(family(name), day=DAY)(TURN) != Template(family(name), day="2026-02-04")(TURN)
     assert Template(family("qwen3"), day=DAY).day == ""
+    assert Template(family("dated-tools"), day=DAY).day == ""
 
 
 def test_a_date_that_is_none() -> None:

@@ -193,6 +193,28 @@ FAMILIES = {
         "<think></think>",
         "<think>\n",
     ),
+    "command-r7b": Family(  # thoughts before it calls tools, none before an answer
+        "{% for m in messages %}<|{{ m.role }}|>"
+        "{% if m.tool_plan %}<|START_THINKING|>{{ m.tool_plan }}<|END_THINKING|>{% endif %}"
+        "<|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>{% endfor %}{% if add_generation_prompt %}<|CHATBOT|>{% endif %}",
+        "<|CHATBOT|><|START_RESPONSE|>",
+        "<|CHATBOT|><|START_THINKING|>",
+    ),
+    "kimi-k3": Family(  # tags that macros put together
+        "{% macro tag(name) %}<|open|>{{ name }}<|sep|>{% endmacro %}{% if thinking is undefined %}{% set thinking = true %}"
+        "{% endif %}{% for m in messages %}{{ tag(m.role) }}{{ m.content }}<|close|>{% endfor %}"
+        "{% if add_generation_prompt %}{{ tag('think' if thinking else 'response') }}{% endif %}",
+        "<|open|>response<|sep|>",
+        "<|open|>think<|sep|>",
+    ),
+    "apriel": Family(  # the thought is asked for, and begins with words
+        "[system]Reason, then: [BEGIN FINAL RESPONSE] ... [END FINAL RESPONSE].[end]\n" + _TURNS + _REPLY + "{% endif %}",
+        "[assistant]\n[BEGIN FINAL RESPONSE]\n",
+        "[assistant]\nHere are my reasoning steps:\n",
+    ),
+    "dated-tools": Family(  # tells the date where there are tools
+        "{% if tools %}{{ strftime_now('%Y') }}{% endif %}" + _TURNS + _REPLY + "<think>\n{% endif %}", _EMPTY, "<think>\n"
+    ),
     "plain": Family(_TURNS + _REPLY + "{% endif %}", "[end]\n[assistant]\n", None),
     "strict": Family(
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}{% for m in messages %}"

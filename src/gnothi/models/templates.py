@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from types import FrameType
 from typing import Any
 
@@ -43,8 +43,8 @@ class Template:
     def __init__(self, tokenizer: Any, thinking: Thinking = "off", tokens: int = 0, day: str = TODAY) -> None:
         self._tokenizer = tokenizer
         self._program = program_of(tokenizer)
-        self._day = _date(day)
-        self._dates = self._program.on(self._day)
+        today = _date(day)
+        self._dates = self._program.on(today)
         self.thinking = thinking
         self.tokens = tokens
         self._shut = self._form("off", tokens)
@@ -53,12 +53,15 @@ class Template:
         added = frozenset(getattr(tokenizer, "get_added_vocab", dict)())
         told, spoken = _told(off), named(self._program.source)
         self.marks = _standing(off) or told or _standing(on) or _told(on) or spoken or of_vocabulary(added)
-        # Not told to think, too, the model would begin a thought: its prompt asks for one, or nothing tells it not to.
+        # Not told to think, too, the model would begin a thought: its prompt asks for one, or thoughts are taken out of earlier
+        # turns and nothing tells it to have none.
         switched = off != on and (self._program.switches or self._shut.system is not None)
-        self._always = told is not None or (spoken is not None and not switched)
+        taken_out = spoken is not None and not {spoken.opens, spoken.closes}.isdisjoint(self._program.texts)
+        self._always = told is not None or (taken_out and not switched)
         self._wrappers = self._around(off, on)
         if thinking != "off":
             self._open = self._checked(thinking)
+        self.day = today.isoformat() if self._tells_of(today, off) else ""
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -70,11 +73,6 @@ class Template:
             return {"thinking": "off", **told}
         on = f"{self.thinking}, {self.tokens} tokens at most; scores and states of prompts after an empty thought"
         return {"thinking": on, **told}
-
-    @property
-    def day(self) -> str:
-        """The date that its prompts tell; empty where they tell none."""
-        return self._day.isoformat() if self._program.dated else ""
 
     def __call__(self, messages: Messages) -> str:
         text = self._rendered(messages, self._shut)
@@ -95,7 +93,7 @@ class Template:
     def stops(self, thought: bool) -> tuple[str, ...]:
         """What ends an answer, with a thought before it or not, beside what the task says."""
         around = self._wrappers[thought]
-        return (around[1],) if around else ()
+        return ((around[1],) if around else ()) + (self.marks.ends if self.marks else ())
 
     # --- how this one is switched --------------------------------------------------------------------------------------
 
@@ -159,6 +157,15 @@ class Template:
         if self.marks is None or self.marks.closes in tail:
             return ""
         return self.marks.nothing if self._always or self.marks is HARMONY else ""
+
+    def _tells_of(self, today: date, text: str) -> bool:
+        """Whether ``text`` (of TRIAL) is another on another day."""
+        if not self._program.dated:
+            return False
+        self._dates = self._program.on(today + timedelta(days=400))
+        other = self._rendered(TRIAL, self._shut)
+        self._dates = self._program.on(today)
+        return other != text
 
     # --- rendering -----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ class Marks:
     """What opens and closes a thought. ``closes`` may begin the answer's own channel, too.
 
     ``opening``, ``closing`` and ``nothing`` are what the family writes, white space included: how a thought begins, what stands
-    between it and the answer, and a thought that is none. ``stops`` are the strings that end a thought.
+    between it and the answer, and a thought that is none. ``stops`` are the strings that end a thought, ``ends`` those that end
+    the answer where it is marked, too.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Marks:
     closing: str = ""
     nothing: str = ""
     stops: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         usual = {
@@ -81,6 +83,25 @@ MARKS: tuple[Marks, ...] = (
     _tight("apertus", "<|inner_prefix|>", "<|inner_suffix|>"),
     Marks("gemma4", "<|channel>thought", "<channel|>", closing="<channel|>", nothing="<|channel>thought\n<channel|>"),
     HARMONY,  # gpt-oss
+    Marks(
+        "kimi3",
+        "<|open|>think<|sep|>",
+        "<|close|>think<|sep|>",
+        opening="<|open|>think<|sep|>",
+        closing="<|close|>think<|sep|><|open|>response<|sep|>",
+        nothing="<|open|>think<|sep|><|close|>think<|sep|><|open|>response<|sep|>",
+        ends=("<|close|>",),
+    ),
+    Marks("marco", "<Thought>", "</Thought>"),
+    Marks("pangu", "[unused16]", "[unused17]", closing="[unused17]", nothing="[unused16][unused17]"),
+    Marks(
+        "apriel",
+        "Here are my reasoning steps:",
+        "[BEGIN FINAL RESPONSE]",
+        closing="\n[BEGIN FINAL RESPONSE]\n",
+        nothing="[BEGIN FINAL RESPONSE]\n",
+        ends=("[END FINAL RESPONSE]",),
+    ),
     Marks("granite", "Here is my thought process:", "Here is my response:"),  # Granite 3.2; later ones think in tags
 )
 
