@@ -78,9 +78,13 @@ class InvalidInput(UsageError):
 
 
 class PromptTooLong(UsageError):
-    def __init__(self, model: str, tokens: int, limit: int) -> None:
+    """``thought`` are those of the tokens that the model was to have for thinking."""
+
+    def __init__(self, model: str, tokens: int, limit: int, thought: int = 0) -> None:
+        self.given = model, tokens, limit
+        room = f", with {thought} for a thought, which <--set model.thinking_tokens=...> makes fewer" if thought else ""
         super().__init__(
-            f"the prompt does not fit {model}: got {tokens} tokens (reply included), expected at most {limit}. "
+            f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
             "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context. A limit that "
             "is not the model's own is another with <--set model.context=...>."
         )

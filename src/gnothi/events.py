@@ -66,7 +66,9 @@ class ModelCall(Event):
     alone.
 
     ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then. ``cut``:
-    how many of the replies ended at the limit of their length.
+    how many of the replies ended at the limit of their length. ``thoughts`` are what a model that thinks said to itself before
+    its replies: no part of ``texts``; ``thought_tokens`` are among the generated ones, and ``thoughts_cut`` says how many of
+    the thoughts ended at their limit.
     """
 
     model: str
@@ -78,6 +80,9 @@ class ModelCall(Event):
     texts: tuple[str, ...] = ()
     cached: bool = False
     cut: int = 0
+    thoughts: tuple[str, ...] = ()
+    thought_tokens: int = 0
+    thoughts_cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,13 +283,15 @@ class Revised(Event):
 class Usage:
     """What an answer cost: counted from its events, so that no method keeps books. Tokens are summed over all model calls,
     those answered from the cache included (``cached_calls`` of them), so that methods compare whatever was cached. A retrieval
-    is a search, or the neighbourhood of some nodes of a graph."""
+    is a search, or the neighbourhood of some nodes of a graph. ``thought_tokens`` are those of the generated ones that a model
+    thought."""
 
     retrievals: int = 0
     model_calls: int = 0
     prompt_tokens: int = 0
     generated_tokens: int = 0
     cached_calls: int = 0
+    thought_tokens: int = 0
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Usage:
@@ -296,6 +303,7 @@ class Usage:
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),
             cached_calls=sum(call.cached for call in calls),
+            thought_tokens=sum(call.thought_tokens for call in calls),
         )
 
 

@@ -182,13 +182,20 @@ class Token:
 @dataclass(frozen=True, slots=True)
 class Generation:
     """One continuation. ``tokens`` is empty where the backend gives text only. A stop string ends ``text`` and is not in it;
-    the tokens are those whose text makes up ``text`` (the one that completed the stop string may be cut off)."""
+    the tokens are those whose text makes up ``text`` (the one that completed the stop string may be cut off).
+
+    ``thought`` is what a model that thinks said to itself before: no part of ``text`` nor of ``tokens``. ``generated_tokens``
+    counts it, and ``thought_tokens`` says how many of them were thought. ``thought_cut``: the thought was ended at the limit of
+    its length, not by the model."""
 
     text: str
     tokens: tuple[Token, ...] = ()
     finish: Finish = "eos"
     prompt_tokens: int = 0
     generated_tokens: int = 0
+    thought: str = ""
+    thought_tokens: int = 0
+    thought_cut: bool = False
 
     @property
     def logprob(self) -> float:
@@ -276,6 +283,7 @@ class Profile:
     fall back on the signal's usual one). ``tasks``: names of the only tasks that a model with a format of its own was taught;
     None: any that an instruction explains. ``parameters``: about how many weights it has. ``layers``: how many decoder layers.
     ``precision``: that of its weights, as in ``bfloat16``. ``added_tokens``: those that its makers added to the vocabulary.
+    ``date``: the day that its prompts take for today, as in 2026-11-27; empty where they tell none.
     """
 
     thresholds: Mapping[str, float] = field(default_factory=dict)
@@ -284,6 +292,7 @@ class Profile:
     layers: int | None = None
     precision: str | None = None
     added_tokens: frozenset[str] | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

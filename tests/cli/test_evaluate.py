@@ -291,6 +291,7 @@ def test_no_more_processes_than_questions(
 
     class Answering:
         under_way = precision = None
+        date = ""
 
         def __init__(self, answer: Any) -> None:
             self.answer = answer

@@ -263,6 +263,12 @@ def test_traces_are_cut() -> None:
     assert [text for _, text in steps(recorded(call))[0].lines] == ["2 × 'a'", *(f"'{one}'" for one in "bcdefgh"), "and 1 more"]
 
 
+def test_thoughts_are_marked_as_such() -> None:
+    call = events.ModelCall("m", "sample", "reason", 5, 6, 0.1, ("a", "b"), thoughts=("Is it a?", "Or b?"), thought_tokens=4)
+    texts = [text for _, text in steps(recorded(call))[0].lines]
+    assert texts == ["thought (2 thoughts, 4 tokens) Is it a?", "'a'", "'b'", "another: Or b?"]
+
+
 def test_what_another_version_wrote_is_named_and_no_raw_record() -> None:
     later, broken = steps([{"event": "later", "x": 1}, {"event": "searched"}])
     assert (later.kind, broken.kind) == ("later", "searched")

@@ -73,3 +73,11 @@ def test_the_worst_first() -> None:
     rows = [*rows[:19], row("m", 19, failed=True, uncertainty=0.9)]
     begin = [one.split()[:2] for one in warnings_of("m", [*rows, *(row("m", n, uncertainty=0.1) for n in range(20, 22))])]
     assert begin == [["the", "gate"], ["1", "of"], ["the", "filter"], ["19", "of"], ["19", "of"]]
+
+
+@pytest.mark.parametrize(("cut", "said"), [(2, False), (3, True)])
+def test_thoughts_that_come_to_no_end(cut: int, said: bool) -> None:
+    found = warnings_of("m", _rows(20, tally={"replies": 4, "thoughts_cut": cut}))
+    assert [one.startswith(f"{20 * cut} thoughts before 80 replies were ended at their limit") for one in found] == [
+        True
+    ] * said

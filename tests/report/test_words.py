@@ -174,3 +174,14 @@ def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
 def test_an_answer_that_is_none_is_told(verdict: str, told: str) -> None:
     (line,) = Narrator().tell(Decided("answer", "", None, None, verdict, "Mira"))
     assert (line.label, line.text) == ("answer", told)
+
+
+def test_thoughts_are_told_apart_from_replies() -> None:
+    call = ModelCall("m", "sample", "answer", 5, 60, 0.1, ("Ann", "Bo"), thoughts=("Is it Ann?", "Or Bo?"), thought_tokens=50)
+    lines = Narrator().tell(call)
+    assert [line.text for line in lines] == ["sample answer (5 + 60 tokens, 100 ms)", "Is it Ann?", "Or Bo?", "'Ann'", "'Bo'"]
+    assert [(line.label, line.lead) for line in lines[1:3]] == [("thought", "(2 thoughts, 50 tokens) "), ("", "another: ")]
+    (_, one) = Narrator().tell(
+        ModelCall("m", "generate", "answer", 5, 60, 0.1, thoughts=("",), thought_tokens=9, thoughts_cut=1)
+    )
+    assert (one.label, one.lead, one.text) == ("thought", "(9 tokens, 1 cut at the limit) ", "(nothing)")

@@ -182,6 +182,17 @@ def test_rows_agree_up_to_a_tolerance(one: float, other: float) -> None:
     assert not first.agrees(row("b", uncertainty=one, decisions=first.decisions))
 
 
+def test_a_run_keeps_the_date_of_its_prompts(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        folder.settle("float32")
+        assert folder.date == ""
+        folder.settle("float32", "2026-02-03")
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        assert (folder.date, folder.precision) == ("2026-02-03", "float32")
+        folder.settle("float32", "2026-02-04")
+        assert folder.date == "2026-02-03"
+
+
 def test_a_run_keeps_the_precision_of_its_model(tmp_path: Path) -> None:
     """It is known once the model is open, so it is no part of what a command says."""
     with RunFolder(tmp_path / "run", CONFIG) as folder:

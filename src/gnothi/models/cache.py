@@ -179,4 +179,5 @@ def keep_local(
     if (store := open_store(settings, by_default=False)) is None:
         return model
     version = commit or content(source)
-    return Cached(model, store, {"kind": "local", "version": version, **model.metadata}, rendered)
+    # What a reply is has changed with the telling apart of thoughts.
+    return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **model.metadata}, rendered)

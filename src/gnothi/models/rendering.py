@@ -6,11 +6,12 @@ For every renderer: the text of a prompt with an answer so far is the text witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
 
 from gnothi.errors import InvalidSetting
-from gnothi.models.templates import Template
+from gnothi.models.switches import Thinking
+from gnothi.models.templates import TODAY, Template
 from gnothi.types import Demonstration, Passage, Prompt, Task
 
 RendererName = Literal["auto", "plain", "chat", "tagged", "instruction"]
@@ -85,23 +86,42 @@ def messages(prompt: Prompt, label: str = "") -> list[dict[str, str]]:
     return [{"role": role, "content": content} for role, content in turns]
 
 
+@dataclass(frozen=True, slots=True)
+class Begun(Prompt):
+    """A prompt whose reply has begun ``before`` the answer: with a thought, say. Where it ``thinks``, the reply began with the
+    opening of one; ``labelled`` says that the answer, and its label, come next."""
+
+    thinks: bool = False
+    before: str = ""
+    labelled: bool = True
+
+    @classmethod
+    def of(cls, prompt: Prompt, *, thinks: bool = False, before: str = "", labelled: bool = True) -> Begun:
+        given: dict[str, Any] = {one.name: getattr(prompt, one.name) for one in fields(Prompt)}
+        return cls(**given, thinks=thinks, before=before, labelled=labelled)
+
+
 class Chat:
     """The tokenizer's chat template: instruction in the first user message (not every template has a system role),
     demonstrations as earlier turns, the answer so far as the beginning of the assistant's reply.
 
     Where there are demonstrations, the task's label ("Answer:") opens their answers and the reply: small chat models else go on
-    chatting in whole sentences, whatever was shown. ``template`` maps messages to text with the assistant's turn opened.
+    chatting in whole sentences, whatever was shown. The label follows a thought, never stands in one.
     """
 
     name = "chat"
     special_tokens = False
 
-    def __init__(self, template: Callable[[Sequence[Mapping[str, str]]], str]) -> None:
-        self._template = template
+    def __init__(self, template: Template) -> None:
+        self.template = template
 
     def render(self, prompt: Prompt) -> str:
         label = prompt.task.answer_label if prompt.task.demonstrations else ""
-        return join(self._template(messages(prompt, label)) + label, prompt.answer_so_far)
+        turns = messages(prompt, label)
+        if not isinstance(prompt, Begun):
+            return join(self.template(turns) + label, prompt.answer_so_far)
+        text = (self.template.opened if prompt.thinks else self.template)(turns) + prompt.before
+        return join(text + label, prompt.answer_so_far) if prompt.labelled else text
 
 
 class Tagged:
@@ -148,10 +168,24 @@ class Instruction:
         )
 
 
-def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = None) -> Renderer:
-    """``auto`` is what the model's folder declares, else chat if the tokenizer has a chat template, else plain."""
+def make_renderer(
+    name: RendererName,
+    tokenizer: Any,
+    declared: str | None = None,
+    *,
+    thinking: Thinking = "off",
+    tokens: int = 0,
+    day: str = TODAY,
+) -> Renderer:
+    """``auto`` is what the model's folder declares, else chat if the tokenizer has a chat template, else plain. What follows is
+    for a chat template (``Template``)."""
     has_template = bool(getattr(tokenizer, "chat_template", None))
     chosen = name if name != "auto" else declared or ("chat" if has_template else "plain")
+    if thinking != "off" and chosen in ("plain", "tagged", "instruction"):
+        raise InvalidSetting(
+            f"setting 'model.thinking': got {thinking!r}, and prompts of this model are written by the renderer {chosen!r}, "
+            "which knows no thoughts. Expected 'off', or a model with a chat template and model.renderer=chat."
+        )
     if chosen == "plain":
         return Plain()
     if chosen == "tagged":
@@ -167,7 +201,7 @@ def make_renderer(name: RendererName, tokenizer: Any, declared: str | None = Non
             "the chat renderer needs a chat template, which this tokenizer lacks; use <--set model.renderer=plain>."
         )
 
-    return Chat(Template(tokenizer))
+    return Chat(Template(tokenizer, thinking, tokens, day))
 
 
 def _body(shown: Prompt | Demonstration) -> str:

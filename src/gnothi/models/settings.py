@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from gnothi.models.rendering import RendererName
+from gnothi.models.switches import Thinking
 
 T = TypeVar("T")
 
@@ -53,6 +54,17 @@ class HereSettings(CallCache):
     )
     renderer: RendererName = setting(
         "auto", "how prompts become text; auto is what the model's folder says, else chat, else plain"
+    )
+    thinking: Thinking = setting(
+        "off",
+        "whether the model thinks before it answers: off, on, or an effort (low, medium, high ...) if its template takes one. "
+        "What continues an answer, scores and states of prompts come after an empty thought all the same",
+    )
+    thinking_tokens: int = setting(
+        2048, "tokens that a thought may have, beside those of the answer; one that is longer is closed there, and answered by"
+    )
+    date: str = setting(
+        "auto", "what prompts take for today where the template tells the date, as 2026-11-27; a run that goes on keeps its own"
     )
     max_rows: int | None = setting(
         None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"

@@ -1,18 +1,30 @@
-"""Chat templates are programs that come with a model: they run in a sandbox (transformers'), and for so long only."""
+"""Chat templates are programs that come with a model: they run in a sandbox (transformers'), and for so long only.
+
+Whatever a template does about thinking, its text ends where the answer begins: after a thought that is closed (``Template``
+called), or after the opening of one (``Template.opened``).
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
 from types import FrameType
 from typing import Any
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.models.switches import Form, Thinking, program_of
+from gnothi.models.thoughts import HARMONY, WRAPPERS, Marks, named, of_vocabulary, unclosed
 
 STEPS = 1_000_000
 """Lines that a template may run for one prompt; usual ones run some dozens a message."""
 TRIAL = ({"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ann"}, {"role": "user", "content": "And who?"})
+TODAY = "auto"
+# In place of instructions to think that a template writes where it is given none.
+_INSTEAD = ("", "You are a helpful assistant.")
+
+Messages = Sequence[Mapping[str, str]]
 
 
 class _Endless(Exception):
@@ -22,18 +34,154 @@ class _Endless(Exception):
 class Template:
     """Messages as one text, by a tokenizer's chat template. Tried once where it is made.
 
-    Raises InvalidInput for a template that cannot be read, refuses what it is given, or does not end."""
+    ``thinking`` says whether the model is to think before it answers, at most so many ``tokens``. ``day`` is what the template
+    takes for today, as 2026-11-27. ``marks`` are those of the model's thoughts, None where nothing tells of any.
 
-    def __init__(self, tokenizer: Any) -> None:
+    Raises InvalidInput for a template that cannot be read, refuses what it is given, or does not end; InvalidSetting where
+    thinking is asked of a template that knows none, or a day that is none."""
+
+    def __init__(self, tokenizer: Any, thinking: Thinking = "off", tokens: int = 0, day: str = TODAY) -> None:
         self._tokenizer = tokenizer
-        self(TRIAL)
+        self._program = program_of(tokenizer)
+        today = _date(day)
+        self._dates = self._program.on(today)
+        self.thinking = thinking
+        self.tokens = tokens
+        self._shut = self._form("off", tokens)
+        off = self._rendered(TRIAL, self._shut)
+        on = self._tried(self._form("on", tokens)) or off
+        added = frozenset(getattr(tokenizer, "get_added_vocab", dict)())
+        told, spoken = _told(off), named(self._program.source)
+        self.marks = _standing(off) or told or _standing(on) or _told(on) or spoken or of_vocabulary(added)
+        # Not told to think, too, the model would begin a thought: its prompt asks for one, or thoughts are taken out of earlier
+        # turns and nothing tells it to have none.
+        switched = off != on and (self._program.switches or self._shut.system is not None)
+        taken_out = spoken is not None and not {spoken.opens, spoken.closes}.isdisjoint(self._program.texts)
+        self._always = told is not None or (taken_out and not switched)
+        self._wrappers = self._around(off, on)
+        if thinking != "off":
+            self._open = self._checked(thinking)
+        self.day = today.isoformat() if self._tells_of(today, off) else ""
 
-    def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What a run should record of it."""
+        told = {"date": self.day} if self.day else {}
+        if self.marks is None:
+            return told
+        if self.thinking == "off":
+            return {"thinking": "off", **told}
+        on = f"{self.thinking}, {self.tokens} tokens at most; scores and states of prompts after an empty thought"
+        return {"thinking": on, **told}
+
+    def __call__(self, messages: Messages) -> str:
+        text = self._rendered(messages, self._shut)
+        tail = _tail(text, messages)
+        return self._wrapped(text + self._ended(tail), tail, thought=False)
+
+    def opened(self, messages: Messages) -> str:
+        """As far as the thought's beginning."""
+        text = self._rendered(messages, self._open)
+        assert self.marks is not None
+        return text if unclosed(_tail(text, messages)) else text + self.marks.opening
+
+    def answering(self, thought: str) -> str:
+        """A thought as it stands after ``opened``, closed, so that the answer follows."""
+        assert self.marks is not None
+        return self._wrapped(thought + self.marks.rest(self.marks.opening + thought), "", thought=True)
+
+    def stops(self, thought: bool) -> tuple[str, ...]:
+        """What ends an answer, with a thought before it or not, beside what the task says."""
+        around = self._wrappers[thought]
+        return ((around[1],) if around else ()) + (self.marks.ends if self.marks else ())
+
+    # --- how this one is switched --------------------------------------------------------------------------------------
+
+    def _form(self, thinking: Thinking, tokens: int) -> Form:
+        """The way in which the template thinks so much, or does not."""
+        form = Form(self._program.arguments(thinking, tokens))
+        if thinking in ("off", "on") and form.arguments and self._tried(form) is None:
+            form = Form()  # whatever it is called like, it is not for that
+        others: list[str] = []
+        if (word := self._program.word(thinking != "off")) is not None and not form.arguments:
+            others = [word]
+        elif thinking == "off" and (text := self._tried(form)) is not None and _told(text):
+            others = list(_INSTEAD)
+        for system in others:
+            other = Form(form.arguments, system)
+            if (text := self._tried(other)) is not None and not (thinking == "off" and _told(text)):
+                return other
+        return form
+
+    def _checked(self, thinking: Thinking) -> Form:
+        """The way in which it thinks, where it can."""
+        if self.marks is None:
+            raise InvalidSetting(
+                f"setting 'model.thinking': got {thinking!r}, and neither the chat template nor the vocabulary of this model "
+                "tells of thoughts. Expected 'off' with it."
+            )
+        if thinking != "on" and not self._program.takes_effort:
+            raise InvalidSetting(
+                f"setting 'model.thinking': got {thinking!r}, and this model's chat template takes no effort. Expected 'off' "
+                "or 'on' with it; <--set model.thinking_tokens=NUMBER> says how long it may think."
+            )
+        form = self._form(thinking, self.tokens)
+        tail = _tail(self._rendered(TRIAL, form), TRIAL)
+        if self.marks.closes in tail:
+            raise InvalidSetting(
+                f"setting 'model.thinking': got {thinking!r}, and this model's chat template closes the thought whatever it is "
+                "told. Expected 'off' with it."
+            )
+        return form
+
+    def _around(self, off: str, on: str) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
+        """What the model puts around an answer without a thought, and with one: its beginning is written for it, so that the
+        answer stands inside."""
+        found = next((around for around in WRAPPERS if around[0] in self._program.source), None)
+        if self.marks is None or found is None:
+            return None, None
+        # Some are told of it in the instructions to think alone.
+        return (None if found[0] in on and found[0] not in off else found), found
+
+    def _wrapped(self, text: str, tail: str, thought: bool) -> str:
+        around = self._wrappers[thought]
+        if around is None or around[0] in tail:
+            return text
+        return text + around[0] + ("" if around[0].startswith("<|") else "\n")
+
+    def _ended(self, tail: str) -> str:
+        """What a text that ends with ``tail`` lacks for the answer to begin."""
+        if (standing := unclosed(tail)) is not None:
+            marks, block = standing
+            return marks.rest(block)
+        if self.marks is None or self.marks.closes in tail:
+            return ""
+        return self.marks.nothing if self._always or self.marks is HARMONY else ""
+
+    def _tells_of(self, today: date, text: str) -> bool:
+        """Whether ``text`` (of TRIAL) is another on another day."""
+        if not self._program.dated:
+            return False
+        self._dates = self._program.on(today + timedelta(days=400))
+        other = self._rendered(TRIAL, self._shut)
+        self._dates = self._program.on(today)
+        return other != text
+
+    # --- rendering -----------------------------------------------------------------------------------------------------
+
+    def _tried(self, form: Form) -> str | None:
+        """TRIAL in this form; None where the template refuses that."""
+        try:
+            return self._rendered(TRIAL, form)
+        except InvalidInput:
+            return None
+
+    def _rendered(self, messages: Messages, form: Form) -> str:
+        given = list(messages) if form.system is None else [{"role": "system", "content": form.system}, *messages]
         try:
             with _bounded(STEPS):
-                # Reasoning models open a thinking block by default, which would come before any answer; others ignore the flag.
                 text = self._tokenizer.apply_chat_template(
-                    list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=False
+                    given, tokenize=False, add_generation_prompt=True, **form.arguments, **self._dates
                 )
         except ImportError:
             raise
@@ -44,6 +192,32 @@ class Template:
                 "in turn. Mend chat_template in the model's folder, or do without: <--set model.renderer=plain>."
             ) from None
         return str(text)
+
+
+def _tail(text: str, messages: Messages) -> str:
+    """What follows the last message."""
+    content = messages[-1]["content"].strip()
+    at = text.rfind(content) if content else -1
+    return text if at < 0 else text[at + len(content) :]
+
+
+def _told(text: str) -> Marks | None:
+    """The marks of thoughts that a text (of TRIAL) speaks of before the first turn."""
+    return named(text.partition(TRIAL[0]["content"])[0])
+
+
+def _standing(text: str) -> Marks | None:
+    """The marks at the end of a text (of TRIAL), open or closed."""
+    return named(_tail(text, TRIAL))
+
+
+def _date(day: str) -> date:
+    if day == TODAY:
+        return date.today()
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        raise InvalidSetting(f"setting 'model.date': got {day!r}, expected a date such as 2026-11-27, or 'auto'.") from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from gnothi.events import ModelCall, emit
 from gnothi.protocols import LanguageModel
@@ -132,45 +133,43 @@ class Traced(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         with self._tracing("generate", prompt) as note:
             generation = await self._model.generate(prompt, decoding)
-            note(generation.prompt_tokens, generation.generated_tokens, (generation.text,), _cut([generation], decoding))
+            note(**_told([generation], decoding))
         return generation
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         with self._tracing("sample", prompt) as note:
             samples = await self._model.sample(prompt, n, decoding, hidden)
-            drawn = samples.generations
-            generated = sum(generation.generated_tokens for generation in drawn)
-            texts = tuple(one.text for one in drawn)
-            note(max(one.prompt_tokens for one in drawn), generated, texts, _cut(drawn, decoding))
+            note(**_told(samples.generations, decoding))
         return samples
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
         with self._tracing("states", prompt) as note:
             found = await self._model.states(prompt, hidden)
-            note(found.prompt_tokens)
+            note(prompt_tokens=found.prompt_tokens)
         return found
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         with self._tracing("score", prompt) as note:
             scores = await self._model.score(prompt, continuations)
             scored = sum(len(score.logprobs) for score in scores)
-            note(max((one.prompt_tokens for one in scores), default=0) + scored, 0, tuple(one.text for one in scores))
+            read = max((one.prompt_tokens for one in scores), default=0) + scored
+            note(prompt_tokens=read, texts=tuple(one.text for one in scores))
         return scores
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
         with self._tracing("attend", prompt) as note:
             attended = await self._model.attend(prompt, continuation)
-            note(len(attended.tokens), 0, (continuation,))
+            note(prompt_tokens=len(attended.tokens), texts=(continuation,))
         return attended
 
     @contextmanager
     def _tracing(self, operation: str, prompt: Prompt) -> Iterator[Callable[..., None]]:
-        """Inside, ``note(prompt tokens, generated tokens, texts, cut)`` once the call has succeeded."""
+        """Inside, ``note`` the fields of the event that the call's result tells, once it has succeeded."""
         started, hits = time.perf_counter(), list[bool]()
 
-        def note(prompt_tokens: int, generated_tokens: int = 0, texts: tuple[str, ...] = (), cut: int = 0) -> None:
+        def note(prompt_tokens: int, generated_tokens: int = 0, **rest: Any) -> None:
             seconds, tokens = time.perf_counter() - started, (prompt_tokens, generated_tokens)
-            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, texts, bool(hits), cut))
+            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, cached=bool(hits), **rest))
 
         token = _hits.set(hits)
         try:
@@ -179,6 +178,15 @@ class Traced(Wrapper):
             _hits.reset(token)
 
 
-def _cut(replies: Sequence[Generation], decoding: Decoding) -> int:
-    """Of one token nobody expects an end."""
-    return sum(one.finish == "length" for one in replies) if decoding.max_tokens > 1 else 0
+def _told(replies: Sequence[Generation], decoding: Decoding) -> dict[str, Any]:
+    """What an event tells of replies to one prompt."""
+    return {
+        "prompt_tokens": max(one.prompt_tokens for one in replies),
+        "generated_tokens": sum(one.generated_tokens for one in replies),
+        "texts": tuple(one.text for one in replies),
+        # Of one token nobody expects an end.
+        "cut": sum(one.finish == "length" for one in replies) if decoding.max_tokens > 1 else 0,
+        "thoughts": tuple(one.thought for one in replies if one.thought_tokens),
+        "thought_tokens": sum(one.thought_tokens for one in replies),
+        "thoughts_cut": sum(one.thought_cut for one in replies),
+    }

@@ -40,6 +40,7 @@ class Method:
     gate_auroc: float | None
     intervals: Mapping[str, Interval | None]
     cached_calls: float | None
+    thought_tokens: float | None
     gate: GateSummary | None
     beside: Beside | None
     search: SearchErrors | None
@@ -104,6 +105,7 @@ def _method(
         intervals={column: mean_interval(values) for column, values in columns.items()}
         | {"gate_auroc": gate.interval if gate else None},
         cached_calls=mean([row.cost.get("cached_calls", 0) for row in answered]),
+        thought_tokens=mean([row.cost.get("thought_tokens", 0) for row in answered]),
         gate=gate and replace(gate, auroc_by_accuracy=_by_accuracy(rows, contained)),
         beside=beside(name, by_method, trusting),
         search=search_errors(name, by_method, trusting),

@@ -147,7 +147,7 @@ def _method(method: Method) -> Line:
     for name in (*QUALITY, *COUNTS, "gate_auroc"):
         line |= {name: getattr(method, name), **bounds(f"{name}_", method.intervals[name])}
     gate = {key: getattr(method.gate, key, None) for key in ("signal", "truth", "firing_rate")}
-    return line | {"cached_calls": method.cached_calls} | gate
+    return line | {"cached_calls": method.cached_calls, "thought_tokens": method.thought_tokens} | gate
 
 
 def _search(method: Method) -> Line:
@@ -190,7 +190,7 @@ def _questions(rows: Sequence[Row]) -> list[Line]:
             "done": None if row.failed else action(row),
             "uncertainty": row.uncertainty,
             "gate_score": scores[row.method].get(row.question_id),
-            **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls")},
+            **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls", "thought_tokens")},
             "error": row.error and f"{row.error['type']}: {row.error['message']}",
         }
         for row in rows

@@ -26,6 +26,7 @@ def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tupl
         _beside_the_choices(answered),
         _emptied(method, answered),
         _cut(answered),
+        _thoughts(answered),
         _sentences(answered),
         _echoing(answered),
         _unscored(answered),
@@ -92,6 +93,17 @@ def _cut(answered: Sequence[Row]) -> str | None:
         f"{cut:,} of {counted(replies, 'reply', 'replies')} were cut at the limit of their length: the model does not come to "
         "an end. Allow more with `--set max_tokens=N`; where it only rambles, try another form of prompt (`--set "
         "model.renderer=plain` or `chat`)"
+    )
+
+
+def _thoughts(answered: Sequence[Row]) -> str | None:
+    """Where most thoughts were ended at their limit: answers then come from half a thought."""
+    cut, replies = (sum(row.tally.get(key, 0) for row in answered) for key in ("thoughts_cut", "replies"))
+    if 2 * cut <= replies:
+        return None
+    return (
+        f"{cut:,} thoughts before {counted(replies, 'reply', 'replies')} were ended at their limit, and answered by as far as "
+        "they were. Allow more with `--set model.thinking_tokens=N`"
     )
 
 

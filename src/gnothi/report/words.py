@@ -38,6 +38,8 @@ from gnothi.types import Passage
 
 FOUND = 3
 """What was found is shown up to here; the rest are details."""
+THOUGHT = "thought"
+"""The label of what a model that thinks said to itself."""
 SOURCES = {
     "memory": "from memory",
     "passages": "from passages",
@@ -205,6 +207,7 @@ class Narrator:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
         how = "from the cache" if event.cached else took(event.seconds)
         yield Line("model", f"{event.operation} {event.task} ({tokens}, {how})", whole=True)
+        yield from _thoughts(event)
         yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
 
     def _other(self, event: Event) -> Iterator[Line]:
@@ -250,6 +253,17 @@ def decimal(score: float | None, digits: int = 2) -> str:
     if score is None or math.isnan(score):
         return "-"
     return f"{round(score, digits) + 0.0:.{digits}f}"  # adding 0 turns -0.0 into 0.0
+
+
+def _thoughts(event: ModelCall) -> Iterator[Line]:
+    """What the model thought before it replied, the first of several samples' in short."""
+    cut = f", {event.thoughts_cut} cut at the limit" if event.thoughts_cut else ""
+    several = f"{len(event.thoughts)} thoughts, " if len(event.thoughts) > 1 else ""
+    for place, thought in enumerate(event.thoughts):
+        if place == 0:
+            yield Line(THOUGHT, thought or "(nothing)", f"({several}{counted(event.thought_tokens, 'token')}{cut}) ")
+        else:
+            yield Line("", thought or "(nothing)", "another: ", detail=True)
 
 
 def _said(text: str) -> str:

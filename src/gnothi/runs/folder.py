@@ -16,6 +16,7 @@ from gnothi.config import to_toml
 from gnothi.errors import InvalidSetting
 from gnothi.runs.journal import (
     CONFIG,
+    DATE,
     EXECUTION,
     FORMAT,
     PRECISION,
@@ -63,8 +64,15 @@ class RunFolder:
         """In which the model computes whose answers these are; empty before the first."""
         return str(read_config(self.path).get(PRECISION, ""))
 
-    def settle(self, precision: str | None) -> None:
-        """Record it, once. Raises InvalidSetting where the model now computes in another one."""
+    @property
+    def date(self) -> str:
+        """What its prompts take for today; empty before the first answer, and where they tell no date."""
+        return str(read_config(self.path).get(DATE, ""))
+
+    def settle(self, precision: str | None, date: str = "") -> None:
+        """Record both, once. Raises InvalidSetting where the model now computes in another precision."""
+        if date and not self.date:
+            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **read_config(self.path), DATE: date}))
         before = self.precision
         if precision and not before:
             config = read_config(self.path)

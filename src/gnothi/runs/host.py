@@ -39,6 +39,7 @@ class Told(NamedTuple):
     version: str
     under_way: int | None
     precision: str | None
+    date: str = ""
 
 
 class Host:
@@ -100,7 +101,8 @@ class Host:
         try:
             async with self._opened() as found:
                 self._found = found
-                told.set_result(Told(__version__, getattr(found, "under_way", None), getattr(found, "precision", None)))
+                said = getattr(found, "under_way", None), getattr(found, "precision", None), getattr(found, "date", "")
+                told.set_result(Told(__version__, *said))
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - raised by whoever opened
             if not told.done():

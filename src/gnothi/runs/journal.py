@@ -34,6 +34,9 @@ has none."""
 PRECISION = f"{FINGERPRINTS}model.dtype"
 """In which precision the model computes, known once it is open."""
 
+DATE = f"{FINGERPRINTS}model.date"
+"""What prompts take for today, where templates tell the date; known once the models are open."""
+
 _QUESTIONS = "dataset.fingerprint"
 
 

@@ -40,7 +40,7 @@ async def pool(kind: Kind, count: int, warn: Callable[[str], None]) -> AsyncIter
 
 class Pool(Generic[R]):
     """``under_way``: how many questions all workers gain from at a time, ``precision``: in which the model computes, if it
-    says."""
+    says; ``date``: what prompts take for today, if they tell it."""
 
     def __init__(self, kind: Kind, count: int, warn: Callable[[str], None]) -> None:
         self._kind, self._warn = kind, warn
@@ -50,6 +50,7 @@ class Pool(Generic[R]):
         self._first: Told | None = None
         self.under_way: int | None = None
         self.precision: str | None = None
+        self.date = ""
 
     async def begin(self) -> None:
         for _ in range(self._count):
@@ -57,6 +58,7 @@ class Pool(Generic[R]):
         first = (await self._least_busy(all_open=self._kind.together)).opening.result()
         self.under_way = first.under_way and first.under_way * self._count
         self.precision = first.precision  # that of all: one in another is refused
+        self.date = first.date
 
     async def __call__(self, name: str, question: Question) -> R:
         """Raises WorkerDied, or whatever stops the run in the worker."""

@@ -28,9 +28,10 @@ class Row:
 
     ``cost``: retrievals, model_calls, prompt_tokens, generated_tokens, cached_calls (of the model calls, those that the cache
     answered), and seconds of work: from the question's start to its end, without those in which its calls stood in queues
-    (``gnothi.waiting``). ``tally``: replies and how many of them were cut by the length limit; filters (of passages or
-    sentences) that were asked and how many of them kept nothing; searches that some servers had no part in, where there are
-    any (partial). ``decisions``: kind, signal, score, threshold, verdict,
+    (``gnothi.waiting``); where a model thought, thought_tokens, which are among the generated ones. ``tally``: replies and how
+    many of them were cut by the length limit; filters (of passages or sentences) that were asked and how many of them kept
+    nothing; where there are any, searches that some servers had no part in (partial), and thoughts that were ended at their
+    limit (thoughts_cut). ``decisions``: kind, signal, score, threshold, verdict,
     subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain. ``signals``:
     what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the answer
     (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so
@@ -119,7 +120,7 @@ def _shared(method: str, question: Question, events: list[Event], seconds: float
         "gold": question.answers,
         "choices": question.choices,
         "kind": question.kind,
-        "cost": {**asdict(Usage.of(events)), "seconds": round(seconds, 4)},
+        "cost": _cost(events) | {"seconds": round(seconds, 4)},
         "tally": _tally(events),
         "decisions": tuple(_decision(event) for event in events if isinstance(event, Decided)),
         "signals": {gauge.signal: _gauge(gauge) for event in events if isinstance(event, Gauged) for gauge in event.gauges},
@@ -127,17 +128,28 @@ def _shared(method: str, question: Question, events: list[Event], seconds: float
     }
 
 
+def _cost(events: Sequence[Event]) -> dict[str, float]:
+    cost: dict[str, float] = asdict(Usage.of(events))
+    if not cost["thought_tokens"]:
+        del cost["thought_tokens"]
+    return cost
+
+
 def _tally(events: Sequence[Event]) -> dict[str, int]:
     calls = [event for event in events if isinstance(event, ModelCall)]
     kept = [len(event.kept) for event in events if isinstance(event, Picked)]
     kept += [sum(stays for *_, stays in event.sentences) for event in events if isinstance(event, Filtered)]
     fallen = sum(isinstance(event, Decided) and event.verdict == "fall_back" for event in events)
+    rare = {
+        "partial": sum(isinstance(event, Partial) for event in events),
+        "thoughts_cut": sum(call.thoughts_cut for call in calls),
+    }
     return {
         "replies": sum(len(call.texts) for call in calls if call.operation in ("generate", "sample")),
         "cut": sum(call.cut for call in calls),
         "filters": len(kept),
         "emptied": max(kept.count(0), fallen),
-    } | ({"partial": partial} if (partial := sum(isinstance(event, Partial) for event in events)) else {})
+    } | {name: count for name, count in rare.items() if count}
 
 
 def _gauge(gauge: Gauge) -> dict[str, Any]:

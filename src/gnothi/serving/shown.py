@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gnothi.events import Event, ModelCall, Usage
 from gnothi.report.terminal.console import clean
-from gnothi.report.words import Line, Narrator
+from gnothi.report.words import THOUGHT, Line, Narrator
 from gnothi.runs.rows import jsonable
 from gnothi.serving.service import Answered
 from gnothi.types import Passage
@@ -101,11 +101,14 @@ class Told:
 
 
 class Telling:
-    """Tells the events of one question in order. Calls of models are left out: they hold every sample."""
+    """Tells the events of one question in order. Of calls of models what was thought is told alone: they hold every sample."""
 
     def __init__(self) -> None:
         self._narrator = Narrator()
 
     def __call__(self, event: Event) -> Told | None:
         lines = tuple(line for line in self._narrator.tell(event) if not line.detail)
-        return None if isinstance(event, ModelCall) else Told(event, lines)
+        if not isinstance(event, ModelCall):
+            return Told(event, lines)
+        thoughts = tuple(line for line in lines if line.label == THOUGHT)
+        return Told(replace(event, texts=()), thoughts) if thoughts else None

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,10 +78,11 @@ class Run:
 
 class Models(NamedTuple):
     """What opened models tell: how many questions are worth having under way, and in which precision they compute, if they say;
-    how many tokens of prompts they have read."""
+    on which day prompts are, if they tell it; how many tokens of prompts they have read."""
 
     under_way: int | None
     precision: str | None
+    day: str
     read: Callable[[], int]
 
 
@@ -131,7 +133,7 @@ async def execute(
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
-                        one.folder.settle(models.precision)
+                        one.folder.settle(models.precision, models.day)
                     async with early.reading(models.read, is_elsewhere(how, several)):
                         works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
                         under_way = how.concurrency or models.under_way or CONCURRENCY
@@ -182,13 +184,15 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 async def _answering(
     runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None, warn: Callable[[str], None]
 ) -> AsyncIterator[tuple[Answer, Models]]:
-    plans = [one.plan.in_precision(one.folder.precision) for one in runs]
+    today = date.today().isoformat()  # the same for all workers
+    plans = [one.plan.in_precision(one.folder.precision).on_date(one.folder.date or today) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     how = plans[0].execution
     if is_elsewhere(how, processes):
         async with workers(how, processes, partial(opened_methods, plans), partial(outcome, seed=how.seed), warn) as several:
-            yield several, Models(several.under_way, several.precision, lambda: 0)
+            yield several, Models(several.under_way, several.precision, several.date, lambda: 0)
         return
     async with opened(plans, have) as found:
         methods, before = found.methods(plans), found.counted(READ)
-        yield here(methods, how.seed), Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)
+        told = Models(methods.under_way, methods.precision, methods.date, lambda: found.counted(READ) - before)
+        yield here(methods, how.seed), told

@@ -23,10 +23,11 @@ Key = tuple[type, str]
 
 class Methods(dict[str, Method]):
     """By label. ``under_way``: how many questions their models gain from at a time, ``precision``: in which the main model
-    computes; None where these do not say."""
+    computes; None where these do not say. ``date``: what prompts take for today, where one of their templates tells it."""
 
     under_way: int | None = None
     precision: str | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,16 @@ class Opened:
         told = map(under_way, (self.model, *self.others.values()))
         made.under_way = min((one for one in told if one), default=None)
         made.precision = self.model.profile.precision
+        made.date = next((one.profile.date for one in self._models if one.profile.date), "")
         return made
 
     def counted(self, what: str) -> int:
         """The sum of what the models count themselves under that name (their ``statistics``); 0 where they do not."""
-        models = [self.model, *(one for (protocol, _), one in self.others.items() if protocol is LanguageModel)]
-        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in models}.values())
+        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in self._models}.values())
+
+    @property
+    def _models(self) -> list[LanguageModel]:
+        return [self.model, *(one for (protocol, _), one in self.others.items() if protocol is LanguageModel)]
 
 
 @contextlib.asynccontextmanager

@@ -142,6 +142,12 @@ class Plan:
         kept: Any = settings
         return replace(self, models={**self.models, main: replace(kept, dtype=precision)})
 
+    def on_date(self, date: str) -> Plan:
+        """With prompts that take it for today, where nobody gave another."""
+        models: dict[str, Any] = dict(self.models)
+        dated = {name: replace(one, date=date) for name, one in models.items() if getattr(one, "date", None) == "auto"}
+        return replace(self, models=models | dated)
+
     def method(self, name: str) -> PlannedMethod:
         return next(method for method in self.methods if method.name == name)
 

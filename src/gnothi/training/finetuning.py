@@ -109,7 +109,7 @@ class Showing:
 
 def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Renderer:
     """How prompts become this model's text, in training as in use. Raises InvalidInput for tasks that cannot be read."""
-    made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer)
+    made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer, day=origin.settings.date)
     return Showing(Neutral(made, tokenizer), demonstrated(origin.shown(declared)))
 
 

@@ -20,6 +20,7 @@ from gnothi.events import (
     Expanded,
     Filtered,
     Linked,
+    ModelCall,
     QuizAnswered,
     Ranked,
     Searched,
@@ -217,3 +218,13 @@ def test_a_graph_says_what_it_linked_and_where_it_stopped() -> None:
         "    facts    20 facts within 1 step (3 ms); of dog, bone, cat and 1 more only 5\n"
         "             each\n"
     )
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_thought_has_a_line_of_its_own(trace: bool) -> None:
+    call = ModelCall("m", "generate", "answer", 5, 60, 0.1, ("Corda",), thoughts=("So where " * 30,), thought_tokens=57)
+    lines = shown(call, Drafted("Corda", None), trace=trace).splitlines()
+    thought = [line for line in lines if "thought" in line or "So where" in line]
+    assert thought[0].startswith("    thought  (57 tokens) So where So where")
+    assert len(thought) == (5 if trace else 1)
+    assert lines[-1] == "  1 draft    Corda"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -70,3 +71,10 @@ def test_signals_side_by_side_and_what_was_left_out() -> None:
     assert "gram.residual.predicting .500" in flat
     assert "left out, because the model or a resource lacks what they need: " in flat
     assert "gram (hidden_states)" in flat
+
+
+def test_how_much_was_thought() -> None:
+    rows = [row("direct", n) for n in range(4)]
+    rows = [replace(one, cost={**one.cost, "thought_tokens": 4}) for one in rows]
+    assert "direct: .400 of the generated tokens were thoughts" in shown(rows)
+    assert "thoughts" not in shown([row("direct", n) for n in range(4)])

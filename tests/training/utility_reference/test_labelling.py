@@ -129,6 +129,7 @@ def test_a_reference_is_made(tmp_path: Path) -> None:
         "helpful": 12, "harmful": 12, "without_effect": 36,
         "retrievals": 0, "model_calls": 72,
         "prompt_tokens": header["prompt_tokens"], "generated_tokens": header["generated_tokens"], "cached_calls": 0,
+        "thought_tokens": 0,
     }  # fmt: skip
     found = open_reference(tmp_path).labelled
     assert [(item.question, item.passage, item.helpful) for item in found[:2]] == [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
+from gnothi.models.thoughts import pieces
 from gnothi.types import Token
 
 # Decoding the end of the prompt along gives a continuation the leading space (or not) that it has in context.
@@ -13,17 +15,30 @@ _BROKEN = "\ufffd"
 
 
 class Detokenizer:
-    """Text of continuations under a ``transformers`` tokenizer. Special tokens have no text."""
+    """Text of continuations under a ``transformers`` tokenizer. Of special tokens only those that mark thoughts have text."""
 
     def __init__(self, tokenizer: Any) -> None:
         # The library's own wrapper around a fast tokenizer takes most of the time of decoding a few tokens.
         self._fast = getattr(tokenizer, "backend_tokenizer", None)
         self._tokenizer = tokenizer
+        special = {str(token): number for number, token in _added(tokenizer).items() if token.special}
+        self._marks = {special[piece]: piece for piece in pieces(special)}
         self._pieces: dict[int, str] = {}
         self._anchor = self._find_anchor()
         self._anchor_text = self.decode([self._anchor])
 
     def decode(self, ids: Sequence[int]) -> str:
+        if not self._marks:
+            return self._decode(ids)
+        # Text and marks in turn.
+        parts = groupby(ids, key=lambda token: self._marks.get(token, ""))
+        return "".join(mark * len(list(run)) if mark else self._decode(list(run)) for mark, run in parts)
+
+    def made_of_marks(self, texts: Sequence[str]) -> bool:
+        """Whether one of these contains the text of a special token."""
+        return any(mark in text for mark in self._marks.values() for text in texts)
+
+    def _decode(self, ids: Sequence[int]) -> str:
         if self._fast is not None:
             return str(self._fast.decode(list(ids), skip_special_tokens=True))
         text = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -64,6 +79,11 @@ class Detokenizer:
             if text.isascii() and text.isalnum():
                 return token
         return 0
+
+
+def _added(tokenizer: Any) -> Mapping[int, Any]:
+    found: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
+    return found
 
 
 class StopWatch:

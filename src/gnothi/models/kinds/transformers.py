@@ -7,9 +7,9 @@ from typing import Any
 from gnothi.models.batched import Backend, Batched
 from gnothi.models.neutral import Neutral
 from gnothi.models.packaged import PACKAGED
-from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.scheme import LAB, LAB_READER, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
+from gnothi.models.thinking import renderer_of, thinking_first
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel
 
@@ -19,20 +19,21 @@ def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
     from gnothi.models.cache import keep_local
     from gnothi.models.engine.loading import Declaration, load
 
-    loaded: list[tuple[Any, Declaration, Renderer]] = []
+    loaded: list[tuple[Any, Declaration, Neutral]] = []
 
     def make() -> Backend:
         model, tokenizer, declared = load(source, spec, settings)
         from gnothi.models.transformers import TransformersBackend
 
-        renderer = Neutral(make_renderer(settings.renderer, tokenizer, declared.renderer), tokenizer)
+        renderer = renderer_of(settings, tokenizer, declared.renderer)
         loaded.append((model.config, declared, renderer))
         return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
 
     batched = Batched.opened(make, spec)
     ((config, declared, renderer),) = loaded
     commit = getattr(config, "_commit_hash", None)
-    return keep_local(Calibrated(batched, declared.thresholds, declared.tasks), settings, source, commit, renderer.render)
+    model = thinking_first(batched, renderer)
+    return keep_local(Calibrated(model, declared.thresholds, declared.tasks), settings, source, commit, renderer.render)
 
 
 SCHEME = ModelScheme(

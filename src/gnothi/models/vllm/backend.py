@@ -23,7 +23,7 @@ from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
 from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, Prompt, PromptStates, Samples, StateSpec
+from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
 
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0
@@ -146,10 +146,6 @@ class VLLMBackend(ContinuousBackend):
         self._errands: dict[str, Errand] = {}
         self._numbers = count()
 
-    def rendered(self, prompt: Prompt) -> str:
-        """The text that the model continues."""
-        return self._renderer.render(prompt)
-
     def serve(self, inbox: Inbox[Request, Result]) -> None:
         try:
             while True:
@@ -196,7 +192,7 @@ class VLLMBackend(ContinuousBackend):
         taps = tuple(map(self._tap, request.hidden))
         watch = StopWatch(decoding.stop, self._detokenizer) if decoding.stop else None
         n = request.n if decoding.temperature > 0 else 1
-        self._ask(Draw(job, request, prompt, taps, watch), prompt, _parameters(decoding, n, self._eos))
+        self._ask(Draw(job, request, prompt, taps, watch), prompt, _parameters(decoding, n, self._eos, self._detokenizer))
 
     def _look(self, job: Job[Request, Result], request: Look, prompt: Ids) -> None:
         self._check_length(len(prompt) + 1)
@@ -318,7 +314,7 @@ class VLLMBackend(ContinuousBackend):
                 del self._errands[request_id]
 
 
-def _parameters(decoding: Decoding, n: int, eos: Sequence[int]) -> Any:
+def _parameters(decoding: Decoding, n: int, eos: Sequence[int], detokenizer: Detokenizer) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -334,6 +330,8 @@ def _parameters(decoding: Decoding, n: int, eos: Sequence[int]) -> Any:
         logprobs=0,
         # vLLM needs the text to notice a stop string, and for nothing else here.
         detokenize=bool(decoding.stop),
+        # Special tokens have no text for vLLM, with which it would overlook a stop string that is made of some.
+        skip_special_tokens=not detokenizer.made_of_marks(decoding.stop),
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
 

@@ -11,8 +11,8 @@ from gnothi.models.encoding import end_tokens
 from gnothi.models.engine.loading import Declaration, declared, no_progress_bars, unloadable, weights_of
 from gnothi.models.neutral import Neutral
 from gnothi.models.places import locate
-from gnothi.models.rendering import make_renderer
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
+from gnothi.models.thinking import renderer_of
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
 from gnothi.types import Profile
@@ -22,8 +22,8 @@ from gnothi.types import Profile
 KNOWN = ((0, 31), (0, 32))
 
 
-def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Declaration]:
-    """The backend of a folder or hub id, and what the folder declares.
+def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Declaration, Neutral]:
+    """The backend of a folder or hub id, what the folder declares, and what writes the prompts.
 
     Raises MissingDependency without vLLM, ModelUnavailable for a version that is too old, a device that it was not built for,
     or a model that it cannot load, InvalidSetting for settings that it has no use for.
@@ -46,7 +46,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
     except Exception as error:
         raise unloadable(name, error, place) from error
     declaration = declared(place.folder)
-    renderer = Neutral(make_renderer(settings.renderer, tokenizer, declaration.renderer), tokenizer)
+    renderer = renderer_of(settings, tokenizer, declaration.renderer)
     engine: Any = None
     try:
         from vllm import EngineArgs, LLMEngine
@@ -80,7 +80,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             "hidden_states": f"none: {no_states}" if no_states else "fed again",
         },
     )
-    return backend, declaration
+    return backend, declaration, renderer
 
 
 def _generation_config(source: str) -> Any:

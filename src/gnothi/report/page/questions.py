@@ -13,7 +13,7 @@ from gnothi.errors import InvalidInput
 from gnothi.report.breakdown import action
 from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
-from gnothi.report.words import Line, Narrator
+from gnothi.report.words import THOUGHT, Line, Narrator
 from gnothi.runs.folder import read_events
 from gnothi.runs.rows import Key, Row, group
 
@@ -120,10 +120,15 @@ def _step(narrator: Narrator, record: Mapping[str, Any]) -> Step:
         return Step(kind, kind, "written by another version of gnothi: see events.jsonl")
     head, below = (lines[0], lines[1:]) if lines[0].whole else (Line(lines[0].label, ""), lines)
     below = sorted(below, key=lambda line: line.detail)
-    texts = [(line.tone, _cut(f"{line.step or ''} {line.lead} {line.text}")) for line in below[:LINES]]
+    texts = [(line.tone, _cut(f"{_marked(line)} {line.lead} {line.text}")) for line in below[:LINES]]
     if len(below) > LINES:
         texts.append(("soft", f"and {len(below) - LINES} more"))
     return Step(kind, f"{head.label} {head.step or ''}".strip(), _cut(head.text), tuple(texts))
+
+
+def _marked(line: Line) -> str:
+    """What stands before a line below the first. What was thought is said to be, for it is no reply."""
+    return line.label if line.label == THOUGHT else str(line.step or "")
 
 
 def _cut(text: str) -> str:

@@ -39,6 +39,11 @@ Of several signals side by side (panel):
       signals  gram               -6.02  1 call, 260 tokens more
                perplexity         1.031  at no extra cost
 
+Of a model that thinks:
+
+      thought  (312 tokens) The question asks where Ada Bram was born. I recall that she ...
+    1 draft    Ada Bram was born in Corda.
+
 One line per fact, at most as wide as the console; the same text with and without colours.
 """
 
@@ -49,7 +54,7 @@ from typing import TYPE_CHECKING
 from gnothi.events import Event, ModelCall, Usage
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, cut, wrap
-from gnothi.report.words import Narrator, entry, took
+from gnothi.report.words import THOUGHT, Narrator, entry, took
 from gnothi.types import Answer
 
 if TYPE_CHECKING:
@@ -62,7 +67,7 @@ _STYLES = {"strong": "bold", "look": "cyan", "good": "green", "doubt": "yellow",
 
 
 class Steps:
-    """A listener (``events.listen``) that prints. ``trace`` adds every model call and all passages found."""
+    """A listener (``events.listen``) that prints. ``trace`` adds every model call, all passages found and whole thoughts."""
 
     def __init__(self, console: Console, trace: bool = False) -> None:
         self._console = console
@@ -72,10 +77,13 @@ class Steps:
     def __call__(self, event: Event) -> None:
         lines = self._narrator.tell(event)
         if isinstance(event, ModelCall) and not self._trace:
-            return
+            lines = [line for line in lines if line.label == THOUGHT]
         room = self._console.width - MARGIN - LABEL
         for line in lines if self._trace else [line for line in lines if not line.detail]:
-            texts = wrap(line.text, room) if line.whole else [line.lead + cut(line.text, room - len(line.lead))]
+            if line.whole or (self._trace and line.label == THOUGHT):
+                texts = wrap(line.lead + line.text, room)
+            else:
+                texts = [line.lead + cut(line.text, room - len(line.lead))]
             for place, text in enumerate(texts):
                 step, label = (line.step or "", line.label) if place == 0 else ("", "")
                 _print(self._console, f"{step:>{MARGIN - 1}} {label:<{LABEL - 1}} ", text, _STYLES.get(line.tone, ""))
@@ -90,7 +98,8 @@ def show_answer(
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
     calls = f"{counted(usage.model_calls, 'model call')}{kept}"
-    tokens = f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens"
+    thought = f" ({usage.thought_tokens:,} of them thought)" if usage.thought_tokens else ""
+    tokens = f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens{thought}"
     blocks = [
         ("because", [answer.rationale] if answer.rationale else []),
         ("evidence", _evidence(answer, usage)),

@@ -29,7 +29,7 @@ def show(console: Console, summary: Summary, title: str = "") -> None:
     show_table(console, headings, rows, spare=("sec.", "F1", "calls", "tokens", "srch", "acc."))
     for found in summary.signals:
         _signals(console, found)
-    for told in (_beside, _honesty, _from_cache):
+    for told in (_beside, _honesty, _from_cache, _thought):
         for line in (line for method in summary.methods for line in told(method)):
             paragraph(console, line)
     for test in summary.comparisons:
@@ -127,6 +127,13 @@ def _from_cache(method: Method) -> Iterator[str]:
     if cached:
         many = f"all {calls}" if cached == calls else f"{cached} of {calls}"
         yield f"{method.method}: {many} model calls came from the cache"
+
+
+def _thought(method: Method) -> Iterator[str]:
+    """How much of what was written was thought, where anything was."""
+    if method.thought_tokens and method.generated_tokens:
+        part = share(method.thought_tokens / method.generated_tokens)
+        yield f"{method.method}: {part} of the generated tokens were thoughts"
 
 
 def _test(test: Comparison) -> str:

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.models.thoughts import MARKS, Marks, tell_apart
+
+
+@pytest.mark.parametrize("marks", MARKS, ids=lambda marks: marks.name)
+class TestMarks:
+    def test_a_block_at_the_beginning(self, marks: Marks) -> None:
+        told = tell_apart(f"{marks.opens}\nIs it Ann? Yes.\n{marks.closes}\n\nAnn Bell")
+        assert (told.thought, told.answer, told.closed) == ("Is it Ann? Yes.", "Ann Bell", True)
+
+    def test_the_closing_mark_alone(self, marks: Marks) -> None:
+        told = tell_apart(f"Is it Ann? Yes.\n{marks.closes}Ann Bell", opened=True)
+        assert (told.thought, told.answer) == ("Is it Ann? Yes.", "Ann Bell")
+
+    def test_a_thought_that_never_ends_holds_no_answer(self, marks: Marks) -> None:
+        told = tell_apart(f"{marks.opens}Is it Ann? So the answer is")
+        assert (told.thought, told.answer, told.closed) == ("Is it Ann? So the answer is", "", False)
+
+    def test_an_empty_block(self, marks: Marks) -> None:
+        told = tell_apart(f"{marks.opens}\n\n{marks.closes}\n\nAnn")
+        assert (told.thought, told.answer, told.closed, told.thinks) == ("", "Ann", True, True)
+
+    def test_a_block_in_the_middle_is_part_of_the_answer(self, marks: Marks) -> None:
+        text = f"It writes {marks.opens} and {marks.closes} around."
+        assert tell_apart(text).answer == text
+
+
+def test_messages_of_harmony() -> None:
+    text = "<|channel|>analysis<|message|>Ann?<|end|><|start|>assistant<|channel|>final<|message|>Ann Bell"
+    told = tell_apart(text)
+    assert (told.thought, told.answer) == ("Ann?", "Ann Bell")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>Ann?</think><answer>\nAnn Bell</answer>",
+        "<|START_THINKING|>Ann?<|END_THINKING|><|START_RESPONSE|>Ann Bell<|END_RESPONSE|>",
+    ],
+)
+def test_what_stands_around_an_answer_is_left_out(text: str) -> None:
+    assert tell_apart(text).answer == "Ann Bell"
+
+
+@given(st.text(), st.booleans())
+def test_the_answer_is_a_piece_of_the_reply(text: str, opened: bool) -> None:
+    told = tell_apart(text, opened)
+    assert text[told.start : told.end] == told.answer
+    assert told.closed or not told.answer
+
+
+@given(st.text(alphabet="abc \n.", min_size=1))
+def test_a_reply_without_marks_is_all_answer(text: str) -> None:
+    assert tell_apart(text).answer == text
+    assert tell_apart(text, opened=True).answer == ""
