@@ -71,7 +71,7 @@ def questions(count: int) -> list[Question]:
 
 
 class RealServer:
-    """A fixture ``url`` gives the address of one that serves SmolLM2 by the name in SPEC; it gets ``many`` questions in a row."""
+    """The fixture ``url`` is the address of one that serves SmolLM2 by the name in SPEC. ``many`` questions come in a row."""
 
     many = 200
 

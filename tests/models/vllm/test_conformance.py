@@ -41,7 +41,7 @@ class Kept(Wrapper):
         return None
 
 
-# One of each build, since each start takes half a minute: norms before the parts, norms on both sides and windows, parts side by side.
+# One of each build, for each start takes half a minute: norms before the parts; around them, and windows; parts side by side.
 @pytest.fixture(scope="module", params=["llama", "gemma3", "gpt_neox"])
 def architecture(request: pytest.FixtureRequest) -> str:
     return str(request.param)
