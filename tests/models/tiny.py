@@ -70,7 +70,6 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {
 _WIDE: dict[str, Any] = {**_GROUPED, "head_dim": 32}
 WIDE_ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**_WIDE)),
-    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**_WIDE)),
     "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE, sliding_window=8, layer_types=_WINDOWS)),
     "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SHAPE, "hidden_size": 128})),
 }

@@ -71,7 +71,9 @@ def questions(count: int) -> list[Question]:
 
 
 class RealServer:
-    """A fixture ``url`` gives the address of one that serves SmolLM2 by the name in SPEC."""
+    """The fixture ``url`` is the address of one that serves SmolLM2 by the name in SPEC. ``many`` questions come in a row."""
+
+    many = 200
 
     @pytest.fixture
     def index(self, tmp_path: Path) -> Path:
@@ -101,9 +103,9 @@ class RealServer:
         )
         assert (len(run.rows), run.failures) == (2, 0)
 
-    def test_no_row_of_two_hundred_is_lost(self, url: str, tmp_path: Path) -> None:
+    def test_no_row_of_many_is_lost(self, url: str, tmp_path: Path) -> None:
         run = gnothi.evaluate(
-            questions(200),
+            questions(self.many),
             "direct",
             tmp_path / "run",
             model=SPEC,
@@ -111,4 +113,4 @@ class RealServer:
             model_settings=REMOTE | {"base_url": url},
         )
         assert run.failures == 0
-        assert sorted(row.question_id for row in run.rows) == sorted(question.id for question in questions(200))
+        assert sorted(row.question_id for row in run.rows) == sorted(question.id for question in questions(self.many))
