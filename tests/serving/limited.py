@@ -14,7 +14,7 @@ from tests.serving.served import served
 async def main(files: int, seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     async with served(methods=("direct",), client_timeout=seconds) as server:
-        sys.stdout.write(f"{server.url} {server.server.config.connections.most}\n")
+        sys.stdout.write(f"{server.url} {server.server.connections.most}\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
 

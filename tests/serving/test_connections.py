@@ -19,7 +19,7 @@ import pytest
 
 from gnothi.errors import InvalidSetting
 from gnothi.serving import connections
-from gnothi.serving.connections import Connections, Door, allowed
+from gnothi.serving.connections import Door, allowed
 from tests.command_line import KNOWN
 from tests.serving.served import Served, served, until
 from tests.serving.slow import Slow
@@ -67,8 +67,7 @@ def close(clients: list[socket.socket]) -> None:
 
 
 def open_ones(server: Served) -> int:
-    found: Connections = server.server.config.connections  # type: ignore[attr-defined]
-    return found.open
+    return server.server.connections.open
 
 
 @pytest.mark.parametrize("first", [b"", b"P", HEAD, HEAD + LENGTH, HEAD + LENGTH + BODY[:-1]], ids=range(5))

@@ -44,6 +44,10 @@ class Server(uvicorn.Server):
         self._captured_signals = []  # uvicorn would send them to itself once more: an end that was asked for is no failure
 
     @property
+    def connections(self) -> Connections:
+        return self._taken.connections
+
+    @property
     def address(self) -> str:
         """Where it listens."""
         host, port = self.servers[0].sockets[0].getsockname()[:2]
