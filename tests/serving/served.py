@@ -15,7 +15,7 @@ from gnothi.config import Given, Settings
 from gnothi.protocols import LanguageModel
 from gnothi.serving.app import context_of
 from gnothi.serving.context import Context
-from gnothi.serving.server import Server, made
+from gnothi.serving.server import Server, bound, made
 from gnothi.serving.service import open_service
 from gnothi.serving.settings import ServerSettings
 from gnothi.serving.setups import plans
@@ -52,10 +52,12 @@ async def served(
     given = Settings({key: Given(value, "the test") for key, value in (settings or {}).items()})
     found = plans(Request(methods, model=model, index=index, settings=given))
     chosen = ServerSettings(**{"port": 0, **server})
-    async with open_service(found, chosen.follow_ups) as service:
+    async with contextlib.AsyncExitStack() as stack:
+        taken = stack.enter_context(bound(chosen))
+        service = await stack.enter_async_context(open_service(found, chosen.follow_ups))
         context = context_of(service, chosen)
         listening = asyncio.Event()
-        running = made(context, lambda _: listening.set())
+        running = made(context, taken, lambda _: listening.set())
         running.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
         task = asyncio.ensure_future(running.serve())
         try:

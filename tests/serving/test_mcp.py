@@ -72,6 +72,43 @@ async def test_over_http(mode: str) -> None:
         assert source["url"].startswith(f"{server.url}/passages/")
 
 
+START = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+EVERY = "application/json, text/event-stream"
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/json", "application/json"),
+        ("application/json;q=0.9", "application/json"),
+        ("application/*", "application/json"),
+        ("", "application/json"),
+        (EVERY, "text/event-stream"),
+        ("text/event-stream", "text/event-stream"),
+        ("*/*", "text/event-stream"),
+    ],
+)
+async def test_a_stream_for_who_reads_one_and_json_for_others(path: str, accept: str, kind: str) -> None:
+    async with served(methods=("direct",)) as server:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": START}
+        found = await server.http.post(path, json=body, headers={"accept": accept})
+        assert (found.status_code, found.headers["content-type"].partition(";")[0]) == (200, kind)
+        assert '"serverInfo"' in found.text
+        call = {"name": "ask", "arguments": {"question": KNOWN, "model": "direct"}}
+        body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+        found = await server.http.post(path, json=body, headers={"accept": accept})
+        assert "Ada Bram" in found.text
+        if kind == "application/json":
+            assert found.json()["id"] == 2
+
+
+async def test_who_reads_neither_is_refused() -> None:
+    async with served(methods=("direct",)) as server:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": START}
+        assert (await server.http.post("/mcp", json=body, headers={"accept": "text/html"})).status_code == 406
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from gnothi.serving.attached import Attached, Message, attached_in, helper, told_apart
 from gnothi.serving.failures import Refusal
-from gnothi.serving.helper import is_helper
 from gnothi.serving.standalone import Turn
 from gnothi.types import encodable
 
@@ -17,11 +17,13 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The last question and what was said before it; ``helper``: it is a front end's own prompt."""
+    """The last question, what was said before it, and the evidence that came with either, the latest first; ``helper``: it is a
+    front end's own prompt."""
 
     question: str
     history: tuple[Turn, ...] = ()
     helper: bool = False
+    attached: tuple[Attached, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def response_request(body: Mapping[str, Any], longest: int) -> Asked:
 
 def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversation:
     """The last message of the user, and the user's and assistant's before it. Raises Refusal."""
-    turns = []
+    turns: list[Turn] = []
+    given: list[tuple[Attached, ...]] = []
     for place, one in enumerate(messages):
         where = f"{name}[{place}]"
         if not isinstance(one, Mapping):
@@ -78,13 +81,36 @@ def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversati
             raise Refusal(400, f"{where}.role: got {role!r:.40}, expected one of {', '.join(_ROLES)}.", param=f"{where}.role")
         if role in ("user", "assistant"):
             turns.append(Turn(role, content(one.get("content"), f"{where}.content")))
+        elif role in ("system", "developer"):
+            given.append(attached_in(_texts(one.get("content"))))
     last = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=None)
     if last is None:
         raise Refusal(400, f"{name}: expected a message of the role user with a question.", param=name)
-    if is_helper(turns[last].text):  # it may hold the whole conversation
+    if helper(turns[last].text):  # it may hold the whole conversation
         return Conversation(turns[last].text.strip(), helper=True)
-    asked = question(turns[last].text, name, longest)
-    return Conversation(asked, tuple(turn for turn in turns[:last] if turn.text.strip()))
+    told = [told_apart(turn.text) if turn.role == "user" else Message(turn.text) for turn in turns[: last + 1]]
+    asked = question(told[last].question, name, longest)
+    history = (Turn(turn.role, one.question) for turn, one in zip(turns[:last], told, strict=False) if one.question.strip())
+    return Conversation(asked, tuple(history), attached=_each_once([told[last].attached, *given, *_uncited(told[:last])]))
+
+
+def _uncited(earlier: Sequence[Message]) -> list[tuple[Attached, ...]]:
+    """What came with earlier questions, the latest first; names by which answers cite are the last one's."""
+    return [tuple(replace(one, cite="") for one in told.attached) for told in reversed(earlier)]
+
+
+def _each_once(given: Sequence[Sequence[Attached]]) -> tuple[Attached, ...]:
+    found: dict[str, Attached] = {}
+    for one in (one for some in given for one in some):
+        found.setdefault(one.text, one)
+    return tuple(found.values())
+
+
+def _texts(given: object) -> str:
+    """What can be read of instructions; nothing in them is refused."""
+    if isinstance(given, list):
+        given = "\n".join(one["text"] for one in given if isinstance(one, Mapping) and isinstance(one.get("text"), str))
+    return encodable(given) if isinstance(given, str) else ""
 
 
 def content(given: object, where: str) -> str:

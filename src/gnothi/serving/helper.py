@@ -12,14 +12,8 @@ from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
 from gnothi.types import Answer, Decoding, Prompt, Question, Task
 
-MARK = "### Task:"
-"""How Open WebUI begins them."""
 PLAIN = Task("helper")
 TOKENS = 300
-
-
-def is_helper(text: str) -> bool:
-    return text.lstrip().startswith(MARK)
 
 
 async def reply(opened: Opened, plan: Plan, question: Question) -> Result:

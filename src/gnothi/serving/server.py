@@ -13,6 +13,7 @@ import uvicorn
 from gnothi.errors import ResourceUnavailable
 from gnothi.serving import logs
 from gnothi.serving.app import context_of, create_app
+from gnothi.serving.connections import Config, Connections, Door, allowed
 from gnothi.serving.context import Context
 from gnothi.serving.service import Service, open_service
 from gnothi.serving.settings import ServerSettings
@@ -22,9 +23,12 @@ from gnothi.session.plan import Plan
 class Server(uvicorn.Server):
     """First it takes no more questions and is not ready, then it stops listening; streams finish within ``grace``."""
 
-    def __init__(self, config: uvicorn.Config, context: Context, ready: Callable[[Server], None]) -> None:
+    def __init__(self, config: uvicorn.Config, context: Context, taken: Door, ready: Callable[[Server], None]) -> None:
         super().__init__(config)
-        self._context, self._ready = context, ready
+        self._context, self._taken, self._ready = context, taken, ready
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().serve(sockets or [self._taken])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -40,6 +44,10 @@ class Server(uvicorn.Server):
         self._captured_signals = []  # uvicorn would send them to itself once more: an end that was asked for is no failure
 
     @property
+    def connections(self) -> Connections:
+        return self._taken.connections
+
+    @property
     def address(self) -> str:
         """Where it listens."""
         host, port = self.servers[0].sockets[0].getsockname()[:2]
@@ -52,14 +60,16 @@ async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Call
     Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
     with bound(settings) as taken:
         async with open_service(plans, settings.follow_ups) as service:
-            server = made(context_of(service, settings), lambda server: ready(service, server.address))
+            server = made(context_of(service, settings), taken, lambda server: ready(service, server.address))
             await asyncio.sleep(0)  # asked to end meanwhile: heard here, since uvicorn would log a traceback
-            await server.serve([taken])
+            await server.serve()
 
 
-def bound(settings: ServerSettings) -> socket.socket:
-    """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable."""
-    taken = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+def bound(settings: ServerSettings) -> Door:
+    """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable, and
+    InvalidSetting for more connections than there may be."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    taken = Door(family, Connections(allowed(settings.connections)))
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((settings.host, settings.port))
@@ -72,18 +82,18 @@ def bound(settings: ServerSettings) -> socket.socket:
         ) from None
 
 
-def made(context: Context, ready: Callable[[Server], None]) -> Server:
-    """The server, not yet started; ``ready`` is called when it is."""
+def made(context: Context, taken: Door, ready: Callable[[Server], None]) -> Server:
+    """The server at this address, not yet started; ``ready`` is called when it is."""
     settings = context.settings
     logs.install()
-    config = uvicorn.Config(
+    config = Config(
         create_app(context),
-        host=settings.host,
-        port=settings.port,
+        taken.connections,
+        settings.client_timeout,
         log_config=None,
         access_log=False,
         server_header=False,
         ws="none",
         timeout_graceful_shutdown=round(settings.grace),
     )
-    return Server(config, context, ready)
+    return Server(config, context, taken, ready)

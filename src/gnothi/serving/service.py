@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -21,6 +21,8 @@ from gnothi.protocols import LanguageModel, Method
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.seeding import question_scope
 from gnothi.serving import helper
+from gnothi.serving.attached import Attached
+from gnothi.serving.handed import Handed, passages, unread
 from gnothi.serving.standalone import Turn, standalone
 from gnothi.session import sources as specs
 from gnothi.session.asking import Result, ask_method
@@ -63,13 +65,15 @@ class SetUp:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """``asked`` is the question as it came, ``result.question`` the one that was answered: within a conversation, that one
-    stands alone. ``warnings`` are of this answer."""
+    stands alone. ``warnings`` are of this answer; ``cites`` says, by a passage's id, what it is to be called in it."""
 
     id: str
     setup: SetUp
     asked: str
     result: Result
     warnings: tuple[str, ...] = ()
+    attached: int = 0
+    cites: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +134,22 @@ class Service:
         return {spec: Prices(one.price_in, one.price_out) for spec, one in settings.items() if isinstance(one, RemoteSettings)}
 
     async def ask(
-        self, setup: SetUp, question: str, history: Sequence[Turn] = (), *, listeners: Sequence[Listener] = ()
+        self,
+        setup: SetUp,
+        question: str,
+        history: Sequence[Turn] = (),
+        attached: Sequence[Attached] = (),
+        *,
+        listeners: Sequence[Listener] = (),
     ) -> Answered:
         """The answer with all that was decided. After a ``history``, the question is made to stand alone first, unless
-        ``follow_ups`` says otherwise. Raises what the model and the index raise."""
+        ``follow_ups`` says otherwise. What is ``attached`` is found by searches before what the index holds. Raises what the
+        model and the index raise."""
+        given = passages(attached)
+        method = setup.method
+        if given:
+            found = replace(setup.opened, retriever=Handed(tuple(given), setup.opened.retriever))
+            method = found.method(setup.plan.methods[0])
 
         async def work() -> Answered:
             asked, warnings = question, tuple[str, ...]()
@@ -141,8 +157,12 @@ class Service:
             if history and self.follow_ups == "rewrite":
                 with record() as before:
                     asked, warnings = await standalone(setup.opened.model, question, history)
-            result = await ask_method(setup.plan, setup.opened, setup.method, Question(QUESTION_ID, asked))
-            return Answered(uuid.uuid4().hex, setup, question, replace(result, events=(*before, *result.events)), warnings)
+            result = await ask_method(setup.plan, setup.opened, method, Question(QUESTION_ID, asked))
+            result = replace(result, events=(*before, *result.events))
+            if given:
+                warnings = (*warnings, *unread(tuple(given), result.searches, method))
+            cites = {passage.id: one.cite for passage, one in given.items() if one.cite}
+            return Answered(uuid.uuid4().hex, setup, question, result, warnings, len(attached), cites)
 
         return await self._heard("ask", setup, question, work, listeners)
 

@@ -27,6 +27,14 @@ class ServerSettings:
     slots: int | None = setting(None, "Questions answered at a time (none: as many as the models gain from).", at_least=1)
     waiting: int = setting(64, "Questions that may wait for their turn; those beyond get status 429.", at_least=0)
     timeout: float = setting(120.0, "Longest time for one question, waiting included; then status 504.", at_least=0.01)
+    connections: int | None = setting(
+        None,
+        "Connections at a time (none: as many as the open files allow); of those without a request, the oldest make room.",
+        at_least=1,
+    )
+    client_timeout: float = setting(
+        30.0, "Longest time for a client to send a whole request, and to take what it is sent.", at_least=0.01
+    )
     heartbeat: float = setting(10.0, "A stream without news says every so often that it lives.", at_least=0.01)
     grace: float = setting(30.0, "Time for streams to finish when the server is told to stop.", at_least=0)
     drain: float = setting(0.0, "Time between not being ready and not listening any more, for balancers.", at_least=0)

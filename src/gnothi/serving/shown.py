@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ Link = Callable[[Passage], str]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``[n]`` in the text, from ``start`` to before ``end``, and the passage that it stands for."""
+    """``[n]`` in the text, n a number or the client's name, from ``start`` to before ``end``, and the passage it stands for."""
 
     start: int
     end: int
@@ -50,10 +50,11 @@ def shown(answered: Answered, link: Link) -> Shown:
     result = answered.result
     sources = tuple({"id": one.id, "title": one.title or one.id, "text": one.text, "url": link(one)} for one in result.evidence)
     text, marks = result.text or NOTHING, []
-    for number, source in enumerate(sources, start=1):
-        start = len(text) + 1
-        text += f" [{number}]"
-        marks.append(Mark(start, len(text), source["title"], source["url"]))
+    for called, source in zip(_called(result.evidence, answered.cites), sources, strict=True):
+        start, mark = len(text) + 1, f" [{called}]"
+        if mark not in text[len(result.text or NOTHING) :]:  # parts of one source are called alike
+            text += mark
+            marks.append(Mark(start, len(text), source["title"], source["url"]))
     usage = result.cost
     told = result.as_dict()
     full = {
@@ -66,6 +67,7 @@ def shown(answered: Answered, link: Link) -> Shown:
         "rationale": result.rationale,
         "uncertainty": result.uncertainty,
         "probability_wrong": result.probability_wrong,
+        "attached": answered.attached,
         "retrieved": usage.retrievals > 0,
         "sources": list(sources),
         "decisions": told["decisions"],
@@ -74,6 +76,17 @@ def shown(answered: Answered, link: Link) -> Shown:
         "warnings": [*answered.setup.public_warnings, *answered.warnings],
     }
     return Shown(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
+
+
+def _called(evidence: Sequence[Passage], cites: Mapping[str, str]) -> Iterator[str]:
+    """Numbers, but for what has a name of the client's: to it, that one means something already."""
+    number = max((int(one) for one in cites.values() if one.isascii() and one.isdigit() and len(one) < 9), default=0)
+    for one in evidence:
+        if one.id in cites:
+            yield cites[one.id]
+        else:
+            number += 1
+            yield str(number)
 
 
 def reasoning(events: Sequence[Event]) -> str:

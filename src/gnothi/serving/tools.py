@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context as Call
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
@@ -119,10 +120,11 @@ Model = Annotated[str | None, Field(description="The set-up that answers; none: 
 
 
 class Tools:
-    """``turn`` lets callers in; ``server`` is what speaks MCP."""
+    """``turn`` lets callers in; ``server`` is what speaks MCP, ``managers`` what does so over HTTP."""
 
     def __init__(self, service: Service, turn: Turn = _free, longest: int = LONGEST) -> None:
         self._service, self._turn, self._longest = service, turn, longest
+        self.managers: list[StreamableHTTPSessionManager] = []
         self.server: MCPServer[Any] = MCPServer("gnothi", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
         models = f" Models: {', '.join(one.id for one in service.setups.values())}."
         for tool, title, said in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import uuid
@@ -29,7 +30,7 @@ Show = Callable[[Answered], Shown]
 def routes(context: Context) -> Sequence[BaseRoute]:
     async def chat(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)
-        asked = chat_request(body, context.settings.max_question)
+        asked = await asyncio.to_thread(chat_request, body, context.settings.max_question)
         setup = context.service.find(asked.model)
         name = f"chatcmpl-{uuid.uuid4().hex}"
         work, show = question(context, setup, asked), showing(context, request)
@@ -48,7 +49,9 @@ def question(context: Context, setup: SetUp, asked: Asked) -> Work[Answered]:
     def work(listeners: Sequence[Listener]) -> Awaitable[Answered]:
         if conversation.helper:
             return context.service.help(setup, conversation.question, listeners=listeners)
-        return context.service.ask(setup, conversation.question, conversation.history, listeners=listeners)
+        return context.service.ask(
+            setup, conversation.question, conversation.history, conversation.attached, listeners=listeners
+        )
 
     return work
 

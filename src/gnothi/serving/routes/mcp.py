@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from gnothi.serving.answering import turn
 from gnothi.serving.context import Context
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context as Call
 
     from gnothi.serving.tools import Caller, Tools
+
+JSON, STREAM = "application/json", "text/event-stream"
+STREAMS = {STREAM, "text/*", "*/*"}
 
 
 def tools_of(context: Context) -> Tools | None:
@@ -42,15 +47,32 @@ def routes(context: Context) -> Sequence[BaseRoute]:
     from sse_starlette.sse import AppStatus  # older clients' streams
 
     AppStatus.enable_automatic_graceful_drain = False  # told to stop, streams finish as all others do
-    server = context.tools.server
-    server.streamable_http_app(stateless_http=True, max_request_body_size=context.settings.max_body)
-    return [Route("/mcp", StreamableHTTPASGIApp(server.session_manager))]
+    server, longest = context.tools.server, context.settings.max_body
+    for whole in (False, True):
+        server.streamable_http_app(stateless_http=True, max_request_body_size=longest, json_response=whole)
+        context.tools.managers.append(server.session_manager)
+    streamed, in_json = map(StreamableHTTPASGIApp, context.tools.managers)
+
+    class Either:
+        """A stream, with progress, for who reads one; JSON for who does not say so."""
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            headers = MutableHeaders(scope=scope)
+            kinds = {one.partition(";")[0].strip().lower() for one in headers.get("accept", "").split(",")} - {""}
+            if scope["method"] == "POST" and not kinds & STREAMS:
+                headers["accept"] = headers.get("accept", "") if kinds else JSON
+                await in_json(scope, receive, send)
+                return
+            if kinds == {STREAM}:
+                headers["accept"] = f"{JSON}, {STREAM}"
+            await streamed(scope, receive, send)
+
+    return [Route(path, Either()) for path in ("/mcp", "/mcp/")]
 
 
 @asynccontextmanager
 async def lifespan(context: Context) -> AsyncIterator[None]:
-    if context.tools is None:
-        yield
-        return
-    async with context.tools.server.session_manager.run():
+    async with AsyncExitStack() as stack:
+        for manager in [] if context.tools is None else context.tools.managers:
+            await stack.enter_async_context(manager.run())
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import uuid
@@ -29,7 +30,7 @@ Item = dict[str, Any]
 def routes(context: Context) -> Sequence[BaseRoute]:
     async def respond(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)
-        asked = response_request(body, context.settings.max_question)
+        asked = await asyncio.to_thread(response_request, body, context.settings.max_question)
         setup = context.service.find(asked.model)
         work, show, frame = question(context, setup, asked), showing(context, request), _Frame(setup)
         if asked.stream:
