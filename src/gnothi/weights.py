@@ -4,16 +4,24 @@ loaded for it."""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 DECLARATION = "gnothi.json"
 """What a model's folder may say of it: see the page on models."""
+ADAPTER = "adapter_config.json"
+"""What a folder holds that PEFT has saved."""
+WHOLE = ("model*.safetensors", "pytorch_model*.bin")
+"""The weights of a whole model."""
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
 _PIECES = 16
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_SAID = 300
+"""Characters of a line of a library's message."""
 _FILES = (
-    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json",
+    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json", ADAPTER,
     "tokenizer*", "*.model", "vocab.*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template*",
 )  # fmt: skip
 """What a model's answers depend on. Not what ``gnothi.json`` declares: a threshold noted there leaves the model what it is."""
@@ -54,16 +62,20 @@ def version_of(hub_id: str) -> str:
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(hub_id, "config.json")
+        found = try_to_load_from_cache(hub_id, "config.json") or try_to_load_from_cache(hub_id, ADAPTER)
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
     return Path(found).parent.name if isinstance(found, str) else ""
 
 
 def reason(error: Exception) -> str:
-    """Why a library could not load a model: of its message the first line."""
+    """Why a library could not load a model: the first and the last line of its message, each of bounded length. The first often
+    says no more than that something failed, and the last what it was."""
     if "trust_remote_code" in str(error):
         return (
             "it comes with Python code of its own (auto_map in its config.json), which is never run: trust_remote_code is off."
         )
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    plain = _COLOURS.sub("", str(error))
+    lines = [" ".join(line.split()) for line in plain.splitlines() if any(map(str.isalnum, line))]
+    said = [line if len(line) <= _SAID else f"{line[: _SAID // 2]} ... {line[-_SAID // 2 :]}" for line in lines]
+    return " ".join(dict.fromkeys((*said[:1], *said[-1:]))) or type(error).__name__
