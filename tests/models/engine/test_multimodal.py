@@ -175,7 +175,8 @@ def test_one_that_reads_in_both_directions_is_refused() -> None:
 
 def test_one_that_needs_an_image_is_refused() -> None:
     model = build("llava", KINDS["llava"])
-    model.forward = lambda input_ids, pixel_values, **_: model(input_ids)
+    usual = model.forward
+    model.forward = lambda pixel_values, **given: usual(pixel_values=pixel_values, **given)
     with pytest.raises(ModelUnavailable, match=r"does not reply to text alone \(TypeError: .*pixel_values"):
         keep_text(model, "seeing")
 

@@ -9,9 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.models.engine.checkpoint import listed
 from gnothi.models.engine.unchanged import Said
-from gnothi.weights import ADAPTER
+from gnothi.weights import ADAPTER, listed
 
 _FILES = ("adapter_*", "tokenizer*", "*.model", "vocab.*", "merges.txt", "*_tokens*.json", "chat_template*", "gnothi.json")
 

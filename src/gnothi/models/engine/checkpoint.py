@@ -5,17 +5,15 @@ transformers puts random numbers where a weight is missing, and leaves out what 
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gnothi.errors import ModelUnavailable
+from gnothi.weights import listed, reports
 
-_SHOWN = 3
 # What was once saved and is now computed from the configuration.
 _COMPUTED = (
     r"inv_freq|rotary_emb\..+|(freqs|cos|sin)_(cis|cached)|position_ids|relative_position_index|masked_bias|causal_mask"
@@ -79,7 +77,7 @@ class Loading:
 
 def read(kind: Any, source: str, arguments: Mapping[str, Any]) -> tuple[Any, Loading]:
     """The model of a class ``kind`` of transformers in a folder or on the hub, and what its loading told."""
-    with _held_back() as told:
+    with reports() as told:
         try:
             model, found = kind.from_pretrained(source, output_loading_info=True, ignore_mismatched_sizes=True, **arguments)
         except RuntimeError as error:
@@ -93,27 +91,6 @@ def read(kind: Any, source: str, arguments: Mapping[str, Any]) -> tuple[Any, Loa
                 "Copy or download it again."
             ) from error
     return model, Loading(found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
-
-
-@contextmanager
-def _held_back() -> Iterator[list[str]]:
-    """The library's reports of weights that it misses, instead of printing them."""
-    told: list[str] = []
-    log = logging.getLogger("transformers.modeling_utils")
-    level, usual = log.level, log.getEffectiveLevel()
-
-    def keep(record: logging.LogRecord) -> bool:
-        if report := "LOAD REPORT" in record.getMessage():
-            told.append(record.getMessage())
-        return not report and record.levelno >= usual
-
-    log.setLevel(logging.INFO)  # whatever a program has told the library to say
-    log.addFilter(keep)
-    try:
-        yield told
-    finally:
-        log.removeFilter(keep)
-        log.setLevel(level)
 
 
 def damaged(folder: Path) -> str:
@@ -135,12 +112,6 @@ def _is_there(model: Any, key: str) -> bool:
         return hasattr(model.get_submodule(owner), own)
     except AttributeError:
         return False
-
-
-def listed(names: list[str]) -> str:
-    """The first of many, and how many more there are."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _shape(sizes: tuple[int, ...]) -> str:
