@@ -3,9 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from transformers import GenerationConfig
+import transformers
 
 from gnothi.models.habits import alters, draws, told
+
+GenerationConfig: Any = transformers.GenerationConfig
 
 
 @pytest.mark.parametrize(

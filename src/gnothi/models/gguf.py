@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.libraries import reason
 from gnothi.models.store import FOLDER_VARIABLE, folder
-from gnothi.weights import file_digest, reason
+from gnothi.weights import file_digest
 
 MODELS = "models"
 NAME = "whole.txt"

@@ -20,30 +20,55 @@ class _Endless(Exception):
 
 
 class Template:
-    """Messages as one text, by a tokenizer's chat template. Tried once where it is made.
+    """Messages as one text, by a tokenizer's chat template. Tried once where it is made: those of models that also see or hear
+    may take what is said in parts, and leave out a plain text without a word.
 
-    Raises InvalidInput for a template that cannot be read, refuses what it is given, or does not end."""
+    Raises InvalidInput for a template that cannot be read, refuses what it is given, leaves it out, or does not end."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self(TRIAL)
+        self._in_parts = False
+        try:
+            self._try()
+        except InvalidInput as error:
+            self._in_parts = True
+            try:
+                self._try()
+            except InvalidInput:
+                raise error from None
+
+    def _try(self) -> None:
+        text = self(TRIAL)
+        if left := [message["content"] for message in TRIAL if message["content"] not in text]:
+            raise _failed(f"it leaves out what is said ({left[0]!r})")
 
     def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
         try:
             with _bounded(STEPS):
                 # Reasoning models open a thinking block by default, which would come before any answer; others ignore the flag.
                 text = self._tokenizer.apply_chat_template(
-                    list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=False
+                    [self._given(message) for message in messages],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    enable_thinking=False,
                 )
         except ImportError:
             raise
         except Exception as error:  # noqa: BLE001 - a program of strangers may raise anything
             said = f"it runs on after {STEPS:,} steps" if isinstance(error, _Endless) else f"{type(error).__name__}: {error}"
-            raise InvalidInput(
-                f"the model's chat template fails: {said[:300]}. Expected one that writes messages of a user and an assistant, "
-                "in turn. Mend chat_template in the model's folder, or do without: <--set model.renderer=plain>."
-            ) from None
+            raise _failed(said[:300]) from None
         return str(text)
+
+    def _given(self, message: Mapping[str, str]) -> dict[str, Any]:
+        said = message["content"]
+        return {**message, "content": [{"type": "text", "text": said}] if self._in_parts else said}
+
+
+def _failed(said: str) -> InvalidInput:
+    return InvalidInput(
+        f"the model's chat template fails: {said}. Expected one that writes messages of a user and an assistant, in turn. Mend "
+        "chat_template in the model's folder, or do without: <--set model.renderer=plain>."
+    )
 
 
 @contextmanager

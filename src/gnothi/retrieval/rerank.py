@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
+from gnothi.libraries import check_found, reason, reports
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
-from gnothi.weights import check_found, digest, files_of, reason, reports, version_of
+from gnothi.weights import digest, files_of, version_of
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix

@@ -272,3 +272,12 @@ def test_one_of_the_hub(base: Path, hub: Path) -> None:
     model, _, _ = load("someone/adapter", "tiny", AS_IT_IS)
     torch.testing.assert_close(logits(model), logits(adapted), atol=1e-4, rtol=1e-4)
     assert identify("someone/adapter").fingerprint == "0" * 40
+
+
+def test_a_plain_model_of_the_hub_that_is_cached(base: Path, hub: Path) -> None:
+    place = hub / "models--someone--model"
+    shutil.copytree(base, place / "snapshots" / ("1" * 40))
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("1" * 40)
+    model, _, _ = load("someone/model", "tiny", AS_IT_IS)
+    torch.testing.assert_close(logits(model), logits(AutoModelForCausalLM.from_pretrained(base)))

@@ -59,7 +59,7 @@ def gpt2() -> Any:
 
 def mixtral() -> Any:
     """What is one weight in the library is one for each expert in the file."""
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    shape: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     return MixtralForCausalLM(MixtralConfig(**SHAPE, **shape, num_key_value_heads=1, num_local_experts=3))
 
 

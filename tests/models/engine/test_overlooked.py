@@ -12,6 +12,7 @@ import pytest
 import torch
 from gguf import GGUFWriter, RopeScalingType
 from torch import Tensor
+from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from gnothi.errors import ModelUnavailable
@@ -105,10 +106,8 @@ def test_frequencies_of_llama_3(kept: Callable[..., Path]) -> None:
         smooth = (8192 / length - 1) / 3
         factors.append(1.0 if length < 2048 else 32.0 if length > 8192 else 1 / ((1 - smooth) / 32 + smooth))
     assert 1 < factors[2] < 32
-    place = kept(more(factors__weight=torch.tensor(factors)))
-    from transformers import AutoConfig
-
-    config = AutoConfig.from_pretrained(place)
+    folder = kept(more(factors__weight=torch.tensor(factors)))
+    config = AutoConfig.from_pretrained(folder)
     found, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
     plain = torch.tensor([THETA ** (-place / 4) for place in range(4)])
     torch.testing.assert_close(found, plain / torch.tensor(factors), rtol=1e-5, atol=0)

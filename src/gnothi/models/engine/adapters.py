@@ -9,19 +9,24 @@ from typing import Any
 from torch import Tensor
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.libraries import listed
 from gnothi.models.engine.unchanged import Said
-from gnothi.weights import ADAPTER, listed
+from gnothi.weights import ADAPTER
 
 _FILES = ("adapter_*", "tokenizer*", "*.model", "vocab.*", "merges.txt", "*_tokens*.json", "chat_template*", "gnothi.json")
 
 
 def on_the_hub(hub_id: str) -> Path | None:
     """The folder in the hub's cache of what is an adapter there, downloaded where it has to be."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import snapshot_download, try_to_load_from_cache
     from transformers.utils import hub
 
     library: Any = hub
-    if library.cached_file(hub_id, ADAPTER, _raise_exceptions_for_missing_entries=False) is None:
+    cached = [isinstance(try_to_load_from_cache(hub_id, name), str) for name in (ADAPTER, "config.json")]
+    # What is here as a model is none; of what is not here at all the hub is asked.
+    if cached == [False, True]:
+        return None
+    if not cached[0] and library.cached_file(hub_id, ADAPTER, _raise_exceptions_for_missing_entries=False) is None:
         return None
     return Path(snapshot_download(hub_id, allow_patterns=list(_FILES)))
 

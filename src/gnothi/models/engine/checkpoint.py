@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import ModelUnavailable
-from gnothi.weights import listed, reports
+from gnothi.libraries import listed, reports
 
 # What was once saved and is now computed from the configuration.
 _COMPUTED = (

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable
+from gnothi.libraries import reason
 from gnothi.models import habits
 from gnothi.models.engine.arguments import load_arguments
 from gnothi.models.places import EXPECTED, Place, locate
 from gnothi.models.settings import ModelSettings
-from gnothi.weights import DECLARATION, reason
+from gnothi.weights import DECLARATION
 
+GENERATION = "generation_config.json"
 _MOST_LAYERS = 1_000
 log = logging.getLogger("gnothi.opening")
 
@@ -81,7 +83,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             if is_multimodal(config) and (beside := keep_text(model, name)):
                 log.info("%s: for text alone, so without %s", name, ", ".join(beside))
             weights.check(model, name, place.base)
-            warn_of_habits(name, generation_config(source) or model.generation_config)
+            warn_of_habits(name, generation_config(source, here=True) or model.generation_config)
         if settings.pack_weights and not getattr(config, "is_encoder_decoder", False):
             pack(model)
     except GnothiError:
@@ -114,16 +116,20 @@ def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
     return ModelUnavailable(f"cannot load model {name!r}: {said}.{again} {EXPECTED}")
 
 
-def generation_config(source: str) -> Any:
-    """A model's generation settings, None where it has no file of them. Raises OSError for one that cannot be read, in whose
-    place the library would put settings of its own."""
+def generation_config(source: str, *, here: bool = False) -> Any:
+    """A model's generation settings, None where it has no file of them; ``here``: no connection is tried. Raises OSError for
+    one that cannot be read, in whose place the library would put settings of its own."""
+    from huggingface_hub import try_to_load_from_cache
     from transformers import GenerationConfig
-    from transformers.utils import hub
 
-    library: Any = hub
-    if library.cached_file(source, "generation_config.json", _raise_exceptions_for_missing_entries=False) is None:
+    try:
+        return GenerationConfig.from_pretrained(source, local_files_only=here)
+    except OSError:
+        folder = Path(source)
+        file = folder / GENERATION if folder.is_dir() else try_to_load_from_cache(source, GENERATION)
+        if isinstance(file, str | Path) and Path(file).is_file():
+            raise
         return None
-    return GenerationConfig.from_pretrained(source)
 
 
 def warn_of_habits(name: str, config: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import ModelUnavailable
-from gnothi.weights import listed
+from gnothi.libraries import listed
 
 _FACTORS = "rope_freqs.weight"
 # Llama 3.1 and what followed it: the context before, and between which parts of it frequencies are changed by degrees.

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
+from gnothi.libraries import check_found, reason, reports
 from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
-from gnothi.weights import check_found, digest, files_of, reason, reports, version_of
+from gnothi.weights import digest, files_of, version_of
 
 Vectors = NDArray[np.float32]
 EncodePassages = Callable[[Sequence[Passage]], Vectors]

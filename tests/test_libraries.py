@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnothi.weights import reason
+from gnothi.libraries import check_found, listed, reason
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,18 @@ def test_long_lines_keep_both_ends() -> None:
     assert said.startswith("begin x")
     assert said.endswith("y end")
     assert len(said) < 700
+
+
+def test_many_names() -> None:
+    assert listed([]) == ""
+    assert listed(["a", "b", "c"]) == "a, b, c"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_weights_that_a_report_names() -> None:
+    rows = ["Key | Status | ", "----+----+-", "b.{0, 1}.w  | MISSING    | ", "a.w | MISMATCH | ckpt", "z | UNEXPECTED |"]
+    report = "\n".join(["BertModel LOAD REPORT from: x", *rows])
+    with pytest.raises(ValueError, match=r"its files lack a\.w, b\.\{0, 1\}\.w, in whose place"):
+        check_found([report], "$^")
+    check_found([report], r"\.w$")
+    check_found([], "$^")
