@@ -10,7 +10,8 @@ import pytest
 from gnothi.errors import InvalidInput
 from gnothi.models.templates import Template
 
-FINE = "{% for one in messages %}<{{ one.role }}>{{ one.content }}{% endfor %}"
+OPENED = "{% for one in messages %}<{{ one.role }}>"
+FINE = OPENED + "{{ one.content }}{% endfor %}"
 
 
 class Given:
@@ -57,11 +58,11 @@ def test_a_fault_is_a_sentence(template: str, said: str) -> None:
     "template",
     [
         # As those of LLaVA, SmolVLM and others, which would write nothing of a plain text.
-        "{% for one in messages %}<{{ one.role }}>{% for part in one.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endfor %}",
-        "{% for one in messages %}<{{ one.role }}>{% for part in one['content'] | selectattr('type', 'equalto', 'text') %}{{ part['text'] }}"
-        "{% endfor %}{% endfor %}",
-        "{% for one in messages %}<{{ one.role }}>{{ one.content[0]['text'] }}{% endfor %}",
-        "{% for one in messages %}<{{ one.role }}>{{ one.content[0].text.strip() }}{% endfor %}",
+        OPENED + "{% for part in one.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endfor %}",
+        OPENED
+        + "{% for part in one.content | selectattr('type', 'equalto', 'text') %}{{ part.text }}{% endfor %}{% endfor %}",
+        OPENED + "{{ one.content[0]['text'] }}{% endfor %}",
+        OPENED + "{{ one.content[0].text.strip() }}{% endfor %}",
     ],
 )
 def test_one_that_takes_what_is_said_in_parts(template: str) -> None:

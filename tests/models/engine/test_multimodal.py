@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from transformers import (
 )
 
 from gnothi.errors import ModelUnavailable
+from gnothi.models import load_model
 from gnothi.models.engine.loading import load, weights_of
 from gnothi.models.engine.multimodal import is_multimodal, keep_text
 from gnothi.models.settings import ModelSettings
@@ -145,11 +148,18 @@ class _Raw:
 
 
 async def test_one_answers_and_has_states(folder: Callable[[str], Path]) -> None:
-    from gnothi.models import load_model
-
     model = load_model(str(folder("qwen2_vl")), ModelSettings(device="cpu", renderer="plain"))
     found = await model.sample(Prompt(Task("answer"), "who is w1 ?"), 2, Decoding(max_tokens=4, temperature=1.0), [StateSpec()])
     assert found.states[0].shape == (2, 32)
+    await model.aclose()
+
+
+async def test_a_chat_template_beside_the_tokenizer(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder("llava"), tmp_path / "copy"))
+    written = "{% for one in messages %}<{{ one.role }}>{% for part in one.content if part.type == 'text' %}{{ part.text }}"
+    (copy / "chat_template.json").write_text(json.dumps({"chat_template": written + "{% endfor %}{% endfor %}"}))
+    model = load_model(str(copy), ModelSettings(device="cpu"))
+    assert model.metadata["renderer"] == "chat"
     await model.aclose()
 
 

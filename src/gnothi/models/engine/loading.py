@@ -47,7 +47,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from transformers import AutoConfig, AutoTokenizer
 
         from gnothi.models.engine import adapters, checkpoint
-        from gnothi.models.engine.multimodal import is_multimodal, keep_text
+        from gnothi.models.engine.multimodal import is_multimodal, keep_text, template
         from gnothi.models.engine.packed import pack
         from gnothi.models.engine.precision import automatic, loss
     except ImportError as error:
@@ -67,6 +67,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             layers = getattr(config.get_text_config(), "num_hidden_layers", 1)
             if not (isinstance(layers, int) and 1 <= layers <= _MOST_LAYERS):  # the library would make them, or take none
                 raise TypeError(f"its config.json tells of {layers!r:.40} layers, expected 1 to {_MOST_LAYERS:,}.")
+            if is_multimodal(config) and not tokenizer.chat_template:
+                tokenizer.chat_template = template(source)
             if settings.dtype == "auto":
                 arguments["dtype"] = automatic(config, device)
             elif settings.dtype == "bfloat16" and (times := loss(config, device)):

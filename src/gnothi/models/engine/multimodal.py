@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -17,6 +19,17 @@ def is_multimodal(config: Any) -> bool:
 
     known: Any = modeling_auto.MODEL_FOR_MULTIMODAL_LM_MAPPING
     return not getattr(config, "is_encoder_decoder", False) and type(config) in known
+
+
+def template(source: str) -> str | None:
+    """The chat template of a folder or hub id whose tokenizer has none, where it lies beside it, as once with what prepares
+    images."""
+    from transformers.utils import hub
+
+    library: Any = hub
+    file = library.cached_file(source, "chat_template.json", _raise_exceptions_for_missing_entries=False)
+    found = json.loads(Path(file).read_text(encoding="utf-8"))["chat_template"] if file else None
+    return None if found is None else str(found)
 
 
 def keep_text(model: Any, name: str) -> list[str]:
