@@ -59,8 +59,7 @@ def test_a_fault_is_a_sentence(template: str, said: str) -> None:
     [
         # As those of LLaVA, SmolVLM and others, which would write nothing of a plain text.
         OPENED + "{% for part in one.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endfor %}",
-        OPENED
-        + "{% for part in one.content | selectattr('type', 'equalto', 'text') %}{{ part.text }}{% endfor %}{% endfor %}",
+        OPENED + "{% for part in one.content | selectattr('type', 'equalto', 'text') %}{{ part.text }}{% endfor %}{% endfor %}",
         OPENED + "{{ one.content[0]['text'] }}{% endfor %}",
         OPENED + "{{ one.content[0].text.strip() }}{% endfor %}",
     ],

@@ -175,8 +175,8 @@ def keep_local(
 ) -> Wrapper:
     """A model that runs here, its calls kept where the settings ask for it.
 
-    ``source`` is its file, folder or hub id, ``commit`` the hub's version of it."""
+    ``source`` is its file, folder or hub id, ``commit`` the hub's version of it, or of what an adapter changes."""
     if (store := open_store(settings, by_default=False)) is None:
         return model
-    version = commit or content(source)
+    version = "".join(dict.fromkeys((commit or "", content(source))))
     return Cached(model, store, {"kind": "local", "version": version, **model.metadata}, rendered)

@@ -14,9 +14,10 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from gnothi.errors import MissingDependency, ModelUnavailable
-from gnothi.models import ModelSettings, check_model
+from gnothi.models import ModelSettings, check_model, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.identity import content, identify
+from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import ADAPTER
 from tests.models.tiny import build_model, build_seq2seq, build_tokenizer
 
@@ -274,10 +275,32 @@ def test_one_of_the_hub(base: Path, hub: Path) -> None:
     assert identify("someone/adapter").fingerprint == "0" * 40
 
 
-def test_a_plain_model_of_the_hub_that_is_cached(base: Path, hub: Path) -> None:
+@pytest.fixture
+def cached(base: Path, hub: Path) -> str:
+    """A model of the hub that is in the cache."""
     place = hub / "models--someone--model"
     shutil.copytree(base, place / "snapshots" / ("1" * 40))
     (place / "refs").mkdir()
     (place / "refs" / "main").write_text("1" * 40)
-    model, _, _ = load("someone/model", "tiny", AS_IT_IS)
+    return "someone/model"
+
+
+async def test_replies_are_kept_for_adapter_and_base(
+    base: Path, cached: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of either asks anew."""
+    monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "kept"))
+    said, prompt = [], Prompt(Task("answer"), "who is w1 ?")
+    for config, changes in ((EVERY, cached), (LoraConfig(**LORA, target_modules=["down_proj"]), cached)):
+        shutil.rmtree(tmp_path / "adapter", ignore_errors=True)
+        adapt(base, tmp_path / "adapter", config)
+        rebase(tmp_path / "adapter", changes)
+        model = load_model(str(tmp_path / "adapter"), ModelSettings(device="cpu", cache="on"))
+        said.append(await model.generate(prompt, Decoding(max_tokens=12)))
+        await model.aclose()
+    assert said[0].tokens != said[1].tokens
+
+
+def test_a_plain_model_of_the_hub_that_is_cached(base: Path, cached: str) -> None:
+    model, _, _ = load(cached, "tiny", AS_IT_IS)
     torch.testing.assert_close(logits(model), logits(AutoModelForCausalLM.from_pretrained(base)))

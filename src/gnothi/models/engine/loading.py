@@ -85,7 +85,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             if is_multimodal(config) and (beside := keep_text(model, name)):
                 log.info("%s: for text alone, so without %s", name, ", ".join(beside))
             weights.check(model, name, place.base)
-            warn_of_habits(name, generation_config(source, here=True) or model.generation_config)
+            warn_of_habits(name, generation_config(source, here=True) or getattr(model, "generation_config", None))
         if settings.pack_weights and not getattr(config, "is_encoder_decoder", False):
             pack(model)
     except GnothiError:
