@@ -142,6 +142,13 @@ def test_what_a_model_does_not_need_may_be_there_or_not(
     assert not caplog.messages
 
 
+def test_parts_beside_the_language_model_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = save(llama(), tmp_path, more(mtp__norm__weight=torch.ones(4), model__rotary_emb__inv_freq=torch.ones(4)))
+    with caplog.at_level(logging.INFO, "gnothi.opening"):
+        load(str(folder), "tiny", CPU)
+    assert caplog.messages == ["tiny: its checkpoint also holds mtp.norm.weight, which text needs not"]
+
+
 def test_what_quantised_weights_come_with(tmp_path: Path) -> None:
     folder = save(llama(), tmp_path, more(model__layers__0__mlp__up_proj__weight_scale_inv=torch.ones(2)))
     model, found = read(AutoModelForCausalLM, str(folder), {})

@@ -43,8 +43,10 @@ class Loading:
     left_over: Collection[str]
     reshaped: Collection[tuple[str, tuple[int, ...], tuple[int, ...]]]
 
-    def check(self, model: Any, name: str, base: str = "") -> None:
-        """Raise ModelUnavailable for a ``model`` that is not all in its files, or not all of what they hold. Parts that were
+    def check(self, model: Any, name: str, base: str = "") -> list[str]:
+        """The weights of parts beside the language model, which it does without.
+
+        Raises ModelUnavailable for a ``model`` that is not all in its files, or not all of what they hold. Parts that were
         taken out of it since need no weights. ``base`` is what ``name`` is an adapter of."""
         quantised = getattr(model.config, "quantization_config", None) is not None
         missing = sorted(key for key in self.missing if _is_there(model, key) and not _EARLIER.search(key))
@@ -73,6 +75,7 @@ class Loading:
                 f"cannot load model {name!r}: {whose} checkpoint {'; it '.join(said)}. "
                 f"Expected the weights of a {type(model).__name__}, each once. {remedy}"
             )
+        return sorted(key for key in self.left_over if _OTHERS.search(key))
 
 
 def read(kind: Any, source: str, arguments: Mapping[str, Any]) -> tuple[Any, Loading]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable
-from gnothi.libraries import reason
+from gnothi.libraries import listed, reason
 from gnothi.models import habits
 from gnothi.models.engine.arguments import load_arguments
 from gnothi.models.places import EXPECTED, Place, locate
@@ -84,7 +84,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
                 model = adapters.applied(model, Path(place.source), name)
             if is_multimodal(config) and (beside := keep_text(model, name)):
                 log.info("%s: for text alone, so without %s", name, ", ".join(beside))
-            weights.check(model, name, place.base)
+            if unused := weights.check(model, name, place.base):
+                log.info("%s: its checkpoint also holds %s, which text needs not", name, listed(unused))
             warn_of_habits(name, generation_config(source, here=True) or getattr(model, "generation_config", None))
         if settings.pack_weights and not getattr(config, "is_encoder_decoder", False):
             pack(model)
