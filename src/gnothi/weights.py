@@ -1,5 +1,4 @@
-"""What tells the content of a model's folder, or of one on the hub, from another, and what libraries say of it: nothing is
-loaded for it."""
+"""What tells the content of a model's folder, or of one on the hub, from another: nothing is loaded for it."""
 
 from __future__ import annotations
 
@@ -9,11 +8,15 @@ from pathlib import Path
 
 DECLARATION = "gnothi.json"
 """What a model's folder may say of it: see the page on models."""
+ADAPTER = "adapter_config.json"
+"""What a folder holds that PEFT has saved."""
+WHOLE = ("model*.safetensors", "pytorch_model*.bin")
+"""The weights of a whole model."""
 _ENDS = 1 << 20
 """Of large files, so many bytes at either end are read: enough to tell checkpoints of one model apart."""
 _PIECES = 16
 _FILES = (
-    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json",
+    "*.safetensors", "*.bin", "*.pt", "config.json", "generation_config.json", ADAPTER,
     "tokenizer*", "*.model", "vocab.*", "merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template*",
 )  # fmt: skip
 """What a model's answers depend on. Not what ``gnothi.json`` declares: a threshold noted there leaves the model what it is."""
@@ -54,16 +57,7 @@ def version_of(hub_id: str) -> str:
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(hub_id, "config.json")
+        found = try_to_load_from_cache(hub_id, "config.json") or try_to_load_from_cache(hub_id, ADAPTER)
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
     return Path(found).parent.name if isinstance(found, str) else ""
-
-
-def reason(error: Exception) -> str:
-    """Why a library could not load a model: of its message the first line."""
-    if "trust_remote_code" in str(error):
-        return (
-            "it comes with Python code of its own (auto_map in its config.json), which is never run: trust_remote_code is off."
-        )
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

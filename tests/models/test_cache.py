@@ -12,10 +12,10 @@ import pytest
 
 from gnothi.events import ModelCall, Usage, record
 from gnothi.models import ModelSettings, load_model
-from gnothi.models.cache import Cached
+from gnothi.models.cache import Cached, keep_local
 from gnothi.models.settings import UseCache
 from gnothi.models.store import Store
-from gnothi.models.wrappers import Seeded, Traced
+from gnothi.models.wrappers import Seeded, Traced, Wrapper
 from gnothi.seeding import question_scope
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Prompt, StateSpec, Task
@@ -158,3 +158,17 @@ async def test_a_model_in_this_process_keeps_its_calls_only_when_told(
         await model.aclose()
     assert found[0] == found[1]
     assert found[2] == (*found[0][:2], 1)
+
+
+@pytest.mark.parametrize("commit", [None, "c0ffee"])
+async def test_of_an_adapter_its_own_files_count_beside_the_version_of_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str | None
+) -> None:
+    monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "kept"))
+    asked: list[Prompt] = []
+    model = Wrapper(Scripted(lambda prompt: asked.append(prompt) or [Reply("A")]))  # type: ignore[func-returns-value]
+    for weights in ("one", "one", "two"):
+        (tmp_path / "config.json").write_text(weights)
+        kept = keep_local(model, ModelSettings(cache="on"), str(tmp_path), commit, repr)
+        await kept.generate(PROMPT, GREEDY)
+    assert len(asked) == 2

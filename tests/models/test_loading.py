@@ -235,3 +235,33 @@ def test_a_configuration_that_cannot_be_meant_is_refused_before_layers_are_made(
     config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": layers}))
     with pytest.raises(ModelUnavailable, match=r"tells of .* layers, expected 1 to 1,000|num_hidden_layers"):
         load_model(str(folder), CPU)
+
+
+def test_what_generation_settings_ask_for_is_named(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = folder / "generation_config.json"
+    plain = json.loads(file.read_text())
+    load_model(str(folder), CPU)
+    file.write_text(json.dumps(plain | {"temperature": 0.6, "do_sample": True}))
+    assert load_model(str(folder), CPU).metadata["generation_config"] == "left to methods: temperature=0.6"
+    assert not caplog.messages
+    file.write_text(json.dumps(plain | {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2}))
+    model = load_model(str(folder), CPU)
+    assert model.metadata["generation_config"] == "not followed: repetition_penalty=1.3, no_repeat_ngram_size=2"
+    (told,) = caplog.messages
+    assert "asks for repetition_penalty=1.3, no_repeat_ngram_size=2, which is not followed" in told
+
+
+def test_older_models_have_them_in_their_configuration(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / "generation_config.json").unlink()
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition_penalty": 1.3}))
+    assert load_model(str(folder), CPU).metadata["generation_config"] == "not followed: repetition_penalty=1.3"
+    assert "repetition_penalty=1.3" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["{", "", '{"eos_token_id": "end"}'])
+def test_generation_settings_that_cannot_be_read(folder: Path, content: str) -> None:
+    """Else the library would put its own in their place, and replies would end elsewhere."""
+    (folder / "generation_config.json").write_text(content)
+    with pytest.raises(ModelUnavailable, match="generation_config"):
+        load_model(str(folder), CPU)

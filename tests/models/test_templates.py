@@ -10,7 +10,8 @@ import pytest
 from gnothi.errors import InvalidInput
 from gnothi.models.templates import Template
 
-FINE = "{% for one in messages %}<{{ one.role }}>{{ one.content }}{% endfor %}"
+OPENED = "{% for one in messages %}<{{ one.role }}>"
+FINE = OPENED + "{{ one.content }}{% endfor %}"
 
 
 class Given:
@@ -44,11 +45,28 @@ def test_as_written() -> None:
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
         ("{{ messages.__init__.__globals__ }}", "SecurityError"),
         ("{% include '/etc/passwd' %}", "TypeError"),
+        ("{{ messages[0].content }}", r"it leaves out what is said \('Ann'\)"),
+        ("{% for one in messages %}<{{ one.role }}>{% endfor %}", r"it leaves out what is said \('Who\?'\)"),
     ],
 )
 def test_a_fault_is_a_sentence(template: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=f"the model's chat template fails: .*{said}.*in turn. Mend chat_template"):
         Template(Given(template))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        # As those of LLaVA, SmolVLM and others, which would write nothing of a plain text.
+        OPENED + "{% for part in one.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endfor %}",
+        OPENED + "{% for part in one.content | selectattr('type', 'equalto', 'text') %}{{ part.text }}{% endfor %}{% endfor %}",
+        OPENED + "{{ one.content[0]['text'] }}{% endfor %}",
+        OPENED + "{{ one.content[0].text.strip() }}{% endfor %}",
+    ],
+)
+def test_one_that_takes_what_is_said_in_parts(template: str) -> None:
+    said = Template(Given(template))([{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ann"}])
+    assert said == "<user>Who?<assistant>Ann"
 
 
 def test_what_fails_later() -> None:

@@ -136,6 +136,17 @@ async def test_broken_weights_are_told(tmp_path: Path) -> None:
     await reranker.aclose()
 
 
+@pytest.mark.parametrize("part", ["classifier", "attention"])
+def test_weights_that_are_missing_are_told(tmp_path: Path, part: str) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = classifier(tmp_path)
+    file = Path(folder) / "model.safetensors"
+    save_file({key: one for key, one in load_file(file).items() if part not in key}, file, {"format": "pt"})
+    with pytest.raises(ModelUnavailable, match=rf"its files lack .*{part}.*, .* random numbers\. Expected"):
+        CrossEncoderReranker.open(str(folder))
+
+
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(MissingDependency, match=r"gnothi\[dense\]"):

@@ -175,9 +175,9 @@ def keep_local(
 ) -> Wrapper:
     """A model that runs here, its calls kept where the settings ask for it.
 
-    ``source`` is its file, folder or hub id, ``commit`` the hub's version of it."""
+    ``source`` is its file, folder or hub id, ``commit`` the hub's version of it, or of what an adapter changes."""
     if (store := open_store(settings, by_default=False)) is None:
         return model
-    version = commit or content(source)
+    version = "".join(dict.fromkeys((commit or "", content(source))))
     # What a reply is has changed with the telling apart of thoughts.
     return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **model.metadata}, rendered)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.libraries import reason
 from gnothi.models.store import FOLDER_VARIABLE, folder
-from gnothi.weights import file_digest, reason
+from gnothi.weights import file_digest
 
 MODELS = "models"
-NAME = "gguf.txt"
-"""Holds the name of the file that a kept folder was made of."""
+NAME = "whole.txt"
+"""Holds the name of the file that a kept folder was made of, nothing of it missing or left over."""
 _MAGIC = b"GGUF"
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _LARGE = 2 * 10**9
@@ -95,6 +96,8 @@ def _convert(file: Path, name: str, out: Path) -> None:
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from gnothi.models.engine import checkpoint, overlooked
+
     log.info("reading %s (%s) for the first time, which takes a while ...", file.name, _size(file.stat().st_size))
     source: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False}
     # Versions of transformers without this class always unpack the weights.
@@ -103,7 +106,12 @@ def _convert(file: Path, name: str, out: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **source)
         with contextlib.redirect_stderr(_Bars(f"reading {file.name}")):
-            model: Any = AutoModelForCausalLM.from_pretrained(file.parent, dtype=precision, **source, **unpack)
+            given = {"dtype": precision, **source, **unpack}
+            model, weights = checkpoint.read(AutoModelForCausalLM, str(file.parent), given)
+            weights.check(model, name)
+            overlooked.settle(file, model, name)
+    except ModelUnavailable:
+        raise
     # The libraries raise many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise ModelUnavailable(f"cannot load model {name!r}: {_diagnosis(file, error)} {_EXPECTED}") from error

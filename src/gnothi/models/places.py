@@ -1,36 +1,40 @@
-"""Where the weights of a model lie that is run here: a folder, a GGUF file, the one of a package, or the hub."""
+"""Where the weights of a model lie that is run here: a folder, an adapter and its base, a GGUF file, the one of a package,
+or the hub."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.errors import MALFORMED, MissingDependency, ModelUnavailable
 from gnothi.files import all_regular, home_expanded
 from gnothi.models import gguf
 from gnothi.models.packaged import PACKAGED
-from gnothi.weights import DECLARATION, digest, file_digest, files_of
+from gnothi.weights import ADAPTER, DECLARATION, WHOLE, digest, file_digest, files_of, version_of
 
 EXPECTED = (
-    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer), a GGUF file or a folder that holds one, "
-    f"{', '.join(map(repr, PACKAGED))}, or the id of a language model on the hub that is cached or can be downloaded."
+    "Expected 'lab', a folder saved by transformers (config.json, weights, tokenizer) or PEFT, a GGUF file or a folder with "
+    f"one, {', '.join(map(repr, PACKAGED))}, or the id of a language model on the hub that is cached or can be downloaded."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``source`` is a hub id where there is neither a ``folder`` nor a ``gguf`` file; a folder may hold such a file."""
+    """``source`` is a hub id where there is neither a ``folder`` nor a ``gguf`` file; a folder may hold such a file, or an
+    adapter that changes the model ``base``."""
 
     source: str
     folder: Path | None = None
     gguf: Path | None = None
+    base: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Of configuration, weights and tokenizer; empty for a hub id."""
         if self.gguf:
             return file_digest(self.gguf)
-        return digest(files_of(self.folder)) if self.folder else ""
+        return digest(files_of(self.folder)) + self._below if self.folder else ""
 
     @property
     def content(self) -> str:
@@ -38,11 +42,19 @@ class Place:
         if self.gguf or not self.folder:
             declaration = self.folder / DECLARATION if self.folder else None
             return self.fingerprint + (digest([declaration]) if declaration and declaration.is_file() else "")
-        return digest([*files_of(self.folder), self.folder / DECLARATION])
+        return digest([*files_of(self.folder), self.folder / DECLARATION]) + self._below
+
+    @property
+    def _below(self) -> str:
+        """The fingerprint of the base; an adapter is none."""
+        place = find(self.base) if self.base else None
+        if place:
+            return "" if place.base else place.fingerprint
+        return version_of(self.base) if self.base else ""
 
     def ready(self, name: str) -> str:
-        """The folder or hub id that the libraries are to load; a GGUF file is read now, the first time. Raises as
-        ``gguf.kept``."""
+        """The folder or hub id that the libraries are to load, of an adapter its own; a GGUF file is read now, the first time.
+        Raises as ``gguf.kept``."""
         return str(gguf.kept(self.gguf, name)) if self.gguf else self.source
 
 
@@ -50,6 +62,8 @@ def find(spec: str) -> Place | None:
     """What lies on this machine by that name; what is there as a path comes before what a package brings."""
     path = home_expanded(spec)
     if path.is_dir():
+        if (path / ADAPTER).is_file():
+            return Place(str(path), path, base=_base(path))
         files = [] if (path / "config.json").is_file() else _files(path)
         return Place(str(path), path, files[0] if len(files) == 1 else None)
     if path.is_file():
@@ -68,6 +82,8 @@ def locate(spec: str, name: str, on_the_hub: bool = True) -> Place:
         return place
     if place and place.folder:
         _check(place.folder, spec, name)
+        if (place.folder / ADAPTER).is_file():
+            _check_adapter(place.folder, place.base, name, on_the_hub)
         return place
     if spec in PACKAGED:
         raise ModelUnavailable(
@@ -97,7 +113,7 @@ def _check(folder: Path, spec: str, name: str) -> None:
         all_regular(folder)
     except OSError as error:
         raise ModelUnavailable(f"cannot load model {name!r}: {error.filename}: {error.strerror}. {EXPECTED}") from None
-    if (folder / "config.json").is_file():
+    if (folder / "config.json").is_file() or (folder / ADAPTER).is_file():
         return
     if files := _files(folder):
         names = ", ".join(file.name for file in files[:5]) + (", ..." if len(files) > 5 else "")
@@ -113,6 +129,46 @@ def _check(folder: Path, spec: str, name: str) -> None:
     )
 
 
+def _base(folder: Path) -> str:
+    """What the adapter in a folder changes, a path beside it included; empty where that cannot be read."""
+    try:
+        named = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (OSError, *MALFORMED):
+        return ""
+    if not isinstance(named, str):
+        return ""
+    return str(folder / named) if named and not home_expanded(named).exists() and (folder / named).exists() else named
+
+
+def _check_adapter(folder: Path, base: str, name: str, on_the_hub: bool) -> None:
+    """Raises ModelUnavailable for an adapter whose base is not there, or that lies among the weights of a model."""
+    if both := sorted(path.name for pattern in WHOLE for path in folder.glob(pattern)):
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: {folder} holds an adapter ({ADAPTER}) and the weights of a model ({both[0]}), "
+            "expected one of them. Move the adapter's files into a folder of their own, with base_model_name_or_path in its "
+            f"{ADAPTER}; or away, if it is in these weights already."
+        )
+    if not any((folder / f"adapter_model.{kind}").is_file() for kind in ("safetensors", "bin")):
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: {folder} holds {ADAPTER} and no weights of the adapter, expected "
+            "adapter_model.safetensors beside it. Copy or download it again."
+        )
+    told = f"{folder} holds an adapter (of PEFT), which changes another model"
+    remedy = f"Write the folder or hub id of its base as base_model_name_or_path into {folder / ADAPTER}."
+    if not base.strip():
+        raise ModelUnavailable(f"cannot load model {name!r}: {told}, and does not say which. {remedy}")
+    if (place := find(base)) and place.base:
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: {told}, {base!r}, which is an adapter itself. Expected a whole model. {remedy}"
+        )
+    try:
+        locate(base, name, on_the_hub)
+    except ModelUnavailable as error:
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: {told}, {base!r}, which is neither here nor can be reached on the hub. {remedy}"
+        ) from error
+
+
 def _reach(spec: str, name: str) -> None:
     """Find out in one try whether the hub has the model, unless it is cached: the library would try for a minute."""
     try:
@@ -120,12 +176,12 @@ def _reach(spec: str, name: str) -> None:
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     try:
-        cached = try_to_load_from_cache(spec, "config.json")
+        cached = [try_to_load_from_cache(spec, file) for file in ("config.json", ADAPTER)]
     except ValueError as error:
         raise ModelUnavailable(
             f"cannot load model {name!r}: got {spec!r:.80}, which is no id of the hub. {EXPECTED}"
         ) from error
-    if isinstance(cached, str):
+    if any(isinstance(one, str) for one in cached):
         return
     try:
         HfApi().model_info(spec, timeout=10)

@@ -32,13 +32,14 @@ class _Endless(Exception):
 
 
 class Template:
-    """Messages as one text, by a tokenizer's chat template. Tried once where it is made.
+    """Messages as one text, by a tokenizer's chat template. Tried once where it is made: those of models that also see or hear
+    may take what is said in parts, and leave out a plain text without a word.
 
     ``thinking`` says whether the model is to think before it answers, at most so many ``tokens``. ``day`` is what the template
     takes for today, as 2026-11-27. ``marks`` are those of the model's thoughts, None where nothing tells of any.
 
-    Raises InvalidInput for a template that cannot be read, refuses what it is given, or does not end; InvalidSetting where
-    thinking is asked of a template that knows none, or a day that is none."""
+    Raises InvalidInput for a template that cannot be read, refuses what it is given, leaves it out, or does not end;
+    InvalidSetting where thinking is asked of a template that knows none, or a day that is none."""
 
     def __init__(self, tokenizer: Any, thinking: Thinking = "off", tokens: int = 0, day: str = TODAY) -> None:
         self._tokenizer = tokenizer
@@ -47,6 +48,7 @@ class Template:
         self._dates = self._program.on(today)
         self.thinking = thinking
         self.tokens = tokens
+        self._in_parts = self._takes_parts()
         self._shut = self._form("off", tokens)
         off = self._rendered(TRIAL, self._shut)
         on = self._tried(self._form("on", tokens)) or off
@@ -94,6 +96,20 @@ class Template:
         """What ends an answer, with a thought before it or not, beside what the task says."""
         around = self._wrappers[thought]
         return ((around[1],) if around else ()) + (self.marks.ends if self.marks else ())
+
+    def _takes_parts(self) -> bool:
+        """Whether it takes what is said in parts. Raises InvalidInput where it takes neither those nor a text."""
+        failures = []
+        for self._in_parts in (False, True):
+            try:
+                text = self._rendered(TRIAL, Form())
+                if left := [message["content"] for message in TRIAL if message["content"] not in text]:
+                    raise _failed(f"it leaves out what is said ({left[0]!r})")
+            except InvalidInput as error:
+                failures.append(error)
+            else:
+                return self._in_parts
+        raise failures[0]
 
     # --- how this one is switched --------------------------------------------------------------------------------------
 
@@ -181,17 +197,29 @@ class Template:
         try:
             with _bounded(STEPS):
                 text = self._tokenizer.apply_chat_template(
-                    given, tokenize=False, add_generation_prompt=True, **form.arguments, **self._dates
+                    [self._given(message) for message in given],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    **form.arguments,
+                    **self._dates,
                 )
         except ImportError:
             raise
         except Exception as error:  # noqa: BLE001 - a program of strangers may raise anything
             said = f"it runs on after {STEPS:,} steps" if isinstance(error, _Endless) else f"{type(error).__name__}: {error}"
-            raise InvalidInput(
-                f"the model's chat template fails: {said[:300]}. Expected one that writes messages of a user and an assistant, "
-                "in turn. Mend chat_template in the model's folder, or do without: <--set model.renderer=plain>."
-            ) from None
+            raise _failed(said[:300]) from None
         return str(text)
+
+    def _given(self, message: Mapping[str, str]) -> dict[str, Any]:
+        said = message["content"]
+        return {**message, "content": [{"type": "text", "text": said}] if self._in_parts else said}
+
+
+def _failed(said: str) -> InvalidInput:
+    return InvalidInput(
+        f"the model's chat template fails: {said}. Expected one that writes messages of a user and an assistant, in turn. Mend "
+        "chat_template in the model's folder, or do without: <--set model.renderer=plain>."
+    )
 
 
 def _tail(text: str, messages: Messages) -> str:

@@ -17,6 +17,7 @@ import torch
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
+from gnothi.models import habits
 from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.engine.attention import Unsupported
@@ -24,6 +25,7 @@ from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
 from gnothi.models.engine.forked import Forked, check
+from gnothi.models.engine.multimodal import is_multimodal
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Deserted, Network, attend, by_length
 from gnothi.models.engine.path import Path
@@ -100,6 +102,8 @@ class TransformersBackend(ContinuousBackend):
             **({"attention_reason": reason} if reason else {}),
             **({"linear": "packed"} if is_packed(model) else {}),
             **({"quantize": settings.quantize} if settings.quantize != "off" else {}),
+            **({"part": "text"} if is_multimodal(model.config) else {}),
+            **habits.told(getattr(model, "generation_config", None)),
             "prefix_cache_mb": str(path.budget >> 20),
         }
 

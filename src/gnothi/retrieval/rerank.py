@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
+from gnothi.libraries import check_found, reason, reports
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
-from gnothi.weights import digest, files_of, reason, version_of
+from gnothi.weights import digest, files_of, version_of
 
 if TYPE_CHECKING:
     from gnothi.retrieval.common_prefix import CommonPrefix
@@ -31,6 +32,8 @@ Pair = tuple[str, str]
 Request = tuple[str, tuple[str, ...]]
 
 _BATCH_TOKENS = 16_384
+_NEW, _NONE = r"(^|\.)(\w*classifier|classification_head|score|head|pooler)\.", r"$^"
+"""Weights of a classifier that is yet to be trained, and of one that is trained."""
 _EXPECTED = (
     "Expected 'lab', a folder saved by sentence-transformers' CrossEncoder (`gnothi train reranker` makes one), or the id of a "
     "cross-encoder on the hub that is cached or can be downloaded."
@@ -180,7 +183,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
     try:
-        with quiet():
+        with quiet(), reports() as told:
             architectures = getattr(AutoConfig.from_pretrained(source, trust_remote_code=False), "architectures", None) or [""]
             plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
             if plain and not untrained:
@@ -189,10 +192,11 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
                     f"Train one from it: `gnothi train reranker QUESTIONS --base {name}`. {_EXPECTED}"
                 )
             model: Any = CrossEncoder(source, num_labels=1 if plain else None, trust_remote_code=False)
+        check_found(told, _NEW if plain else _NONE)
     except ModelUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; to a user they all mean the same
-        raise ModelUnavailable(f"cannot load the re-ranker {name!r}: {reason(error)} {_EXPECTED}") from error
+        raise ModelUnavailable(f"cannot load the re-ranker {name!r}: {reason(error).rstrip('.')}. {_EXPECTED}") from error
     if model.num_labels != 1:
         raise ModelUnavailable(
             f"{name!r} is no re-ranker: got a model with {model.num_labels} outputs for a pair, expected one. {_EXPECTED}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from gnothi.models.places import find
 from gnothi.retrieval.rerank import quiet
@@ -110,13 +109,14 @@ def sizes_of(source: str, tuning: Tuning) -> Sizes | None:
         return None
     import torch
     from torch import nn
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+    from transformers import AutoConfig
+
+    from gnothi.models.engine.loading import auto_class
 
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        kind: Any = AutoModelForSeq2SeqLM if getattr(config, "is_encoder_decoder", False) else AutoModelForCausalLM
         with torch.device("meta"), quiet():
-            model = kind.from_config(config)
+            model = auto_class(config).from_config(config)
     except Exception:  # noqa: BLE001 - the libraries raise many kinds; loading says what is wrong
         return None
     text, out = config.get_text_config(), model.get_output_embeddings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -119,3 +120,14 @@ def test_options() -> None:
     assert on_gpu["tensor_parallel_size"] == 2
     assert on_gpu["trust_remote_code"] is False
     assert "worker_extension_cls" not in on_gpu
+
+
+def test_an_adapter(install: Any, tmp_path: Path) -> None:
+    install("0.32.0")
+    for name in ("base", "adapter"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "base" / "config.json").write_text("{}")
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(tmp_path / "base")}))
+    (tmp_path / "adapter" / "adapter_model.safetensors").touch()
+    with pytest.raises(ModelUnavailable, match=r"under vLLM: got an adapter \(of PEFT\)\. Expected a whole model"):
+        load_model(f"vllm:{tmp_path / 'adapter'}")

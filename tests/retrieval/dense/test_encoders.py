@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,27 @@ def test_checkpoints_of_dpr_are_read_as_their_authors_do(tmp_path: Path) -> None
     words.put(tmp_path / "index", CORPUS)
     embed(tmp_path / "index", encoding)
     assert DenseIndex.open(tmp_path / "index")._vectors.shape == (len(CORPUS), 16)
+    lacking(tmp_path / "DPRQuestionEncoder", "encoder.layer.0.attention")
+    with pytest.raises(ModelUnavailable, match=r"cannot load the encoder .*: its files lack \S*encoder\.layer\.0\.attention"):
+        encoding.questions()
+
+
+def lacking(folder: Path, part: str) -> None:
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    kept = {key: one for key, one in load_file(file).items() if part not in key}
+    save_file(kept, file, {"format": "pt"})
+
+
+def test_weights_that_are_missing_are_told(sentence_model: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(sentence_model, tmp_path / "model"))
+    before = Encoding(str(folder)).questions()(["who built"])
+    lacking(folder, "pooler")  # no vector is made with it
+    np.testing.assert_array_equal(Encoding(str(folder)).questions()(["who built"]), before)
+    lacking(folder, "LayerNorm")
+    with pytest.raises(ModelUnavailable, match=r"its files lack .*LayerNorm\.bias, .*random numbers\. Expected a"):
+        Encoding(str(folder)).questions()
 
 
 def test_what_cannot_be_loaded_is_told(tmp_path: Path) -> None:

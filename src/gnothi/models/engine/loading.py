@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import MissingDependency, ModelUnavailable
+from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable
+from gnothi.libraries import listed, reason
+from gnothi.models import habits
 from gnothi.models.engine.arguments import load_arguments
 from gnothi.models.places import EXPECTED, Place, locate
 from gnothi.models.settings import ModelSettings
-from gnothi.weights import DECLARATION, reason
+from gnothi.weights import DECLARATION
 
+GENERATION = "generation_config.json"
 _MOST_LAYERS = 1_000
 log = logging.getLogger("gnothi.opening")
 
@@ -41,25 +44,31 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     """
     try:
         import torch
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
 
+        from gnothi.models.engine import adapters, checkpoint
+        from gnothi.models.engine.multimodal import is_multimodal, keep_text, template
         from gnothi.models.engine.packed import pack
         from gnothi.models.engine.precision import automatic, loss
     except ImportError as error:
         raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
     place = locate(spec, name)
     device, arguments = load_arguments(settings, name, torch.cuda.is_available())
-    source = place.ready(name)
     try:
         with no_progress_bars():
-            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            if not (place.folder or place.gguf) and (found := adapters.on_the_hub(place.source)):
+                place = locate(str(found), name)
+            source = (locate(place.base, name) if place.base else place).ready(name)
+            spoken = place.source if place.base and adapters.has_tokenizer(Path(place.source)) else source
+            tokenizer = AutoTokenizer.from_pretrained(spoken, trust_remote_code=False)
             if not isinstance(tokenizer.model_max_length, int | float):
                 raise TypeError(f"model_max_length of its tokenizer is {tokenizer.model_max_length!r:.40}, no number.")
             config = AutoConfig.from_pretrained(source, trust_remote_code=False)
             layers = getattr(config.get_text_config(), "num_hidden_layers", 1)
             if not (isinstance(layers, int) and 1 <= layers <= _MOST_LAYERS):  # the library would make them, or take none
                 raise TypeError(f"its config.json tells of {layers!r:.40} layers, expected 1 to {_MOST_LAYERS:,}.")
-            several = bool(getattr(config, "is_encoder_decoder", False))
+            if is_multimodal(config) and not tokenizer.chat_template:
+                tokenizer.chat_template = template(source)
             if settings.dtype == "auto":
                 arguments["dtype"] = automatic(config, device)
             elif settings.dtype == "bfloat16" and (times := loss(config, device)):
@@ -69,32 +78,81 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
                     name,
                     times,
                 )
-            kind: Any = AutoModelForSeq2SeqLM if several else AutoModelForCausalLM
-            model: Any = kind.from_pretrained(source, **arguments)
-        model = (model if "device_map" in arguments else model.to(device)).eval()
-        if settings.pack_weights and not several:
+            model, weights = checkpoint.read(auto_class(config), source, arguments)
+            model = (model if "device_map" in arguments else model.to(device)).eval()
+            if place.base:
+                model = adapters.applied(model, Path(place.source), name)
+            if is_multimodal(config) and (beside := keep_text(model, name)):
+                log.info("%s: for text alone, so without %s", name, ", ".join(beside))
+            if unused := weights.check(model, name, place.base):
+                log.info("%s: its checkpoint also holds %s, which text needs not", name, listed(unused))
+            warn_of_habits(name, generation_config(source, here=True) or getattr(model, "generation_config", None))
+        if settings.pack_weights and not getattr(config, "is_encoder_decoder", False):
             pack(model)
+    except GnothiError:
+        raise
     # The library raises many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise unloadable(name, error, place) from error
     return model, tokenizer, declared(place.folder)
 
 
+def auto_class(config: Any) -> Any:
+    """What transformers loads or makes a model of this configuration with."""
+    from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoModelForSeq2SeqLM
+
+    from gnothi.models.engine.multimodal import is_multimodal
+
+    if getattr(config, "is_encoder_decoder", False):
+        return AutoModelForSeq2SeqLM
+    return AutoModelForMultimodalLM if is_multimodal(config) else AutoModelForCausalLM
+
+
 def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
     """What a user is told of whatever a library raised."""
-    again = "`gnothi cache clear` has the GGUF file read again. " if place.gguf else ""
-    return ModelUnavailable(f"cannot load model {name!r}: {reason(error)} {again}{EXPECTED}")
+    from gnothi.models.engine.checkpoint import damaged
+
+    again = " `gnothi cache clear` has the GGUF file read again." if place.gguf else ""
+    said = reason(error).rstrip(".")
+    if place.folder and (file := damaged(place.folder)):
+        said = f"{file} is damaged or not complete ({said}). Copy or download it again"
+    return ModelUnavailable(f"cannot load model {name!r}: {said}.{again} {EXPECTED}")
+
+
+def generation_config(source: str, *, here: bool = False) -> Any:
+    """A model's generation settings, None where it has no file of them; ``here``: no connection is tried. Raises OSError for
+    one that cannot be read, in whose place the library would put settings of its own."""
+    from huggingface_hub import try_to_load_from_cache
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(source, local_files_only=here)
+    except OSError:
+        folder = Path(source)
+        file = folder / GENERATION if folder.is_dir() else try_to_load_from_cache(source, GENERATION)
+        if isinstance(file, str | Path) and Path(file).is_file():
+            raise
+        return None
+
+
+def warn_of_habits(name: str, config: Any) -> None:
+    """Say once what a model's generation settings ask for that is not followed."""
+    if asked := habits.alters(config):
+        log.warning(
+            "%s: its generation_config asks for %s, which is not followed: answers and log-probabilities are those of the "
+            "model itself. They may differ from another program's.",
+            name,
+            asked,
+        )
 
 
 def weights_of(config: Any) -> int | None:
-    """How many weights a causal model of this configuration has, without making it; None where transformers cannot tell."""
+    """How many weights a model of this configuration has, without making it; None where transformers cannot tell."""
     import torch
-    from transformers import AutoModelForCausalLM
 
-    make: Any = AutoModelForCausalLM
     try:
         with torch.device("meta"):
-            model = make.from_config(config)
+            model = auto_class(config).from_config(config)
     except Exception:  # noqa: BLE001 - the libraries raise many kinds, and a model runs without its size
         return None
     return int(model.num_parameters())

@@ -44,8 +44,8 @@ SCHEME = ModelScheme(
         LAB: "the laboratory's small model, which comes with the package and knows part of an invented world",
         LAB_READER: "the same, trained to choose an answer by what iekr shows it",
         **{name: one.line for name, one in PACKAGED.items()},
-        "PATH": "a folder with a model in transformers format, or a GGUF file, which is read once and kept in the cache",
-        "HUB-ID": "a causal language model of the Hugging Face hub, as in Qwen/Qwen3-1.7B",
+        "PATH": "a folder with a model of transformers or an adapter of PEFT, or a GGUF file, which is read once and kept",
+        "HUB-ID": "a language model of the Hugging Face hub, or an adapter, as in Qwen/Qwen3-1.7B",
     },
     check=check_folder,
 )

@@ -7,8 +7,17 @@ import os
 from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
+from gnothi.models import habits
 from gnothi.models.encoding import end_tokens
-from gnothi.models.engine.loading import Declaration, declared, no_progress_bars, unloadable, weights_of
+from gnothi.models.engine.loading import (
+    Declaration,
+    declared,
+    generation_config,
+    no_progress_bars,
+    unloadable,
+    warn_of_habits,
+    weights_of,
+)
 from gnothi.models.neutral import Neutral
 from gnothi.models.places import locate
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
@@ -36,12 +45,18 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
     on_cpu = _on_cpu(name, settings)
     _check_parallel(settings, on_cpu)
     no_states = _no_states(version, settings)
+    if place.base:
+        raise ModelUnavailable(
+            f"cannot load model {name!r} under vLLM: got an adapter (of PEFT). Expected a whole model: leave out 'vllm:', or "
+            "save adapter and base as one with PEFT (merge_and_unload, save_pretrained)."
+        )
     source = place.ready(name)
     try:
         from transformers import AutoTokenizer
 
         with no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            generation = generation_config(source)
     # The libraries raise many kinds of exceptions; to a user they all mean the same.
     except Exception as error:
         raise unloadable(name, error, place) from error
@@ -57,6 +72,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
         if engine is not None:
             engine.engine_core.shutdown(timeout=SHUTDOWN)
         raise unloadable(name, error, place) from error
+    warn_of_habits(name, generation)
     config = engine.model_config
     precision, layers = str(config.dtype).removeprefix("torch."), int(config.hf_text_config.num_hidden_layers)
     backend = VLLMBackend(
@@ -64,7 +80,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
         tokenizer,
         renderer,
         name=name,
-        eos=end_tokens(tokenizer, _generation_config(source), config.hf_text_config),
+        eos=end_tokens(tokenizer, generation, config.hf_text_config),
         # One token is left for the one that vLLM must generate when a full sequence is fed again for its state.
         context=config.max_model_len - 1,
         profile=Profile(parameters=weights_of(config.hf_config), layers=layers, precision=precision),
@@ -78,19 +94,10 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             "dtype": precision,
             "layers": str(layers),
             "hidden_states": f"none: {no_states}" if no_states else "fed again",
+            **habits.told(generation),
         },
     )
     return backend, declaration, renderer
-
-
-def _generation_config(source: str) -> Any:
-    """The model's generation settings, None where it has none."""
-    from transformers import GenerationConfig
-
-    try:
-        return GenerationConfig.from_pretrained(source)
-    except OSError:
-        return None
 
 
 def _check_settings(settings: VLLMSettings) -> None:

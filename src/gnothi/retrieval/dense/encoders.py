@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
+from gnothi.libraries import check_found, reason, reports
 from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.wrappers import shown
@@ -25,6 +26,8 @@ EncodeQuestions = Callable[[Sequence[str]], Vectors]
 """Shape (questions, dimension), float32."""
 
 _BATCH = 32
+_UNNEEDED = r"(^|\.)pooler\."
+"""Weights that no vector is made with."""
 EXPECTED = "a folder saved by sentence-transformers, or the id of such a model on the hub that is cached or can be downloaded."
 
 
@@ -117,19 +120,25 @@ def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
     try:
-        with quiet():
-            return SentenceTransformer(stored_name(name), trust_remote_code=False)
+        with quiet(), reports() as told:
+            model = SentenceTransformer(stored_name(name), trust_remote_code=False)
+        check_found(told, _UNNEEDED)
+        return model
     except Exception as error:  # the library raises many kinds; to a user they all mean the same
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason} Expected {expected}") from error
+        raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error).rstrip('.')}. Expected {expected}") from error
 
 
 def _load(name: str) -> _Model:
     architecture = dpr.architecture(stored_name(name))
     if not architecture:
         return _SentenceModel(name)
-    with quiet():
-        return dpr.DprModel(stored_name(name), architecture)
+    try:
+        with quiet(), reports() as told:
+            model = dpr.DprModel(stored_name(name), architecture)
+        check_found(told, _UNNEEDED)
+        return model
+    except Exception as error:  # the library raises many kinds; to a user they all mean the same
+        raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error).rstrip('.')}. Expected {EXPECTED}") from error
 
 
 def _fingerprint(name: str) -> str:

@@ -1,0 +1,63 @@
+"""What libraries say of a model that they load, or cannot."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+_SHOWN = 3
+"""Of many names."""
+_MISSING = re.compile(r"^(\S.*?) +\| MIS(?:SING|MATCH)", re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_SAID = 300
+"""Characters of a line of a library's message."""
+
+
+def reason(error: Exception) -> str:
+    """Why a library could not load a model: the first and the last line of its message, each of bounded length. The first often
+    says no more than that something failed, and the last what it was."""
+    if "trust_remote_code" in str(error):
+        return (
+            "it comes with Python code of its own (auto_map in its config.json), which is never run: trust_remote_code is off."
+        )
+    plain = _COLOURS.sub("", str(error))
+    lines = [" ".join(line.split()) for line in plain.splitlines() if any(map(str.isalnum, line))]
+    said = [line if len(line) <= _SAID else f"{line[: _SAID // 2]} ... {line[-_SAID // 2 :]}" for line in lines]
+    return " ".join(dict.fromkeys((*said[:1], *said[-1:]))) or type(error).__name__
+
+
+@contextmanager
+def reports() -> Iterator[list[str]]:
+    """While transformers loads a model: its reports of weights that it did not find, instead of printing them."""
+    told: list[str] = []
+    log = logging.getLogger("transformers.modeling_utils")
+    level, usual = log.level, log.getEffectiveLevel()
+
+    def keep(record: logging.LogRecord) -> bool:
+        if report := "LOAD REPORT" in record.getMessage():
+            told.append(record.getMessage())
+        return not report and record.levelno >= usual
+
+    log.setLevel(logging.INFO)  # whatever a program has told the library to say
+    log.addFilter(keep)
+    try:
+        yield told
+    finally:
+        log.removeFilter(keep)
+        log.setLevel(level)
+
+
+def check_found(told: Iterable[str], unneeded: str) -> None:
+    """Raise ValueError for weights that ``reports`` name as missing, or in another shape, but for those whose names hold
+    ``unneeded`` (a regular expression): they would be random numbers."""
+    names = sorted(name for report in told for name in _MISSING.findall(report) if not re.search(unneeded, name))
+    if names:
+        raise ValueError(f"its files lack {listed(names)}, in whose place the library would put random numbers.")
+
+
+def listed(names: list[str]) -> str:
+    """The first of many, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
