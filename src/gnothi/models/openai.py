@@ -63,6 +63,7 @@ class OpenAIModel:
         self._model = name.partition(":")[2]
         self._client = client
         self._client.sizes.window = features.window
+        self._client.budget.asks(name, lambda: self.metadata)
         self._settings = settings
         self._format = Format(self._model, features.endpoint, settings, features.thinking, bool(features.thoughts))
         self._extra = settings.more()
@@ -171,10 +172,10 @@ class OpenAIModel:
         if not (cut_off or choice.thought or not choice.closed):
             return
         if choice.finish == "length":
-            limit = decoding.max_tokens + (self._settings.thinking_room if self._format.thinks else 0)
+            limit = decoding.max_tokens + (self._settings.thinking_tokens if self._format.thinks else 0)
             raise UsageError(
                 f"{self.name}: the reply reached its limit of {limit:,} tokens before any answer: all went into thoughts. Give "
-                "more room with <--set model.thinking_room=...> or <--set max_tokens=...>, or less thinking with "
+                "more room with <--set model.thinking_tokens=...> or <--set max_tokens=...>, or less thinking with "
                 "<--set model.thinking=...>."
             )
         raise UsageError(

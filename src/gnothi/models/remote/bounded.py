@@ -27,9 +27,9 @@ def bound(generated: int, read: int) -> int:
     return AT_LEAST + PER_TOKEN * generated + PER_BYTE_READ * read
 
 
-def client(url: str, secret: Collection[str]) -> httpx2.AsyncClient:
+def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2.AsyncClient:
     """The official client's transport, which stops at ``longest`` and, where a server sends it on to another address than
-    ``url``, leaves the ``secret`` headers behind. Raises ImportError."""
+    ``url``, leaves the ``secret`` headers behind; ``unsent`` headers go nowhere. Raises ImportError."""
     import httpx2
     import openai
 
@@ -57,9 +57,9 @@ def client(url: str, secret: Collection[str]) -> httpx2.AsyncClient:
     home = httpx2.URL(url)
 
     async def leave(request: httpx2.Request) -> None:
-        if (request.url.host, request.url.port) != (home.host, home.port):
-            for name in secret:
-                request.headers.pop(name, None)
+        elsewhere = (request.url.host, request.url.port) != (home.host, home.port)
+        for name in (*unsent, *(secret if elsewhere else ())):
+            request.headers.pop(name, None)
 
     return openai.DefaultAsyncHttpxClient(event_hooks={"request": [leave], "response": [stop]})
 

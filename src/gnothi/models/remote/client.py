@@ -73,7 +73,7 @@ class Client:
                 default_query=sent.query,
                 max_retries=0,
                 timeout=openai.Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout)),
-                http_client=bounded.client(self.url, sent.names),
+                http_client=bounded.client(self.url, sent.names, sent.unsent),
             )
         except bounded.invalid_url() as error:
             raise InvalidSetting(

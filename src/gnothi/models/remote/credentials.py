@@ -25,13 +25,15 @@ _AUTHENTICATES = re.compile(r"auth|key|token", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """``headers`` and ``query`` of every request, as the official client takes them: some headers are there to be left out.
-    ``secrets`` are shown to nobody; ``names`` are those of the headers that carry one."""
+    ``secrets`` are shown to nobody; ``names`` are those of the headers that carry one; ``unsent`` those that the client wants
+    and the server does not."""
 
     key: str
     headers: dict[str, Any]
     query: dict[str, str]
     secrets: tuple[str, ...]
     names: frozenset[str]
+    unsent: frozenset[str]
 
 
 def credentials(model: str, settings: RemoteSettings) -> Credentials:
@@ -62,17 +64,18 @@ def credentials(model: str, settings: RemoteSettings) -> Credentials:
         headers = dict.fromkeys((line.partition(":")[0].strip() for line in inherited if ":" in line), leave_out)
         headers |= dict.fromkeys(_ORGANISATION, leave_out)
     headers = {name: value for name, value in headers.items() if name.lower() != AUTHORIZATION.lower()}
-    if names or server.header != AUTHORIZATION:
-        headers[AUTHORIZATION] = leave_out
+    headers[AUTHORIZATION] = f"Bearer {key or NO_KEY}"
+    elsewhere = bool(names) or server.header != AUTHORIZATION
+    if elsewhere:
+        headers[AUTHORIZATION] = f"Bearer {NO_KEY}"
         if key and not names:
             headers[server.header] = key
             names = {server.header}
-    else:
-        headers[AUTHORIZATION] = f"Bearer {key or NO_KEY}"
     by_name = {name.lower() for name in given}
     headers = {name: value for name, value in headers.items() if name.lower() not in by_name} | given
     secrets = tuple(sorted({key, *given.values(), *query.values()} - {""}, key=len, reverse=True))
-    return Credentials(key or NO_KEY, headers, query, secrets, frozenset({AUTHORIZATION, *names, *given}))
+    unsent = {AUTHORIZATION} if elsewhere and AUTHORIZATION.lower() not in by_name else set()
+    return Credentials(key or NO_KEY, headers, query, secrets, frozenset({AUTHORIZATION, *names, *given}), frozenset(unsent))
 
 
 def _at_openai(url: str) -> bool:

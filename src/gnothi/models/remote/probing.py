@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from gnothi.errors import ModelUnavailable, UsageError
 from gnothi.models.remote import tokens as measuring
 from gnothi.models.remote.adapting import Habits
 from gnothi.models.remote.client import Client, Missing
-from gnothi.models.remote.refusals import Refused
+from gnothi.models.remote.refusals import PREFILL, Refused
 from gnothi.models.remote.replies import InvalidReply, read
 from gnothi.models.remote.requests import Format
 from gnothi.models.remote.settings import CONTINUING
@@ -37,13 +37,17 @@ Numbers = Literal["before", "after", "unknown"]
 async def continues(client: Client, format: Format, habits: Habits) -> str | None:
     """Why the server does not go on with a begun turn of the assistant; None where it does."""
     turns = [{"role": "user", "content": "Count from one to twelve in words."}, {"role": "assistant", "content": BEGUN}]
-    request = format.body({"messages": turns, **CONTINUING}, Decoding(max_tokens=8), without=habits.without)
+
+    def build(without: Collection[str]) -> dict[str, Any]:
+        shown = {"messages": turns[:1]} if PREFILL in without else {"messages": turns, **CONTINUING}
+        return format.body(shown, Decoding(max_tokens=8, stop=("\n\n",)), without=without)
+
     try:
-        reply = await client.ask(format.path, request, partial(read, stops=False), FIRST_RETRIES)
-    except Refused as refused:
-        return refused.said
+        reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False))
     except (Missing, ModelUnavailable, UsageError) as error:
         return error.message
+    if PREFILL in habits.without:
+        return habits.without[PREFILL]
     text = reply.choices[0].text
     return None if text.lower().startswith(REST) else f"a begun reply was not continued but followed by {text[:40]!r}"
 

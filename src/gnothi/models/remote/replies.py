@@ -34,11 +34,13 @@ class OtherShape(InvalidReply):
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Tokens as the server counts them; those that were thought are among the generated ones."""
+    """Tokens as the server counts them; those that were thought are among the generated ones. ``unexplained`` are those of its
+    total that are neither read nor generated: some servers count thoughts there alone."""
 
     prompt_tokens: int
     generated_tokens: int
     thought_tokens: int = 0
+    unexplained: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class Reply:
     def hidden(self) -> bool:
         """Whether the bill has tokens that stand nowhere in the reply."""
         texts = sum(len((choice.text + choice.thought).encode("utf-8", "replace")) for choice in self.choices)
-        return self.bill is not None and self.bill.generated_tokens > texts + HIDDEN * len(self.choices)
+        counted = 0 if self.bill is None else self.bill.generated_tokens + self.bill.unexplained
+        return counted > texts + HIDDEN * len(self.choices)
 
 
 def read(data: object, stops: bool) -> Reply:
@@ -102,7 +105,9 @@ def bill(data: object) -> Bill | None:
     details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
     thought = max(_whole(one.get("reasoning_tokens")) for one in (usage, details) if isinstance(one, Mapping))
     apart = max(0, _whole(usage.get("total_tokens")) - read_in - generated)
-    return Bill(read_in, generated + apart, max(thought, apart))
+    if thought and thought == apart:  # xAI's generated tokens are those of the answer
+        return Bill(read_in, generated + thought, thought)
+    return Bill(read_in, generated, thought, apart)
 
 
 def _choices(data: object) -> list[Mapping[str, Any]]:

@@ -37,7 +37,7 @@ class Format:
         self.thinking = dict(thinking or {})
         self.thinks = thinks
         self._model = model
-        self._room = settings.thinking_room
+        self._room = settings.thinking_tokens
         self._renderer: Renderer = Tagged() if settings.renderer == "tagged" else Plain()
         self._extra = settings.more()
 

@@ -16,7 +16,7 @@ from gnothi.models.settings import CallCache
 
 Endpoint = Literal["auto", "chat", "completions"]
 Scoring = Literal["auto", "echo", "choice", "off"]
-Thinking = Literal["off", "on", "minimal", "low", "medium", "high", "xhigh"]
+Thinking = Literal["off", "on", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 KEY_VARIABLE = SERVERS["openai"].key
 CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
@@ -55,7 +55,7 @@ class RemoteSettings(CallCache):
             "counts, and it is told where a model thinks all the same"
         },
     )
-    thinking_room: int = field(
+    thinking_tokens: int = field(
         default=4096, metadata={"help": "tokens for thoughts, in addition to the answer's, while a model thinks"}
     )
     renderer: Literal["plain", "tagged"] = field(
@@ -105,7 +105,7 @@ class RemoteSettings(CallCache):
     def __post_init__(self) -> None:
         _check_url(self.base_url, "setting 'model.base_url'")
         problems = {
-            "thinking_room": (self.thinking_room >= 0, "0 or more"),
+            "thinking_tokens": (self.thinking_tokens >= 0, "0 or more"),
             "concurrency": (self.concurrency >= 1, "at least 1"),
             "timeout": (self.timeout > 0, "more than 0"),
             "retries": (self.retries >= 0, "0 or more"),

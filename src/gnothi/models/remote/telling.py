@@ -39,7 +39,8 @@ def described(
         "thinking": _thinking(features, settings, format, thoughts),
         "answer_so_far": begun,
         "without": ", ".join(sorted(left_out)),
-        "why": "; ".join(f"{name}: {why}" for name, why in sorted(_reasons(left_out, without).items())),
+        "why": "; ".join(f"{name}: {why}" for name, why in sorted(left_out.items())),
+        "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
         "prompts_cut": f"{sizes.cut} prompts were counted with fewer tokens than they have" if sizes.cut else "",
@@ -49,9 +50,22 @@ def described(
     return {key: value for key, value in told.items() if value}
 
 
-def _reasons(left_out: Mapping[str, str], without: Mapping[str, str]) -> dict[str, str]:
-    begun = without.get(PREFILL, BY_SETTING)
-    return {**left_out, **({"begun replies": begun} if begun != BY_SETTING else {})}
+_SAYS_LITTLE = frozenset(
+    {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window"} | {"headers", "query"}
+)
+"""What a person who reads an answer need not be told."""
+USUAL = "taken before the temperature"
+
+
+def remarks(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A line for each thing worth knowing of how models were asked (``Budget.asked``)."""
+    lines = []
+    for model, told in asked.items():
+        for key, said in told.items():
+            if key not in _SAYS_LITTLE and said != USUAL:
+                what = "left out" if key == "why" else key.replace("_", " ")
+                lines.append(f"{model}: {what}: {said}")
+    return lines
 
 
 def _thinking(features: Features, settings: RemoteSettings, format: Format, thoughts: str) -> str:
@@ -60,8 +74,8 @@ def _thinking(features: Features, settings: RemoteSettings, format: Format, thou
     if thoughts:
         seen = f"thoughts in {thoughts}"
         if asked == "off":
-            return f"cannot be switched off: {seen}, {settings.thinking_room:,} tokens of room"
-        return f"{asked}{how}: {seen}, {settings.thinking_room:,} tokens of room"
+            return f"cannot be switched off: {seen}, {settings.thinking_tokens:,} tokens of room"
+        return f"{asked}{how}: {seen}, {settings.thinking_tokens:,} tokens of room"
     if asked != "off":
         return f"{asked}{how}: none was seen"
     return f"switched off{how}; left alone, {features.alone} shows thoughts" if features.alone else ""
@@ -74,7 +88,7 @@ def _numbers(features: Features, lacking: Counter[str], floors: int) -> str:
     if features.numbers == "after":
         told.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
     elif features.numbers == "before":
-        told.append("taken before the temperature")
+        told.append(USUAL)
     told += [f"missing in {count} replies ({why})" for why, count in lacking.most_common(3)]
     if floors:
         told.append(f"{floors} tokens have none but a bound, counted as -9999")
