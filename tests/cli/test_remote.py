@@ -245,7 +245,7 @@ def test_what_a_method_needs_is_checked_before_the_first_question(serve: Any, gn
     code, _, err = gnothi(*evaluation(tmp_path / "run2", "--set", "signal=perplexity", method="seakr"))
     assert code == 2
     assert "needs logprobs" in err
-    assert len(server.posts) == 1
+    assert len(server.posts) == 2  # a trial, and whether a begun reply is continued; both are remembered
 
 
 def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

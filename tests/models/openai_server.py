@@ -36,7 +36,7 @@ class Server:
 
     @property
     def posts(self) -> list[dict[str, Any]]:
-        return [body for path, body, _ in self.requests if path != "/v1/models"]
+        return [body for _, body, _ in self.requests if body]
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

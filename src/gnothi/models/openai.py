@@ -140,20 +140,23 @@ class OpenAIModel:
         wanted = self.features.logprobs and numbers_count(self.features, decoding.temperature)
         asked = decoding if stops else replace(decoding, stop=())
 
+        thinks = self._format.thinks
+
         def build(without: Collection[str]) -> dict[str, Any]:
+            nonlocal thinks
+            thinks = self._format.thinks
             shown = self._format.shown(prompt, without)
             return self._format.body(shown, asked, n=n, seed=seed, logprobs=wanted, without=without)
 
         def parse(data: object) -> Reply:
-            return read(data, stops=bool(asked.stop) and not self._format.thinks)
+            return read(data, stops=bool(asked.stop) and not thinks)
 
         try:
             reply, request = await self._habits.ask(self._client, self._format.path, build, parse)
         except Refused as refused:
             self._refused(refused)
-        if (
-            reply.place and not self._format.thinks
-        ):  # it did not at opening; a stop string or the limit may have cut the thought
+        if reply.place and not thinks:
+            # It did not think at opening. A stop string or the limit may have cut the thought, or the answer's room.
             self._thoughts = reply.place
             self._format.thinks = True
             return await self._continue(prompt, decoding, n, seed, stops)

@@ -93,9 +93,10 @@ def test_names_of_tokens_that_are_no_texts() -> None:
 @given(st.lists(TEXTS.filter(bool)), st.integers(0, 40))
 def test_tokens_of_a_text_that_was_cut(names: list[str], end: int) -> None:
     whole = "".join(names)
-    tokens = shares(names, [-1.0] * len(names), whole[:end])
-    assert "".join(token.text for token in tokens) == whole[:end]
-    assert len(tokens) <= len(names)
+    tokens = aligned(names, [-1.0] * len(names), whole[:end]).tokens
+    assert tokens is not None or not names
+    assert "".join(token.text for token in tokens or ()) == whole[:end]
+    assert len(tokens or ()) <= len(names)
     choice = Choice(whole, tuple(Token(name, -1.0) for name in names), "eos")
     rest = without_start(choice, min(end, len(whole)))
     assert "".join(token.text for token in rest.tokens or ()) == rest.text == whole[end:]

@@ -91,8 +91,8 @@ def show_answer(
     doubt: float | None = None,
     asked: Sequence[str] = (),
 ) -> None:
-    """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``asked`` how
-    it was asked, ``doubt`` the probability that a calibration gives to its being wrong."""
+    """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
+    the probability that a calibration gives to its being wrong, ``asked`` what was peculiar about asking models."""
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
