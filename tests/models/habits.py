@@ -469,6 +469,12 @@ HABITS: tuple[Habit, ...] = (
         without=frozenset({"logprobs"}),
         logprobs=False,
     ),
+    Habit(
+        "breaks at top_logprobs",
+        refuse=refuse("Internal Server Error", "top_logprobs", status=500),
+        without=frozenset({"logprobs"}),
+        logprobs=False,
+    ),
     Habit("stop sequences", refuse=refuse("Stop sequences are not supported", "stop"), without=frozenset({"stop"})),
     # refusals: unnamed
     Habit("bad request, for top_k", refuse=refuse("Bad Request", "top_k"), without=frozenset({"top_k"})),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gnothi.errors import ModelUnavailable
 from gnothi.models.remote import probing
 from gnothi.models.remote.adapting import Habits, by_setting
-from gnothi.models.remote.client import Client, Missing
+from gnothi.models.remote.client import Client, Missing, Slow
 from gnothi.models.remote.probing import FIRST_RETRIES, Numbers
 from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers
 from gnothi.models.remote.replies import Reply, read
@@ -184,7 +184,10 @@ async def _trial(client: Client, format: Format, settings: RemoteSettings, habit
             return format.body(shown, decoding, seed=1, logprobs=settings.logprobs != "off", without=without)
 
         try:
-            reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying)
+            reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying, opening=True)
+        except Slow:
+            if room == rooms[-1]:
+                raise
         except Refused as refused:
             if room == rooms[-1] or not (about_length(refused) or callers(refused, build(habits.without))):
                 raise
