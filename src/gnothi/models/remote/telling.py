@@ -44,8 +44,8 @@ def described(
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
         "prompts_cut": f"{sizes.cut} prompts were counted with fewer tokens than they have" if sizes.cut else "",
-        "headers": ", ".join(one.partition("=")[0] for one in settings.headers),
-        "query": ", ".join(one.partition("=")[0] for one in settings.query),
+        "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),
+        "query": ", ".join(one.partition("=")[0].strip() for one in settings.query),
     }
     return {key: value for key, value in told.items() if value}
 
