@@ -59,6 +59,8 @@ class Api:
 
     async def answer(self, path: str, body: Body) -> Any:
         path = path.partition("?")[0]
+        if path.endswith(("/models", "/props")) and self.habit.name == "a page":
+            return b"<!doctype html><html>"
         if path.endswith("/models"):
             return {"object": "list", "data": [{"id": "x", "owned_by": "somebody"}]}
         if not path.endswith("/chat/completions"):
@@ -415,6 +417,11 @@ HABITS: tuple[Habit, ...] = (
         ),
         without=frozenset({"top_p"}),
     ),
+    Habit(
+        "a positive temperature",
+        refuse=refuse("`temperature` must be strictly positive", "temperature", when=lambda body: body["temperature"] == 0),
+        without=frozenset({"temperature=0"}),
+    ),
     Habit("n at most 1", refuse=refuse("n must be at most 1", "n"), without=frozenset({"n"})),
     Habit("n quoted", refuse=refuse("'n' : number must be at most 1", "n"), without=frozenset({"n"})),
     Habit("one choice", refuse=refuse("Only one completion choice is allowed", "n"), without=frozenset({"n"})),
@@ -541,5 +548,7 @@ HABITS: tuple[Habit, ...] = (
     Habit("Messages", mend=instead(lambda _: {"type": "message", "content": [{"text": "Ann"}]}), error="form that is not"),
     Habit("Ollama's own", mend=instead(lambda _: {"message": {"content": "Ann"}, "done": True}), error="form that is not"),
     Habit("a list", mend=instead(lambda _: [{"generated_text": "Ann"}]), error="form that is not OpenAI's"),
+    Habit("a page", mend=instead(lambda _: b"<!doctype html><html>"), error="form that is not OpenAI's"),
+    Habit("a stream", mend=instead(lambda _: b'data: {"choices": []}\n\ndata: [DONE]'), error="form that is not OpenAI's"),
     Habit("null alone", mend=instead(lambda _: None), error="form that is not OpenAI's"),
 )

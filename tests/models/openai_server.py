@@ -98,6 +98,8 @@ class Server:
             return False
         if fault == "drop":
             return False
+        if isinstance(reply, bytes):  # no JSON at all
+            return _write(writer, 200, reply, "text/html")
         content = json.dumps(reply).encode()
         if fault == "cut":
             _write(writer, 200, content, cut=len(content) // 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -143,7 +143,6 @@ def test_a_key_that_is_refused_names_its_variable(server: Server) -> None:
 
 def test_they_are_models_behind_an_api() -> None:
     assert all(is_remote(f"{name}:x") for name in ("openai", "ollama", "lmstudio", "azure"))
-    assert (
-        settings_class("ollama:x")().located({"OPENAI_BASE_URL": "http://elsewhere/v1"}).base_url == "http://127.0.0.1:11434/v1"
-    )
-    assert settings_class("lmstudio:x")(base_url="http://there/v1/").located({}).base_url == "http://there/v1"
+    ollama, lmstudio = (cast(type[RemoteSettings], settings_class(f"{name}:x")) for name in ("ollama", "lmstudio"))
+    assert ollama().located({"OPENAI_BASE_URL": "http://elsewhere/v1"}).base_url == "http://127.0.0.1:11434/v1"
+    assert lmstudio(base_url="http://there/v1/").located({}).base_url == "http://there/v1"

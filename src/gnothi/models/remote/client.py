@@ -116,7 +116,10 @@ class Client:
     async def look(self, path: str, retries: int) -> object:
         """GET, which costs nothing: the JSON of the response. Raises as ``ask``."""
         retries = min(retries, self._settings.retries)
-        return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object), {}), retries)
+        try:
+            return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object), {}), retries)
+        except OtherShape as error:  # a page for people, say
+            raise Missing(f"nothing to read at {path} of {self.name} at {self.url}: {error}.") from None
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -193,6 +196,8 @@ class Client:
         try:
             async with asyncio.timeout(self._settings.timeout):
                 data = await request()
+            if isinstance(data, str) and data.lstrip().startswith(("<", "data:", "event:")):
+                raise OtherShape(f"expected JSON, got {data.strip()[:100]!r}")
             return json.loads(data) if isinstance(data, str) else data
         except bounded.TooLong as error:
             raise _Failed(str(error), charged=True) from None

@@ -49,6 +49,18 @@ class Features:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def identity(self) -> dict[str, Any]:
+        """What replies may depend on; in which words a server refused something is no part of it."""
+        left_out = sorted(self.without)
+        told = {name: getattr(self, name) for name in ("endpoint", "logprobs", "scoring", "greedy")}
+        return {
+            **told,
+            "without": left_out,
+            "thinking": dict(self.thinking),
+            "thinks": bool(self.thoughts),
+            "numbers": self.numbers,
+        }
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Features:
         return cls(**data)
