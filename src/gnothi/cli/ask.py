@@ -135,6 +135,7 @@ def _one(
     from dataclasses import replace
 
     from gnothi.models.remote.budget import spending
+    from gnothi.models.remote.telling import remarks
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.steps import Steps, show_answer
     from gnothi.session import asking
@@ -143,7 +144,7 @@ def _one(
     from gnothi.session.plan import Execution, resolve
     from gnothi.session.thresholds import uncalibrated
 
-    asked = Question(QUESTION_ID, text, choices=choices)
+    question = Question(QUESTION_ID, text, choices=choices)
     plan = replace(resolve(sources.request([method], thresholds)), execution=Execution(seed))
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
@@ -157,7 +158,7 @@ def _one(
             run = sources.method(plan.methods[0])
             doubtful.append(uncalibrated(plan, sources))
             ready()
-            return await asking.ask_method(plan, sources, run, asked, listeners)
+            return await asking.ask_method(plan, sources, run, question, listeners)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_terminal and not as_json else None
@@ -166,12 +167,12 @@ def _one(
         with spending(budget):
             result = asyncio.run(answer())
     if as_json:
-        charged = {"charged": budget.as_dict()} if plan.remote else {}
+        charged = {"charged": budget.as_dict(), "asked": budget.asked} if plan.remote else {}
         calibrated = {"probability_wrong": result.probability_wrong} if plan.calibration else {}
         terminal.print_json(result.as_dict(trace) | calibrated | charged)
     else:
-        charges = budget.describe() if plan.remote else ""
-        show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong)
+        charges, asked = (budget.describe(), remarks(budget.asked)) if plan.remote else ("", [])
+        show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong, asked)
     for warning in filter(None, doubtful):
         say(f"warning: {warning}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.config import Setting, as_text
 from gnothi.errors import PluginWarning
@@ -55,13 +56,23 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("name", required=False)
+@options.sources(spending=False)
 @as_json
-def models(as_json: bool) -> None:
-    """What --model takes, and the settings of a model."""
+def models(name: str | None, sources: options.Sources, as_json: bool) -> None:
+    """What --model takes, and the settings of a model.
+
+    With the NAME of a model, that one is opened, and how it runs or is asked is shown: of a server's, what it can do, which
+    fields of requests it does not take and why.
+    """
     from gnothi.config import settings_of
     from gnothi.methods.planned import MODEL_SECTION
     from gnothi.models import listed, settings_listed
 
+    if name is not None:
+        told = _opened(name, sources)
+        terminal.print_json(told) if as_json else _lines((key.replace("_", " "), value) for key, value in told.items())
+        return
     with _telling_of_plugins():
         specs = listed()
         kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in settings_listed().items()}
@@ -73,6 +84,20 @@ def models(as_json: bool) -> None:
     for kind, found in kinds.items():
         click.echo(f"\nModels {kind}")
         _settings(found)
+
+
+def _opened(name: str, sources: options.Sources) -> dict[str, str]:
+    """What the model tells of itself, once opened."""
+    import asyncio
+
+    from gnothi.models import load_model
+    from gnothi.session.sources import model_settings
+
+    model = load_model(name, model_settings([name], sources.settings)[name])
+    can = [item.name.replace("_", " ") for item in fields(model.capabilities) if getattr(model.capabilities, item.name)]
+    told = {**model.metadata, "offers": ", ".join(["text", *can])}
+    asyncio.run(model.aclose())
+    return told
 
 
 @click.command()

@@ -42,4 +42,8 @@ def spending(budget: Budget, remote: bool, folder: Path, done: Callable[[], str]
     with stoppable(folder, done), books.spending(budget):
         yield
     if remote:
+        from gnothi.models.remote.telling import remarks
+
+        for line in remarks(budget.asked):
+            click.echo(line, err=err)
         click.echo(f"charged: {budget.describe()}", err=err)

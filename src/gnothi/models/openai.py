@@ -12,7 +12,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,12 +22,15 @@ from typing import Any, NoReturn
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.remote import budget as budgets
-from gnothi.models.remote.client import Client, Refused
-from gnothi.models.remote.features import Features, adapting, echoed, find_out, likeliest
-from gnothi.models.remote.replies import Bill, Choice, InvalidReply, Reply, cut, read, without_start
-from gnothi.models.remote.requests import TOP, Format
+from gnothi.models.remote.adapting import Habits
+from gnothi.models.remote.client import Client
+from gnothi.models.remote.features import Features, find_out
+from gnothi.models.remote.refusals import Refused
+from gnothi.models.remote.replies import Bill, Choice, Reply, cut, read, without_start
+from gnothi.models.remote.requests import Format
+from gnothi.models.remote.scoring import Scorer
 from gnothi.models.remote.settings import RemoteSettings
-from gnothi.models.rendering import join
+from gnothi.models.remote.telling import described, numbers_count
 from gnothi.models.sampling import check
 from gnothi.types import (
     Attended,
@@ -44,38 +48,41 @@ from gnothi.types import (
 PREFIX = "openai:"
 MOST_AT_ONCE = 128
 """OpenAI's limit of ``n``."""
+FEW = 5
+"""Of fewer tokens an empty text may be made: parts of a character, a token without one."""
 SEED_BITS = 31
 """Seeds of this size are understood everywhere."""
 
 
 class OpenAIModel:
-    """A LanguageModel. ``name`` is the server's name for the model, without the prefix of a spec."""
+    """A LanguageModel. ``name`` is the model's spec: the server's name for it follows the colon."""
 
     def __init__(self, name: str, settings: RemoteSettings, features: Features, client: Client) -> None:
-        self.name = PREFIX + name
+        self.name = name
         self.features = features
-        self._model = name
+        self._model = name.partition(":")[2]
         self._client = client
-        self._format = Format(name, features.endpoint, features.prefill, settings)
+        self._client.sizes.window = features.window
+        self._client.budget.asks(name, lambda: self.metadata)
+        self._settings = settings
+        self._format = Format(self._model, features.endpoint, settings, features.thinking, bool(features.thoughts))
         self._extra = settings.more()
-        self._without = {*features.without, *settings.leave_out}
-        self.capabilities = Capabilities(logprobs=features.logprobs, scoring=features.scoring != "off")
+        self._habits = Habits(features.without)
+        self._thoughts = features.thoughts
+        self._lacking: Counter[str] = Counter()
+        self._floors = 0
+        self.capabilities = Capabilities(logprobs=features.logprobs and features.greedy, scoring=features.scoring != "off")
         self.profile = Profile()  # nothing is known of a model that others may change
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        return {
-            "model": self.name,
-            "base_url": self._client.url,
-            "endpoint": self.features.endpoint,
-            **({"server": self.features.owner} if self.features.owner else {}),
-            "answer_so_far": "continued" if self.features.prefill or not self._format.chat else "told",
-            **({"without": ", ".join(sorted(self._without))} if self._without else {}),
-        }
+        known = (self.features, self._settings, self._format, self._habits.without)
+        told = described(*known, self._thoughts, self._lacking, self._floors, self._client.sizes)
+        return {"model": self.name, "base_url": self._client.url, **told}
 
     def rendered(self, prompt: Prompt) -> str:
         """All that a reply depends on in the prompt."""
-        return json.dumps(self._format.shown(prompt), ensure_ascii=False, sort_keys=True)
+        return json.dumps(self._format.shown(prompt, self._habits.without), ensure_ascii=False, sort_keys=True)
 
     # --- continuing ----------------------------------------------------------------------------------------------------
 
@@ -95,13 +102,14 @@ class OpenAIModel:
         if decoding.temperature == 0:
             (one,) = await self._request(prompt, decoding, 1, None)
             return Samples((one,) * n)
-        at_once = 1 if "n" in self._without else min(n, MOST_AT_ONCE)
+        without = self._habits.without
+        at_once = 1 if "n" in without else min(n, MOST_AT_ONCE)
         first = await self._request(prompt, decoding, at_once, _seed(decoding.seed, 0))
-        if len(first) < at_once:  # the server knows of n and ignores it
-            self._without.add("n")
+        if len(first) < at_once and "n" not in without:
+            without["n"] = f"asked for {at_once} replies, the server gave {len(first)}"
         more: list[tuple[Generation, ...]] = []
         if len(first) < n:
-            step = 1 if "n" in self._without else MOST_AT_ONCE
+            step = 1 if "n" in without else MOST_AT_ONCE
             starts = range(len(first), n, step)
             seeds = [_seed(decoding.seed, row) for row in starts]
             asked = (self._request(prompt, decoding, min(step, n - row), seed) for row, seed in zip(starts, seeds, strict=True))
@@ -114,33 +122,69 @@ class OpenAIModel:
 
     async def _request(self, prompt: Prompt, decoding: Decoding, n: int, seed: int | None) -> tuple[Generation, ...]:
         """At most n continuations by one request, each up to its first stop string."""
-        shown = self._format.shown(prompt)
-        reply = await self._continue(shown, decoding, n, seed)
-        if self._format.told_in_text(prompt):
+        reply, request = await self._continue(prompt, decoding, n, seed)
+        if self._format.told_in_text(prompt, self._habits.without):
             so_far = prompt.answer_so_far.strip()
-            if decoding.stop and any(_only_repeats(choice.text, so_far) for choice in reply.choices):
+            if "stop" in request and any(_only_repeats(choice.text, so_far) for choice in reply.choices):
                 # The model says again what it was told; a stop string in that ended its reply before anything new.
-                reply = await self._continue(shown, replace(decoding, stop=()), n, seed)
+                reply, request = await self._continue(prompt, decoding, n, seed, stops=False)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
         choices = [cut(choice, partial(_end, decoding.stop), "stop") for choice in reply.choices]
-        return _generations(tuple(choices[:n]), reply.bill or _guess(shown, choices))
+        if self._format.thinks:
+            choices = [_shortened(choice, decoding.max_tokens) for choice in choices]
+        return _generations(tuple(choices[:n]), reply.bill or _guess(request, choices))
 
-    async def _continue(self, shown: Mapping[str, Any], decoding: Decoding, n: int, seed: int | None) -> Reply:
-        logprobs = self.capabilities.logprobs
+    async def _continue(
+        self, prompt: Prompt, decoding: Decoding, n: int, seed: int | None, stops: bool = True
+    ) -> tuple[Reply, dict[str, Any]]:
+        wanted = self.features.logprobs and numbers_count(self.features, decoding.temperature)
+        asked = decoding if stops else replace(decoding, stop=())
 
-        def body() -> dict[str, Any]:
-            return self._format.body(shown, decoding, n=n, seed=seed, logprobs=logprobs, without=self._without)
+        thinks = self._format.thinks
+
+        def build(without: Collection[str]) -> dict[str, Any]:
+            nonlocal thinks
+            thinks = self._format.thinks
+            shown = self._format.shown(prompt, without)
+            return self._format.body(shown, asked, n=n, seed=seed, logprobs=wanted, without=without)
 
         def parse(data: object) -> Reply:
-            reply = read(data, stops=bool(decoding.stop))
-            if logprobs and any(choice.text and choice.tokens is None for choice in reply.choices):
-                raise InvalidReply("the log-probabilities that were asked for are missing (<--set model.logprobs=off>)")
-            return reply
+            return read(data, stops=bool(asked.stop) and not thinks)
 
         try:
-            return await adapting(self._client, self._format.path, body, parse, self._without)
+            reply, request = await self._habits.ask(self._client, self._format.path, build, parse)
         except Refused as refused:
             self._refused(refused)
+        if reply.place and not thinks:
+            # It did not think at opening. A stop string or the limit may have cut the thought, or the answer's room.
+            self._thoughts = reply.place
+            self._format.thinks = True
+            return await self._continue(prompt, decoding, n, seed, stops)
+        for choice in reply.choices:
+            self._check_answered(choice, decoding)
+            self._floors += choice.floors
+            if wanted and choice.text and choice.tokens is None:
+                self._lacking[choice.lacking or "none came though they were asked for"] += 1
+        return reply, request
+
+    def _check_answered(self, choice: Choice, decoding: Decoding) -> None:
+        """Raise UsageError for a reply that holds no answer: all its tokens went into a thought, shown or not."""
+        if choice.text.strip():
+            return
+        cut_off = choice.finish == "length" and (self._format.thinks or (not choice.text and decoding.max_tokens >= FEW))
+        if not (cut_off or choice.thought or not choice.closed):
+            return
+        if choice.finish == "length":
+            limit = decoding.max_tokens + (self._settings.thinking_tokens if self._format.thinks else 0)
+            raise UsageError(
+                f"{self.name}: the reply reached its limit of {limit:,} tokens before any answer: all went into thoughts. Give "
+                "more room with <--set model.thinking_tokens=...> or <--set max_tokens=...>, or less thinking with "
+                "<--set model.thinking=...>."
+            )
+        raise UsageError(
+            f"{self.name}: the reply holds a thought and no answer. Ask for none with <--set model.thinking=off>, or look at "
+            "how the server tells thoughts from answers."
+        )
 
     def _refused(self, refused: Refused) -> NoReturn:
         limit = re.search(r"(?:maximum )?context (?:length|window|size)\D*(\d+)", refused.said, re.IGNORECASE)
@@ -165,72 +209,20 @@ class OpenAIModel:
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         """By the probabilities of an echoed prompt; or of one token (setting ``model.scoring=choice``), see docs."""
-        scoring = self.features.scoring
-        if scoring == "off":
+        if self.features.scoring == "off":
             raise UsageError(
                 f"{self.name} scores no given text: its {self.features.endpoint} endpoint has no way to. "
                 "Use <--set model.endpoint=completions> where the server offers it, or another model."
             )
         if not continuations:
             return ()
-        shown = self._format.shown(prompt)
+        scorer = Scorer(self.name, self._client, self._format, self._habits, self._extra)
         try:
-            if scoring == "choice":
-                return await self._choose(shown, continuations)
-            if self._format.chat:
-                raise UsageError(f"{self.name}: setting model.scoring=echo needs model.endpoint=completions.")
-            distinct = list(dict.fromkeys(continuations))
-            scored = await gather(*(self._echo(str(shown["prompt"]), text) for text in distinct))
+            if self.features.scoring == "choice":
+                return await scorer.choose(prompt, continuations)
+            return await scorer.echo(prompt, continuations)
         except Refused as refused:
             self._refused(refused)
-        found = dict(zip(distinct, scored, strict=True))
-        return tuple(found[text] for text in continuations)
-
-    async def _echo(self, before: str, continuation: str) -> ContinuationScore:
-        whole = join(before, continuation)
-        if len(whole) == len(before):
-            return ContinuationScore(continuation, ())
-        body = {"model": self._model, "prompt": whole, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
-        tokens, prompt_tokens = await self._client.ask("/completions", {**body, **self._extra}, echoed)
-        if "".join(text for text, _ in tokens).endswith(whole):
-            # Counted from the end: what a server puts before the prompt (BOS) has a text, too.
-            count, left = 0, len(whole) - len(before)
-            while left > 0:
-                count += 1
-                left -= len(tokens[-count][0])
-        else:  # names of tokens that do not add up to their text
-            alone, _ = await self._client.ask("/completions", {**body, "prompt": before, **self._extra}, echoed)
-            count = max(0, len(tokens) - len(alone))
-        numbers = [min(0.0, number or 0.0) for _, number in tokens[len(tokens) - count :]]
-        if not numbers:
-            raise UsageError(
-                f"{self.name} does not echo the prompt any more: open the model again, or <--set model.scoring=off>."
-            )
-        return ContinuationScore(continuation, tuple(numbers), max(0, prompt_tokens - len(numbers)))
-
-    async def _choose(self, shown: Mapping[str, Any], continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        """Continuations of one token, by the likeliest first tokens; one that is not among them gets what they leave over,
-        which is the most it can have."""
-        decoding = Decoding(max_tokens=1)
-        fields: dict[str, Any] = {"logprobs": True, "top_logprobs": TOP} if self._format.chat else {"logprobs": TOP}
-
-        def body() -> dict[str, Any]:
-            return {**self._format.body(shown, decoding, without=self._without), **fields}
-
-        top, prompt_tokens = await self._client.ask(self._format.path, body(), likeliest)
-        if not any(token.strip() == text.strip() for token in top for text in continuations):
-            raise UsageError(
-                f"{self.name}: none of {', '.join(map(repr, continuations))} is among the {len(top)} likeliest tokens "
-                f"({', '.join(map(repr, list(top)[:5]))}, ...). model.scoring=choice is for continuations of one token."
-            )
-        rest = 1 - sum(math.exp(number) for number in top.values())
-        bound = min(math.log(max(rest, 1e-9)), min(top.values()))
-        scores = []
-        for text in continuations:
-            chances = [math.exp(number) for token, number in top.items() if token.strip() == text.strip()]
-            number = math.log(sum(chances)) if chances and text.strip() else bound
-            scores.append(ContinuationScore(text, (min(0.0, number),) if text.strip() else (), prompt_tokens))
-        return tuple(scores)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -243,9 +235,9 @@ def trial(name: str, settings: RemoteSettings, budget: budgets.Budget) -> Featur
     """Find out what the server can do, from any place, within an event loop or not. Raises ModelUnavailable and others."""
 
     async def look() -> Features:
-        client = Client(PREFIX + name, settings, budget)
+        client = Client(name, settings, budget)
         try:
-            return await find_out(client, name, settings)
+            return await find_out(client, name.partition(":")[2], settings)
         finally:
             await client.aclose()
 
@@ -283,17 +275,37 @@ def _without_repetition(choice: Choice, so_far: str) -> Choice:
     return without_start(choice, found.end()) if found else choice
 
 
+def _shortened(choice: Choice, most: int) -> Choice:
+    """The answer to a request with room for a thought, which that did not need, is no longer than was asked for."""
+    if choice.tokens is None or len(choice.tokens) <= most:
+        return choice
+    kept = choice.tokens[:most]
+    return replace(choice, text="".join(token.text for token in kept), tokens=kept, finish="length")
+
+
 def _generations(choices: Sequence[Choice], bill: Bill) -> tuple[Generation, ...]:
     """Each with the server's count of tokens, which is shared evenly where it is one count for all; at least one, for some
     servers do not count the end (llama-cpp-python)."""
     each, left = divmod(bill.generated_tokens, len(choices))
-    return tuple(
-        Generation(choice.text, choice.tokens or (), choice.finish, bill.prompt_tokens, max(1, each + (row < left)))
-        for row, choice in enumerate(choices)
-    )
+    thought = bill.thought_tokens // len(choices)
+    found = []
+    for row, choice in enumerate(choices):
+        generated = max(1, each + (row < left))
+        of_these = min(generated, thought or _thought_over(choice, generated))
+        tokens = choice.tokens or ()
+        found.append(Generation(choice.text, tokens, choice.finish, bill.prompt_tokens, generated, choice.thought, of_these))
+    return tuple(found)
 
 
-def _guess(shown: Mapping[str, Any], choices: Sequence[Choice]) -> Bill:
+def _thought_over(choice: Choice, generated: int) -> int:
+    """How many of the tokens were thought, where the bill does not say: those before the answer, else by length."""
+    if not choice.thought:
+        return 0
+    return choice.before or round(generated * len(choice.thought) / len(choice.thought + choice.text))
+
+
+def _guess(request: Mapping[str, Any], choices: Sequence[Choice]) -> Bill:
     """Counts for a server that tells none: four characters a token, or as many as came with log-probabilities."""
-    generated = [max(1, len(choice.tokens or ()) or math.ceil(len(choice.text) / 4)) for choice in choices]
+    shown = request.get("messages", request.get("prompt"))
+    generated = [max(1, len(one.tokens or ()) or math.ceil(len(one.text + one.thought) / 4)) for one in choices]
     return Bill(math.ceil(len(json.dumps(shown, ensure_ascii=False)) / 4), sum(generated))

@@ -98,9 +98,15 @@ class RunFolder:
 
     def write_summary(self, summary: object) -> None:
         """Of ``report.summary``, or any other record."""
-        replace_file(
-            self.path / "summary.json", json.dumps(jsonable(summary), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        )
+        self._write("summary.json", summary)
+
+    def write_asked(self, asked: Mapping[str, Mapping[str, str]]) -> None:
+        """How models behind an API were asked the last time, by model: what was left out of requests and why, and the like."""
+        self._write("asked.json", asked)
+
+    def _write(self, name: str, record: object) -> None:
+        text = json.dumps(jsonable(record), ensure_ascii=False, indent=2, allow_nan=False)
+        replace_file(self.path / name, f"{text}\n")
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -119,8 +119,9 @@ async def execute(
     wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
     unfinished = [one for one in runs if one.missing]
     told, early = False, Early(runs, watch)
+    budget = budget or budget_of(runs[0].plan)
     try:
-        with spending(budget or budget_of(runs[0].plan)):
+        with spending(budget):
             while unfinished:
                 sources = unfinished[0].plan.sources
                 together = [one for one in unfinished if one.plan.sources == sources]
@@ -144,6 +145,9 @@ async def execute(
             if one.folder.rows:
                 one.summarise(list(one.folder.rows.values()))
         raise
+    finally:
+        for one in runs if budget.asked else ():
+            one.folder.write_asked(budget.asked)
     return [one.folder.finish(one.plan.keys) for one in runs]
 
 

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnothi.errors import UsageError
-from gnothi.models.remote.replies import Bill, Choice, InvalidReply, chat_texts, cut, read, shares, without_start
+from gnothi.models.remote.replies import Bill, Choice, InvalidReply, cut, read, without_start
+from gnothi.models.remote.tokens import aligned, chat_texts
 from gnothi.types import Token
 
 TEXTS = st.text(alphabet="ab é字\n", max_size=12)
@@ -71,21 +72,31 @@ def test_nonsense_is_named_as_such(nonsense: object) -> None:
             read(data, stops=False)
 
 
-@given(st.lists(TEXTS), TEXTS)
-@example(["▁The", "▁end"], "The end")
-@example(["x"], "The end")
-@example([], "The end")
-def test_tokens_add_up_to_the_text_whatever_their_names(names: list[str], text: str) -> None:
-    tokens = shares(names, [-1.0] * len(names), text)
-    assert "".join(token.text for token in tokens) in ((text,) if names else ("",))
+@given(st.lists(TEXTS), TEXTS, st.booleans())
+@example(["▁The", "▁end"], "The end", False)
+@example(["ĠThe", "Ġend", "<|im_end|>"], "The end", False)
+@example(["x"], "The end", False)
+@example([], "The end", False)
+def test_tokens_add_up_to_the_text_or_there_are_none(names: list[str], text: str, thinks: bool) -> None:
+    found = aligned(names, [-1.0] * len(names), text, thinks)
+    assert found.tokens is None or "".join(token.text for token in found.tokens) == text
+
+
+def test_names_of_tokens_that_are_no_texts() -> None:
+    for names in (["▁The", "▁end"], ["ĠThe", "Ġend", "<|im_end|>"]):
+        tokens = aligned(names, [-1.0, -2.0, -3.0][: len(names)], "The end").tokens
+        assert tokens is not None
+        assert [token.logprob for token in tokens] == [-1.0, -2.0]
+    assert aligned(["x"], [-1.0], "The end").tokens is None
 
 
 @given(st.lists(TEXTS.filter(bool)), st.integers(0, 40))
 def test_tokens_of_a_text_that_was_cut(names: list[str], end: int) -> None:
     whole = "".join(names)
-    tokens = shares(names, [-1.0] * len(names), whole[:end])
-    assert "".join(token.text for token in tokens) == whole[:end]
-    assert len(tokens) <= len(names)
+    tokens = aligned(names, [-1.0] * len(names), whole[:end]).tokens
+    assert tokens is not None or not names
+    assert "".join(token.text for token in tokens or ()) == whole[:end]
+    assert len(tokens or ()) <= len(names)
     choice = Choice(whole, tuple(Token(name, -1.0) for name in names), "eos")
     rest = without_start(choice, min(end, len(whole)))
     assert "".join(token.text for token in rest.tokens or ()) == rest.text == whole[end:]

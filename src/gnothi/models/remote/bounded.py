@@ -3,7 +3,7 @@ nobody asked for answers no other question with it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,9 @@ def bound(generated: int, read: int) -> int:
     return AT_LEAST + PER_TOKEN * generated + PER_BYTE_READ * read
 
 
-def client() -> httpx2.AsyncClient:
-    """The official client's transport, which stops at ``longest``. Raises ImportError."""
+def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2.AsyncClient:
+    """The official client's transport, which stops at ``longest`` and, where a server sends it on to another address than
+    ``url``, leaves the ``secret`` headers behind; ``unsent`` headers go nowhere. Raises ImportError."""
     import httpx2
     import openai
 
@@ -53,7 +54,14 @@ def client() -> httpx2.AsyncClient:
         limit = longest.get(AT_LEAST)
         response.stream = Bounded(response.stream, limit, response.extensions.get("network_stream"))
 
-    return openai.DefaultAsyncHttpxClient(event_hooks={"response": [stop]})
+    home = httpx2.URL(url)
+
+    async def leave(request: httpx2.Request) -> None:
+        elsewhere = (request.url.host, request.url.port) != (home.host, home.port)
+        for name in (*unsent, *(secret if elsewhere else ())):
+            request.headers.pop(name, None)
+
+    return openai.DefaultAsyncHttpxClient(event_hooks={"request": [leave], "response": [stop]})
 
 
 def more_came(stream: Any) -> bool:

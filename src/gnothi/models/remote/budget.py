@@ -10,7 +10,7 @@ A request that reached the server and brought no bill (timed out, cut off, not J
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -75,6 +75,7 @@ class Budget:
         self._under_way: list[Charge] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._refused = ""
+        self._asked: dict[str, Callable[[], Mapping[str, str]]] = {}
 
     @property
     def limited(self) -> bool:
@@ -141,6 +142,15 @@ class Budget:
             "estimated_tokens": self.estimated_tokens,
             "cost": self.cost if self.priced else None,
         }
+
+    def asks(self, model: str, told: Callable[[], Mapping[str, str]]) -> None:
+        """Of a model that is paid from here: ``told`` says how it is asked by then."""
+        self._asked[model] = told
+
+    @property
+    def asked(self) -> dict[str, dict[str, str]]:
+        """How the models that were paid from here were asked: what was left out of requests and why, and the like."""
+        return {model: dict(told()) for model, told in self._asked.items()}
 
     def describe(self) -> str:
         """The books in one line."""

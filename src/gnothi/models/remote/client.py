@@ -7,54 +7,58 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
+import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from math import ceil
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
-from gnothi.models.remote.replies import InvalidReply, bill
-from gnothi.models.remote.settings import KEY_VARIABLE, OPENAI, RemoteSettings
+from gnothi.models.remote.credentials import credentials
+from gnothi.models.remote.refusals import Refused, refused_field, told
+from gnothi.models.remote.replies import WITHHELD, InvalidReply, OtherShape, bill
+from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.window import Sizes
 from gnothi.retrying import asked_to_wait, backoff, worth_another_try
 from gnothi.waiting import waited
 
 T = TypeVar("T")
 
 CONNECT_SECONDS = 10.0
-NO_KEY = "none"
-OVERHEAD = 128
-"""Bytes that a server's chat template is thought to add to a request."""
-FIRST_RATIO = 0.5
-"""Prompt tokens per byte until the server has told: twice what English text has."""
-MARGIN = 1.25
-ENOUGH = 500
-"""Bytes from which a request shows how many tokens its text has: in shorter ones the server's own part weighs too much."""
-
-
-class Refused(UsageError):
-    """The server understood a request and does not accept it. ``said`` are its words, ``parameter`` what it named."""
-
-    def __init__(self, message: str, said: str, parameter: str | None) -> None:
-        super().__init__(message)
-        self.said = said
-        self.parameter = parameter
+UNBEARABLE = re.compile(r"parameter|provider", re.IGNORECASE)
+"""In the words of a 404 that is about what a request asks for, not about the model."""
 
 
 class Missing(ModelUnavailable):
     """The server has no such model or endpoint."""
 
 
+class Broken(ModelUnavailable):
+    """The server fails at a request, try after try, with an internal error."""
+
+
+class Slow(ModelUnavailable):
+    """The server does not come to an end in the time that it has."""
+
+
+SOON = {Slow: 0, Broken: 2}
+"""Tries after a first one that failed so, where another request may do better."""
+
+
 class _Failed(Exception):
     """A try that may be followed by another. ``wait`` is what the server asked for; ``charged`` says whether it may have
-    done the work."""
+    done the work; ``kind`` is what is raised where no further try follows."""
 
-    def __init__(self, what: str, *, wait: float | None = None, charged: bool = False) -> None:
+    def __init__(
+        self, what: str, *, wait: float | None = None, charged: bool = False, kind: type[ModelUnavailable] = ModelUnavailable
+    ) -> None:
         super().__init__(what)
         self.wait = wait
         self.charged = charged
+        self.kind = kind
 
 
 class Client:
@@ -66,57 +70,63 @@ class Client:
             import openai
         except ImportError as error:
             raise MissingDependency("openai", "openai", "a model behind an API") from error
-        key = os.environ.get(KEY_VARIABLE, "").strip()
-        if not key and settings.base_url == OPENAI:
-            raise ModelUnavailable(
-                f"model {name!r} is asked at {OPENAI}, which wants a key: set the environment variable {KEY_VARIABLE}; "
-                "or name another server with <--set model.base_url=http://...>"
-            )
-        if not (key.isascii() and key.isprintable()):  # said here: who sends it would repeat it
-            raise InvalidSetting(
-                f"the key in the environment variable {KEY_VARIABLE} holds a line break or a letter that no key has. "
-                "Copy it again, on one line."
-            )
+        sent = credentials(name, settings)
         self.name = name
-        self.url = settings.base_url
+        self.url = settings.base_url.replace("{model}", quote(name.partition(":")[2], safe=""))
         self.budget = budget
         self._settings = settings
-        self._secret = key
+        self._secrets = sent.secrets
         self._prices = Prices(settings.price_in, settings.price_out)
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._pause_until = 0.0
-        self._ratio: float | None = None
+        self.sizes = Sizes()
         try:
             self._client = openai.AsyncOpenAI(
-                api_key=key or NO_KEY,
-                base_url=settings.base_url,
+                api_key=sent.key,
+                base_url=self.url,
+                default_headers=sent.headers,
+                default_query=sent.query,
                 max_retries=0,
                 timeout=openai.Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout)),
-                http_client=bounded.client(),
+                http_client=bounded.client(self.url, sent.names, sent.unsent),
             )
         except bounded.invalid_url() as error:
             raise InvalidSetting(
-                f"the address of model {name!r}: got {settings.base_url!r} ({error}), expected one as in http://127.0.0.1:8000/v1."
+                f"the address of model {name!r}: got {self.url!r} ({error}), expected one as in http://127.0.0.1:8000/v1."
             ) from None
 
-    async def ask(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T]) -> T:
-        """POST ``body`` and read the response with ``parse``, which raises InvalidReply for what is no answer.
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        parse: Callable[[object], T],
+        retries: int | None = None,
+        hurried: bool = False,
+    ) -> T:
+        """POST ``body`` and read the response with ``parse``, which raises InvalidReply for what is no answer. ``hurried``: a
+        request that takes too long, or that the server breaks at, is soon given up, for another one may do better.
 
         Raises Refused, ModelUnavailable (after all tries, or at once where no try can help) or BudgetSpent.
         """
-        return await self._persist(lambda: self._paid(path, body, parse), self._settings.retries)
+        most = self._settings.retries
+        return await self._persist(
+            lambda: self._paid(path, body, parse), most if retries is None else min(retries, most), hurried
+        )
 
     async def look(self, path: str, retries: int) -> object:
         """GET, which costs nothing: the JSON of the response. Raises as ``ask``."""
         retries = min(retries, self._settings.retries)
-        return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object)), retries)
+        try:
+            return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object), {}), retries)
+        except OtherShape as error:  # a page for people, say
+            raise Missing(f"nothing to read at {path} of {self.name} at {self.url}: {error}.") from None
 
     async def aclose(self) -> None:
         await self._client.close()
 
     # --- trying again ------------------------------------------------------------------------------------------------
 
-    async def _persist(self, attempt: Callable[[], Awaitable[T]], retries: int) -> T:
+    async def _persist(self, attempt: Callable[[], Awaitable[T]], retries: int, hurried: bool = False) -> T:
         failures = 0
         while True:
             await self._pause()
@@ -127,8 +137,9 @@ class Client:
                     return await attempt()
             except _Failed as failed:
                 failures += 1
-                if (advice := self._hopeless(failed, failures, retries)) is not None:
-                    raise ModelUnavailable(
+                most = min(retries, SOON.get(failed.kind, retries)) if hurried else retries
+                if (advice := self._hopeless(failed, failures, most)) is not None:
+                    raise failed.kind(
                         f"no answer from {self.name} at {self.url}, {_tries(failures)}: {failed}. {advice}"
                     ) from None
                 wait = failed.wait
@@ -158,12 +169,18 @@ class Client:
         size = _size(body)
         generated = _most_generated(body)
         bounded.longest.set(bounded.bound(generated, size))
-        read = ceil((size + OVERHEAD) * (self._ratio or FIRST_RATIO))
-        charge = await self.budget.reserve(read, generated, self._prices)
+        charge = await self.budget.reserve(self.sizes.expected(size), generated, self._prices)
         try:
-            data = await self._send(lambda: self._client.post(path, cast_to=object, body=dict(body)))
+            data = await self._send(lambda: self._client.post(path, cast_to=object, body=dict(body)), body)
             self._settle(charge, data, size)
+            if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
+                raise self._refusal(_status_inside(data["error"]), data, body, {})
             return parse(data)
+        except OtherShape as error:
+            raise ModelUnavailable(
+                f"{self.name} at {self.url} answers in a form that is not OpenAI's: {self._clean(str(error))}. "
+                "Look at model.base_url, which must lead to an OpenAI-compatible interface (often one with /v1)."
+            ) from None
         except InvalidReply as error:
             raise _Failed(self._clean(str(error))) from None
         except (GnothiError, _Failed) as error:
@@ -173,50 +190,73 @@ class Client:
         finally:
             self.budget.close(charge)
 
-    async def _send(self, request: Callable[[], Awaitable[object]]) -> object:
+    async def _send(self, request: Callable[[], Awaitable[object]], body: Mapping[str, Any]) -> object:
         import openai
 
         try:
             async with asyncio.timeout(self._settings.timeout):
                 data = await request()
+            if isinstance(data, str) and data.lstrip().startswith(("<", "data:", "event:")):
+                raise OtherShape(f"expected JSON, got {data.strip()[:100]!r}")
             return json.loads(data) if isinstance(data, str) else data
         except bounded.TooLong as error:
             raise _Failed(str(error), charged=True) from None
         except (TimeoutError, openai.APITimeoutError) as error:
-            raise _Failed(f"no response within {self._settings.timeout:g} s", charged=not _while_connecting(error)) from None
+            what, connected = f"no response within {self._settings.timeout:g} s", not _while_connecting(error)
+            raise _Failed(what, charged=connected, kind=Slow if connected else ModelUnavailable) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             what = self._clean(f"{type(cause).__name__}: {cause}")
             raise _Failed(f"the connection failed ({what})", charged=not _while_connecting(error)) from None
         except openai.APIStatusError as error:
-            raise self._status(error) from None
+            raise self._refusal(int(error.status_code), _content(error), body, error.response.headers) from None
         except (ValueError, RecursionError):  # JSON or UTF-8 that cannot be decoded
             raise _Failed("the response is not valid JSON", charged=True) from None
         except openai.OpenAIError as error:
             raise _Failed(self._clean(str(error)), charged=True) from None
 
-    def _status(self, error: Any) -> Exception:
-        """What a response with an HTTP error comes to."""
-        said = self._clean(_said(error))
-        status = int(error.status_code)
+    def _refusal(self, status: int, content: object, body: Mapping[str, Any], headers: Mapping[str, str]) -> Exception:
+        """What a response with an HTTP error, or with an error in the clothes of a success, comes to."""
+        found = told(content)
+        said = self._clean(found.said)
         where = f"{self.name} at {self.url}"
-        if status == 429 and error.code == "insufficient_quota":
+        refused = Refused(f"{where} refuses a request (HTTP {status}): {said}", said, found.parameters, status)
+        if status == 402 or "insufficient_quota" in _codes(content):
             return ModelUnavailable(f"the account's quota is used up, says {where}: {said}")
+        if "content_filter" in _codes(content) or "responsibleaipolicyviolation" in _codes(content):
+            return UsageError(WITHHELD)
+        if status == 501:
+            return refused
         if worth_another_try(status):
-            return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(error.response.headers))
-        if status in (401, 403):
+            kind = Broken if status == 500 else ModelUnavailable
+            return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers), kind=kind)
+        if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
             return ModelUnavailable(
-                f"{where} does not let us in (HTTP {status}): {said} Check the key in the environment variable {KEY_VARIABLE}."
+                f"{where} does not let us in (HTTP {status}): {said} Check the key{self._key_from}; a server that wants it in "
+                "another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
             )
-        if status in (404, 405):
+        if status in (404, 405) and not (body and UNBEARABLE.search(said)):
             return Missing(f"nothing answers for {where} (HTTP {status}): {said} Check the model's name and model.base_url.")
-        parameter = error.param if isinstance(error.param, str) else None
-        return Refused(f"{where} refuses a request (HTTP {status}): {said}", said, parameter)
+        return refused
+
+    @property
+    def _key_from(self) -> str:
+        variable = self._settings.server.key
+        return f" in the environment variable {variable}" if variable else ""
 
     def _settle(self, charge: Charge, data: object, size: int) -> None:
         found = bill(data)
         if found is not None:
-            self._learn(found.prompt_tokens, charge.prompt_tokens, size)
+            thought = self.sizes.saw(found.prompt_tokens, size)
+            if thought is not None and self.sizes.cut == 1:
+                logging.getLogger("gnothi").warning(
+                    "warning: %s counted %s prompt tokens where some %s were sent: it seems to cut prompts%s, so answers may "
+                    "miss the instruction, examples or passages. Give it a longer window, or it fewer passages.",
+                    self.name,
+                    f"{found.prompt_tokens:,}",
+                    f"{thought:,}",
+                    f" (its window: {self.sizes.window:,})" if self.sizes.window else "",
+                )
             charge.settle(found.prompt_tokens, found.generated_tokens)
         elif isinstance(data, Mapping) and not data.get("choices"):
             charge.settle(0, 0)  # an error in the clothes of a success
@@ -224,18 +264,11 @@ class Client:
             # Nobody tells: the prompt as it was thought, and no more tokens than the reply has bytes.
             charge.settle(charge.prompt_tokens, min(charge.generated_tokens, _size(data)), billed=False)
 
-    def _learn(self, tokens: int, expected: int, size: int) -> None:
-        """Expect what was seen: the most tokens a byte, with a margin."""
-        if size >= ENOUGH:
-            self._ratio = max(self._ratio or 0.0, MARGIN * tokens / size)
-        elif tokens > expected:
-            self._ratio = max(self._ratio or FIRST_RATIO, MARGIN * tokens / (size + OVERHEAD))
-
     def _clean(self, text: str) -> str:
         """``text`` of a server, on one line and without the key, which some repeat."""
         text = " ".join(text.split())
-        if self._secret:
-            text = text.replace(self._secret, "***")
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
         return text if len(text) <= 500 else text[:499] + "…"
 
 
@@ -243,15 +276,30 @@ def _tries(failures: int) -> str:
     return "tried once" if failures == 1 else f"tried {failures} times, at last"
 
 
-def _said(error: Any) -> str:
-    """The server's own words, from the usual places."""
-    body = error.body
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        if isinstance(inner, Mapping):
-            inner = inner.get("message") or inner.get("detail") or dict(inner)
-        return str(inner)
-    return str(body or error.message or "no reason given")
+def _content(error: Any) -> object:
+    """The whole body of a response with an HTTP error."""
+    try:
+        return error.response.json()
+    except (ValueError, RecursionError, RuntimeError):
+        return error.body or error.message
+
+
+def _status_inside(error: object) -> int:
+    """The HTTP status that an error in the clothes of a success names; else one that is worth another try, unless it is said
+    to be about the request."""
+    code = error.get("code", error.get("status")) if isinstance(error, Mapping) else None
+    if isinstance(code, int | str) and str(code).isdecimal() and 400 <= int(code) < 600:
+        return int(code)
+    kind = str(error.get("type") or code or "") if isinstance(error, Mapping) else ""
+    return 400 if re.search("invalid|unsupported|bad_?request|not_supported", kind, re.IGNORECASE) else 500
+
+
+def _codes(content: object) -> str:
+    """All codes and types inside, in small letters."""
+    if isinstance(content, Mapping):
+        own = " ".join(str(content.get(name) or "") for name in ("code", "type"))
+        return " ".join([own.lower(), *map(_codes, content.values())])
+    return ""
 
 
 def _while_connecting(error: BaseException) -> bool:

@@ -1,195 +1,208 @@
-"""What an endpoint can do, found out by a few requests of a token or two each, or told by settings."""
+"""What an endpoint can do, found out by a few requests, or told by settings."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from gnothi.models.remote.client import Client, Missing, Refused
-from gnothi.models.remote.replies import InvalidReply, Reply, read
+from gnothi.errors import ModelUnavailable
+from gnothi.models.remote import probing
+from gnothi.models.remote.adapting import Habits, by_setting
+from gnothi.models.remote.client import Client, Missing, Slow
+from gnothi.models.remote.probing import FIRST_RETRIES, Numbers
+from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers
+from gnothi.models.remote.replies import Reply, read
 from gnothi.models.remote.requests import Format
-from gnothi.models.remote.settings import OPTIONAL, RemoteSettings
-from gnothi.models.rendering import join
+from gnothi.models.remote.servers import OPENAI
+from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.thinking import ladder, told_by_hand
+from gnothi.models.remote.window import window
 from gnothi.types import Decoding
 
-T = TypeVar("T")
-
-CONTINUES = frozenset({"vllm", "llamacpp", "gnothi"})
-"""Owners of models (as servers name themselves) that go on with a begun turn of the assistant."""
 QUESTION = "Say yes."
-SERIES = "one, two, three, four, five, six, seven,"
-"""What a model goes on with surely, if it is any good; and then it would not say the same again."""
-SAME = 0.3
-"""Log-probabilities of one token may differ by so much, for another order of sums in 16 bits."""
-TRIAL = Decoding(max_tokens=16, temperature=0.5, top_k=5, top_p=0.9, stop=("\n\n",), seed=1)
-FIRST_RETRIES = 2
-"""A server that cannot be reached at all is reported soon."""
+ROOMS = (512, 128, 16)
+"""Tokens of the trial's reply: enough to see a model think and come to an end, less where that does not fit."""
+FIELDS = Decoding(temperature=0.5, top_k=5, top_p=0.9, seed=1)
+BY_SETTING = "a setting"
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """``without`` names fields of requests that the server refuses; ``owner`` is what it calls itself, where it does."""
+    """``without`` names fields of requests that the server does not take, and why; ``owner`` is what it calls itself, where it
+    does. ``thinking`` are fields that say whether to think, ``thoughts`` the place in replies where thoughts were seen all the
+    same, ``alone`` the one where they were seen while nothing was said of it."""
 
     endpoint: Literal["chat", "completions"]
     logprobs: bool
     scoring: Literal["echo", "choice", "off"]
-    prefill: bool
-    without: tuple[str, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
     owner: str = ""
+    thinking: Mapping[str, Any] = field(default_factory=dict)
+    thoughts: str = ""
+    alone: str = ""
+    numbers: Numbers = "unknown"
+    greedy: bool = True
+    window: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def identity(self) -> dict[str, Any]:
+        """What replies may depend on; in which words a server refused something is no part of it."""
+        left_out = sorted(self.without)
+        told = {name: getattr(self, name) for name in ("endpoint", "logprobs", "scoring", "greedy")}
+        return {
+            **told,
+            "without": left_out,
+            "thinking": dict(self.thinking),
+            "thinks": bool(self.thoughts),
+            "numbers": self.numbers,
+        }
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Features:
-        return cls(**{**data, "without": tuple(data["without"])})
+        return cls(**data)
 
 
 async def find_out(client: Client, model: str, settings: RemoteSettings) -> Features:
     """Ask the server what the settings leave open. Raises ModelUnavailable, BudgetSpent or Refused."""
-    owner = await _owner(client, model)
-    prefill = settings.prefill == "assistant" or (settings.prefill == "auto" and owner in CONTINUES)
-    endpoint, logprobs, without = await _endpoint(client, model, settings, prefill)
-    scoring = await _scoring(client, model, settings, endpoint)
-    return Features(endpoint, logprobs, scoring, prefill, tuple(sorted(without)), owner)
+    entry = await _entry(client, model)
+    owner = str(entry.get("owned_by") or "")
+    format, habits, reply, alone = await _endpoint(client, model, settings)
+    logprobs = settings.logprobs == "on"
+    if settings.logprobs == "auto" and "logprobs" not in habits.without:
+        choice = reply.choices[0]
+        logprobs = bool(choice.tokens or (choice.before and not choice.text))
+        if not logprobs:
+            habits.without["logprobs"] = choice.lacking or "none came though they were asked for"
+    if format.chat and settings.prefill == "auto":
+        if format.thinks:
+            habits.without[PREFILL] = "the model thinks before it answers"
+        elif (why := await probing.continues(client, format, habits)) is not None:
+            habits.without[PREFILL] = why
+    numbers: Numbers = "unknown"
+    greedy = True
+    if logprobs and not format.thinks:
+        numbers, greedy = await probing.temperatures(client, format, habits)
+    scoring = settings.scoring
+    if scoring == "auto":
+        echoes = not format.chat and await probing.echoes(client, model, settings.more())
+        scoring = "echo" if echoes else "off"
+    return Features(
+        "chat" if format.chat else "completions",
+        logprobs,
+        scoring,
+        habits.without,
+        owner,
+        format.thinking,
+        seen(reply),
+        alone,
+        numbers,
+        greedy,
+        window(entry) or await _window(client, model),
+    )
 
 
-async def _owner(client: Client, model: str) -> str:
-    """Who serves the model, as the list of models says; empty where there is no such list."""
+def untried(settings: RemoteSettings) -> dict[str, str]:
+    """What settings say that a server does not take."""
+    found = by_setting(settings.leave_out)
+    return found | ({PREFILL: BY_SETTING} if settings.prefill == "text" else {})
+
+
+def seen(reply: Reply) -> str:
+    """Where the trial's reply shows thoughts. Tokens that stand nowhere count: of so short a reply, nothing else makes them."""
+    return reply.place or ("the bill alone" if reply.hidden else "")
+
+
+async def _entry(client: Client, model: str) -> Mapping[str, Any]:
+    """What the list of models says of the model; empty where there is no such list."""
     try:
         data = await client.look("/models", FIRST_RETRIES)
     except (Missing, Refused):
-        return ""
+        return {}
     entries = data.get("data") if isinstance(data, Mapping) else None
     known = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     named = [entry for entry in known if entry.get("id") == model] or known[:1]
-    return str(named[0].get("owned_by") or "") if named else ""
+    return named[0] if named else {}
 
 
-async def _endpoint(
-    client: Client, model: str, settings: RemoteSettings, prefill: bool
-) -> tuple[Literal["chat", "completions"], bool, set[str]]:
+async def _window(client: Client, model: str) -> int | None:
+    """Where the list of models does not tell: llama.cpp's ``/props``, what Ollama or LM Studio have loaded by now."""
+    if client.url == OPENAI:
+        return None
+    root = client.url.removesuffix("/v1")
+    for path in ("/props", "/api/ps", "/api/v0/models"):
+        try:
+            found = window(await client.look(root + path, 0), model)
+        except (Missing, Refused, ModelUnavailable):
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+async def _endpoint(client: Client, model: str, settings: RemoteSettings) -> tuple[Format, Habits, Reply, str]:
     failure: Exception | None = None
     candidates: tuple[Literal["chat", "completions"], ...] = ("chat", "completions")
     if settings.endpoint != "auto":
         candidates = (settings.endpoint,)
     for endpoint in candidates:
+        format, habits = Format(model, endpoint, settings), Habits(untried(settings))
         try:
-            return endpoint, *await _trial(client, Format(model, endpoint, prefill, settings), settings)
+            reply = await _trial(client, format, settings, habits)
         except (Missing, Refused) as error:
             failure = failure or error
+            continue
+        alone = seen(reply)
+        found = await _told(client, model, endpoint, settings, alone) if endpoint == "chat" else None
+        format, habits, reply = found or (format, habits, reply)
+        format.thinks = bool(seen(reply))
+        return format, habits, reply, alone
     assert failure is not None
     raise failure
 
 
-async def _trial(client: Client, format: Format, settings: RemoteSettings) -> tuple[bool, set[str]]:
-    """Whether log-probabilities come, and which fields had to be left out."""
-    without = set(settings.leave_out)
-    shown = {"messages": [{"role": "user", "content": QUESTION}]} if format.chat else {"prompt": QUESTION}
-    logprobs = settings.logprobs != "off"
-
-    def body() -> dict[str, Any]:
-        return format.body(shown, TRIAL, seed=1, logprobs=logprobs, without=without)
-
-    def first(data: object) -> Reply:
-        return read(data, stops=True)
-
-    reply = await adapting(client, format.path, body, first, without)
-    offered = any(choice.tokens for choice in reply.choices)
-    return settings.logprobs == "on" or (logprobs and offered and "logprobs" not in without), without
-
-
-async def _scoring(client: Client, model: str, settings: RemoteSettings, endpoint: str) -> Literal["echo", "choice", "off"]:
-    if settings.scoring != "auto":
-        return settings.scoring
-    if endpoint == "chat":
-        return "off"
-    body = {"model": model, "max_tokens": 1, "temperature": 0, "logprobs": 1, **settings.more()}
-    try:
-        reply = await client.ask("/completions", {**body, "prompt": SERIES}, partial(read, stops=False))
-        first = next(iter(reply.choices[0].tokens or ()), None)
-        whole = join(SERIES, first.text if first else "")
-        tokens, _ = await client.ask("/completions", {**body, "prompt": whole, "echo": True}, echoed)
-    except (Missing, Refused):
-        return "off"
-    if first is None or len(tokens) < 2 or not "".join(text for text, _ in tokens).endswith(whole[-4:]):
-        return "off"
-    # Some servers tell of each token the probability that the next place gives it: it must be what it was when it was said.
-    said = tokens[-1][1]
-    right = not first.text.strip() or (said is not None and abs(said - first.logprob) < SAME)
-    return "echo" if right else "off"
-
-
-async def adapting(
-    client: Client, path: str, body: Callable[[], dict[str, Any]], parse: Callable[[object], T], without: set[str]
-) -> T:
-    """Ask, and leave out what the server refuses, one field after the other; ``without`` grows by it."""
-    while True:
-        request = body()
+async def _told(
+    client: Client, model: str, endpoint: Literal["chat", "completions"], settings: RemoteSettings, alone: str
+) -> tuple[Format, Habits, Reply] | None:
+    """Tell the model to think or not to, as the settings want it: the first way that its reply shows to work. Where none does,
+    and an effort is wanted, the first that is taken: an easy question may need no thought. All fields are tried afresh with
+    it: some are refused only while a model thinks."""
+    taken = None
+    off = settings.thinking == "off"
+    for fields in () if told_by_hand(settings.more()) else ladder(settings.thinking, bool(alone)):
+        format, habits = Format(model, endpoint, settings, fields), Habits(untried(settings))
         try:
-            return await client.ask(path, request, parse)
-        except Refused as refused:
-            field = refused_field(refused, request)
-            if field is None:
+            reply = await _trial(client, format, settings, habits, by_trying=False)
+        except (Missing, Refused, ModelUnavailable):
+            continue
+        answered = bool(reply.choices[0].text.strip())
+        if bool(seen(reply)) != off and (answered or not off):
+            return format, habits, reply
+        taken = taken or (format, habits, reply)
+    return None if off else taken
+
+
+async def _trial(client: Client, format: Format, settings: RemoteSettings, habits: Habits, by_trying: bool = True) -> Reply:
+    """A reply to a request with all fields that methods use, but stop strings, which would end a thought."""
+    shown = {"messages": [{"role": "user", "content": QUESTION}]} if format.chat else {"prompt": QUESTION}
+    rooms = ROOMS if format.chat else ROOMS[-1:]
+    for room in rooms:
+        decoding = Decoding(room, FIELDS.temperature, FIELDS.top_k, FIELDS.top_p, () if format.chat else ("\n\n",), 1)
+
+        def build(without: Collection[str], decoding: Decoding = decoding) -> dict[str, Any]:
+            return format.body(shown, decoding, seed=1, logprobs=settings.logprobs != "off", without=without)
+
+        try:
+            reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying, opening=True)
+        except Slow:
+            if room == rooms[-1]:
                 raise
-            without.add(field)
-
-
-_NOT_TAKEN = re.compile(
-    r"not? support|unsupported|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed|available|recogni[sz]ed|implemented)|"
-    r"is allowed|extra inputs",
-    re.IGNORECASE,
-)
-
-
-def refused_field(refused: Refused, request: Mapping[str, Any]) -> str | None:
-    """The optional field of ``request`` that the server does not take; None where the refusal is about something else,
-    such as a value out of range or a prompt that is too long."""
-    if not _NOT_TAKEN.search(refused.said):
-        return None
-    sent = {name for name in OPTIONAL if name in request}
-    if refused.parameter is not None and refused.parameter.partition(".")[0] in sent:
-        return refused.parameter.partition(".")[0]
-    if "n" in sent and re.search(r"one (completion|choice)", refused.said, re.IGNORECASE):
-        return "n"
-    named = [name for name in sent if re.search(rf"\b{name}\b", refused.said)]
-    return max(named, key=lambda name: (len(name), name)) if named else None
-
-
-def echoed(data: object) -> tuple[list[tuple[str, float | None]], int]:
-    """Text and log-probability of each token of an echoed prompt, and the prompt's number of tokens.
-
-    Raises InvalidReply for what is no completion; a server that does not echo gives an empty list.
-    """
-    reply = read(data, stops=False)
-    assert isinstance(data, Mapping)
-    logprobs = data["choices"][0].get("logprobs")
-    if not isinstance(logprobs, Mapping) or not isinstance(logprobs.get("tokens"), list):
-        return [], 0
-    numbers = logprobs.get("token_logprobs")
-    if not isinstance(numbers, list) or len(numbers) != len(logprobs["tokens"]):
-        raise InvalidReply("expected as many log-probabilities as tokens")
-    generated = reply.bill.generated_tokens if reply.bill else 1
-    count = max(0, len(numbers) - generated)
-    tokens = [(str(text), number) for text, number in zip(logprobs["tokens"], numbers, strict=True)]
-    return tokens[:count], reply.bill.prompt_tokens if reply.bill else count
-
-
-def likeliest(data: object) -> tuple[dict[str, float], int]:
-    """The likeliest first tokens of a reply with their log-probabilities, and the prompt's number of tokens."""
-    reply = read(data, stops=False)
-    assert isinstance(data, Mapping)
-    logprobs = data["choices"][0].get("logprobs") or {}
-    found: dict[str, float] = {}
-    content = logprobs.get("content")
-    if isinstance(content, list) and content and isinstance(content[0], Mapping):
-        for entry in content[0].get("top_logprobs") or []:
-            found[str(entry.get("token"))] = float(entry.get("logprob"))
-    elif logprobs.get("top_logprobs"):
-        found = {str(text): float(number) for text, number in dict(logprobs["top_logprobs"][0]).items()}
-    if not found:
-        raise InvalidReply("expected the likeliest tokens, got none")
-    return found, reply.bill.prompt_tokens if reply.bill else 0
+        except Refused as refused:
+            if room == rooms[-1] or not (about_length(refused) or callers(refused, build(habits.without))):
+                raise
+        else:
+            return reply
+    raise AssertionError

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gnothi.errors import UsageError
+from gnothi.models.remote import tokens as measuring
+from gnothi.models.remote.said import said
 from gnothi.types import Finish, Token
+
+WITHHELD = "the server withheld the reply: its content filter stepped in. Ask differently, or another model."
+_FILTERS = frozenset(
+    {"content_filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii"}
+    | {"guardrail_intervened", "sensitive", "refusal"}
+)
+"""Reasons of an end that are a filter's."""
+_LIMITS = frozenset({"length", "max_tokens", "model_length", "max_length", "max_output_tokens", "token_limit"})
+_BROKEN = frozenset({"error", "insufficient_system_resource", "abort", "aborted"})
+"""Reasons of an end that may be another at the next try."""
+HIDDEN = 16
+"""A reply of so many more tokens than it has bytes was thought over, wherever the thoughts are: a token has a byte at least."""
 
 
 class InvalidReply(Exception):
     """A response that is no answer to the request; the message says what is wrong with it."""
 
 
+class OtherShape(InvalidReply):
+    """A response in the form of another interface: the next one will have it, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Tokens as the server counts them."""
+    """Tokens as the server counts them; those that were thought are among the generated ones. ``unexplained`` are those of its
+    total that are neither read nor generated: some servers count thoughts there alone."""
 
     prompt_tokens: int
     generated_tokens: int
+    thought_tokens: int = 0
+    unexplained: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One continuation. ``tokens`` is None where the server gave no log-probabilities."""
+    """One continuation. ``tokens`` is None where the server gave no log-probabilities that can be used; ``lacking`` says why,
+    where it gave some. ``thought`` stood at ``place``; ``closed`` is False where it never ended. ``before`` is how many tokens
+    came before the answer, where the server shows them."""
 
     text: str
     tokens: tuple[Token, ...] | None
     finish: Finish
+    thought: str = ""
+    place: str = ""
+    closed: bool = True
+    lacking: str = ""
+    floors: int = 0
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,120 +65,115 @@ class Reply:
     choices: tuple[Choice, ...]
     bill: Bill | None
 
+    @property
+    def place(self) -> str:
+        """Where thoughts were seen; empty where none were."""
+        for choice in self.choices:
+            if choice.thought or not choice.closed:
+                return choice.place or "marks in the text"
+        return "the bill alone" if self.bill is not None and self.bill.thought_tokens else ""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the bill has tokens that stand nowhere in the reply."""
+        texts = sum(len((choice.text + choice.thought).encode("utf-8", "replace")) for choice in self.choices)
+        counted = 0 if self.bill is None else self.bill.generated_tokens + self.bill.unexplained
+        return counted > texts + HIDDEN * len(self.choices)
+
 
 def read(data: object, stops: bool) -> Reply:
     """The reply of either endpoint, choices in the order of their index. ``stops`` says whether stop strings were sent.
 
     Raises InvalidReply, or UsageError for a reply that the server withholds.
     """
+    charged = bill(data)
+    thinks = charged is not None and charged.thought_tokens > 0
     choices = sorted(_choices(data), key=lambda choice: _whole(choice.get("index")))
-    return Reply(tuple(_choice(choice, stops) for choice in choices), bill(data))
+    return Reply(tuple(_choice(choice, stops, thinks) for choice in choices), charged)
 
 
 def bill(data: object) -> Bill | None:
-    """What the server says it counted, None where it does not."""
+    """What the server says it counted, None where it does not. Where it counts thoughts apart, they are added."""
     usage = data.get("usage") if isinstance(data, Mapping) else None
-    if not isinstance(usage, Mapping) or not isinstance(usage.get("prompt_tokens"), int):
+    if not isinstance(usage, Mapping):
         return None
-    return Bill(_whole(usage["prompt_tokens"]), _whole(usage.get("completion_tokens")))
+    prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
+    if not isinstance(prompt, int) or isinstance(prompt, bool):
+        return None
+    read_in = _whole(prompt)
+    generated = _whole(usage.get("completion_tokens", usage.get("output_tokens")))
+    details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    thought = max(_whole(one.get("reasoning_tokens")) for one in (usage, details) if isinstance(one, Mapping))
+    apart = max(0, _whole(usage.get("total_tokens")) - read_in - generated)
+    if thought and thought == apart:  # xAI's generated tokens are those of the answer
+        return Bill(read_in, generated + thought, thought)
+    return Bill(read_in, generated, thought, apart)
 
 
 def _choices(data: object) -> list[Mapping[str, Any]]:
     if not isinstance(data, Mapping):
-        raise InvalidReply(f"expected a JSON object, got {_shown(data)}")
+        raise OtherShape(f"expected a JSON object, got {_shown(data)}")
     if data.get("error"):
         raise InvalidReply(f"the server reports {_shown(data['error'])}")
     choices = data.get("choices")
+    if not choices and _filtered(data):
+        raise UsageError(WITHHELD)
+    if "choices" not in data:
+        raise OtherShape(f"expected choices, got {_shown(dict(data))}")
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, Mapping) for choice in choices):
         raise InvalidReply(f"expected choices, got {_shown(dict(data))}")
     return choices
 
 
-def _choice(choice: Mapping[str, Any], stops: bool) -> Choice:
+def _filtered(value: object) -> bool:
+    """Whether something inside says that a filter stepped in."""
+    if isinstance(value, Mapping):
+        reasons = (value.get("finish_reason"), value.get("blockReason"), value.get("block_reason"))
+        if value.get("filtered") is True or any(isinstance(reason, str) and reason for reason in reasons[1:]):
+            return True
+        if isinstance(reasons[0], str) and reasons[0].lower() in _FILTERS:
+            return True
+        return any(map(_filtered, value.values()))
+    return isinstance(value, list) and any(map(_filtered, value))
+
+
+def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     message = choice.get("message")
-    text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
-    if text is None and isinstance(message, Mapping):
-        text = ""
-    if not isinstance(text, str):
+    reason = str(choice.get("finish_reason") or "").lower()
+    if reason in _FILTERS:
+        raise UsageError(WITHHELD)
+    if reason in _BROKEN or choice.get("error"):
+        raise InvalidReply(f"the reply broke off: {_shown(choice.get('error') or reason)}")
+    if not isinstance(message, Mapping) and not isinstance(choice.get("text"), str):
+        if _filtered(choice.get("content_filter_results")):
+            raise UsageError(WITHHELD)
         raise InvalidReply(f"expected a text, got {_shown(dict(choice))}")
-    reason = choice.get("finish_reason")
-    if reason == "content_filter":
-        raise UsageError("the server withheld the reply: its content filter stepped in. Ask differently, or another model.")
-    tokens = _tokens(choice.get("logprobs"), text)
-    return Choice(text, tokens, _finish(reason, choice, stops))
+    found = said(message if isinstance(message, Mapping) else choice)
+    if found is None:
+        raise OtherShape(f"expected a text, got {_shown(dict(choice))}")
+    thought = bool(found.thought) or not found.closed or thinks
+    numbers = measuring.measured(choice.get("logprobs"), found.text, thought)
+    return Choice(
+        found.text,
+        numbers.tokens,
+        _finish(reason, choice, stops),
+        found.thought,
+        found.place,
+        found.closed,
+        numbers.lacking,
+        numbers.floors,
+        numbers.thought,
+    )
 
 
-def _finish(reason: object, choice: Mapping[str, Any], stops: bool) -> Finish:
+def _finish(reason: str, choice: Mapping[str, Any], stops: bool) -> Finish:
     """Most servers say ``stop`` for both a stop string and the model's own end; vLLM's ``stop_reason`` tells them apart.
     Where nothing does, a stop string is taken for the cause if there was any."""
-    if reason == "length":
+    if reason in _LIMITS:
         return "length"
     if "stop_reason" in choice:
         return "stop" if isinstance(choice["stop_reason"], str) else "eos"
     return "stop" if stops else "eos"
-
-
-# --- tokens ----------------------------------------------------------------------------------------------------------
-
-
-def _tokens(logprobs: object, text: str) -> tuple[Token, ...] | None:
-    if not isinstance(logprobs, Mapping):
-        return None
-    content = logprobs.get("content")
-    if isinstance(content, list):
-        entries = [entry for entry in content if isinstance(entry, Mapping)]
-        return shares(chat_texts(entries), [entry.get("logprob") for entry in entries], text)
-    names, numbers = logprobs.get("tokens"), logprobs.get("token_logprobs")
-    if isinstance(names, list) and isinstance(numbers, list) and len(names) == len(numbers):
-        return shares([str(name) for name in names], numbers, text)
-    return None
-
-
-def chat_texts(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The tokens' texts; a character whose bytes are spread over tokens belongs to the one that completes it."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    texts = []
-    for entry in entries:
-        raw = entry.get("bytes")
-        if isinstance(raw, list) and all(isinstance(value, int) and 0 <= value < 256 for value in raw):
-            texts.append(decoder.decode(bytes(raw)))
-        else:
-            texts.append(str(entry.get("token", "")))
-    return texts
-
-
-def shares(texts: Sequence[str], logprobs: Sequence[object], text: str) -> tuple[Token, ...]:
-    """Tokens whose texts add up to ``text``.
-
-    What comes after ``text`` (the token that completed a stop string, an end of sequence) is left out. Where the server's
-    names of tokens do not add up to it at all, each token gets the part that its name can be found in, the first one the rest.
-    """
-    numbers = [min(0.0, float(number)) if isinstance(number, int | float) else 0.0 for number in logprobs]
-    whole = "".join(texts)
-    if not whole.startswith(text):
-        texts = _found(texts, text)
-    tokens: list[Token] = []
-    done = 0
-    for share, number in zip(texts, numbers, strict=True):
-        if done >= len(text):
-            break
-        tokens.append(Token(share[: len(text) - done], number))
-        done += len(share)
-    return tuple(tokens)
-
-
-def _found(names: Sequence[str], text: str) -> list[str]:
-    """``text`` cut where the names of tokens can be found in it, in order; what lies between goes to the token before."""
-    starts: list[int] = []
-    at = 0
-    for name in names:
-        place = text.find(name.strip(), at) if name.strip() else -1
-        starts.append(at if place < 0 else place)
-        at = starts[-1] if place < 0 else place + len(name.strip())
-    if starts:
-        starts[0] = 0
-    ends = [*starts[1:], len(text)]
-    return [text[start:end] for start, end in zip(starts, ends, strict=True)] if starts else []
 
 
 def cut(choice: Choice, place: Callable[[str], int | None], finish: Finish) -> Choice:
@@ -158,25 +181,14 @@ def cut(choice: Choice, place: Callable[[str], int | None], finish: Finish) -> C
     end = place(choice.text)
     if end is None:
         return choice
-    text = choice.text[:end]
-    tokens = (
-        None if choice.tokens is None else shares([t.text for t in choice.tokens], [t.logprob for t in choice.tokens], text)
-    )
-    return Choice(text, tokens, finish)
+    tokens = None if choice.tokens is None else measuring.first(choice.tokens, end)
+    return replace(choice, text=choice.text[:end], tokens=tokens, finish=finish)
 
 
 def without_start(choice: Choice, length: int) -> Choice:
-    """``choice`` without its first ``length`` characters; a token that reaches beyond them keeps the rest of its text."""
-    if choice.tokens is None:
-        return Choice(choice.text[length:], None, choice.finish)
-    tokens: list[Token] = []
-    done = 0
-    for token in choice.tokens:
-        done += len(token.text)
-        if done > length:
-            kept = min(len(token.text), done - length)
-            tokens.append(Token(token.text[len(token.text) - kept :], token.logprob))
-    return Choice(choice.text[length:], tuple(tokens), choice.finish)
+    """``choice`` without its first ``length`` characters."""
+    tokens = None if choice.tokens is None else measuring.after(choice.tokens, length)
+    return replace(choice, text=choice.text[length:], tokens=tokens)
 
 
 def _whole(value: object) -> int:

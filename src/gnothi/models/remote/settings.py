@@ -7,38 +7,56 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from gnothi.errors import InvalidSetting, UnknownName, shown
+from gnothi.models.remote.servers import SERVERS, Server
 from gnothi.models.settings import CallCache
 
 Endpoint = Literal["auto", "chat", "completions"]
 Scoring = Literal["auto", "echo", "choice", "off"]
+Thinking = Literal["off", "on", "minimal", "low", "medium", "high", "xhigh", "max"]
 
-URL_VARIABLE = "OPENAI_BASE_URL"
-KEY_VARIABLE = "OPENAI_API_KEY"
-OPENAI = "https://api.openai.com/v1"
+KEY_VARIABLE = SERVERS["openai"].key
 CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 """How vLLM and others are told to go on with the assistant's begun turn."""
 OPTIONAL = frozenset(
-    {"max_tokens", "temperature", "top_p", "top_k", "stop", "seed", "n", "logprobs", "top_logprobs", "echo", *CONTINUING}
+    {"max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "stop", "seed", "random_seed", "n"}
+    | {"logprobs", "top_logprobs", "echo", *CONTINUING}
 )
 """Fields that a server may refuse while the rest of the request makes sense."""
 _SECRET = re.compile(
     r"(api|access|secret|private|auth|bearer)[-_ ]?(key|token)|^(key|token)$|authori[sz]ation|passw|secret", re.IGNORECASE
 )
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteSettings(CallCache):
     """Settings of models behind an OpenAI-compatible API."""
 
+    server: ClassVar[Server] = SERVERS["openai"]
+
     base_url: str = field(
-        default="", metadata={"help": f"address of the API, with its /v1; without it {URL_VARIABLE}, else OpenAI's"}
+        default="",
+        metadata={
+            "help": "address of the API, with its /v1; without it OPENAI_BASE_URL (openai:), else the server's usual one"
+        },
     )
     endpoint: Endpoint = field(
         default="auto", metadata={"help": "which endpoint is asked; auto tries chat, then (legacy) completions"}
+    )
+    thinking: Thinking = field(
+        default="off",
+        metadata={
+            "help": "whether a model that can think before it answers does: off, on, or how much; what the replies show of it "
+            "counts, and it is told where a model thinks all the same"
+        },
+    )
+    thinking_tokens: int = field(
+        default=4096, metadata={"help": "tokens for thoughts, in addition to the answer's, while a model thinks"}
     )
     renderer: Literal["plain", "tagged"] = field(
         default="plain", metadata={"help": "how prompts become text for the completions endpoint"}
@@ -47,7 +65,7 @@ class RemoteSettings(CallCache):
         default="auto",
         metadata={
             "help": "how a chat shows the answer so far: as the beginning of the assistant's turn, which the server must "
-            "continue (auto: vLLM, llama.cpp, gnothi), or as text in the user's turn"
+            "continue, or as text in the user's turn; auto finds out by a trial"
         },
     )
     logprobs: Literal["auto", "on", "off"] = field(
@@ -61,6 +79,13 @@ class RemoteSettings(CallCache):
         },
     )
     extra: str = field(default="", metadata={"help": "more fields of every request, as a JSON object"})
+    headers: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "headers of every request, each as NAME=VARIABLE, the environment variable that holds its value"},
+    )
+    query: tuple[str, ...] = field(
+        default=(), metadata={"help": "query parameters of every request, each as NAME=VARIABLE, an environment variable"}
+    )
     leave_out: tuple[str, ...] = field(
         default=(), metadata={"help": "fields of requests that the server cannot handle: seed, top_k, stop, n, ..."}
     )
@@ -80,6 +105,7 @@ class RemoteSettings(CallCache):
     def __post_init__(self) -> None:
         _check_url(self.base_url, "setting 'model.base_url'")
         problems = {
+            "thinking_tokens": (self.thinking_tokens >= 0, "0 or more"),
             "concurrency": (self.concurrency >= 1, "at least 1"),
             "timeout": (self.timeout > 0, "more than 0"),
             "retries": (self.retries >= 0, "0 or more"),
@@ -94,6 +120,8 @@ class RemoteSettings(CallCache):
             if name not in OPTIONAL:
                 raise UnknownName("field in setting 'model.leave_out'", name, OPTIONAL)
         self.more()
+        self.values("headers")
+        self.values("query")
 
     def more(self) -> dict[str, Any]:
         """``extra`` as a mapping. Raises InvalidSetting."""
@@ -106,26 +134,59 @@ class RemoteSettings(CallCache):
         if not isinstance(found, dict):  # what was given is not repeated: it may hold a key
             raise InvalidSetting(
                 "setting 'model.extra': got something else, expected a JSON object, as in "
-                """--set 'model.extra={"reasoning_effort": "low"}'."""
+                """--set 'model.extra={"service_tier": "flex"}'."""
             )
         if (name := _secret(found, os.environ.get(KEY_VARIABLE, "").strip())) is not None:
             raise InvalidSetting(
                 f"setting 'model.extra': the field {shown(name)} holds a secret, which runs would record. "
-                f"Give the key in the environment variable {KEY_VARIABLE}."
+                f"Give the key in the environment variable {KEY_VARIABLE}; one that goes into another header in a variable "
+                "that <--set model.headers=NAME=VARIABLE> names."
             )
         return found
 
+    def values(self, which: Literal["headers", "query"]) -> dict[str, str]:
+        """The headers or the query parameters with their values. Raises InvalidSetting, which repeats none of them."""
+        found = {}
+        for one in getattr(self, which):
+            name, equals, variable = (part.strip() for part in one.partition("="))
+            if not (equals and _HEADER.fullmatch(name) and _VARIABLE.fullmatch(variable)):
+                raise InvalidSetting(
+                    f"setting 'model.{which}': got something else, expected NAME=VARIABLE, the name of an environment variable "
+                    f"that holds the value, as in <--set model.{which}={_EXAMPLES[which]}>."
+                )
+            value = os.environ.get(variable, "").strip()
+            if not value or not (value.isascii() and value.isprintable()):
+                raise InvalidSetting(
+                    f"setting 'model.{which}': what is given for {name!r} names no environment variable that holds a value "
+                    f"on one line. Expected the variable's name, as in {_EXAMPLES[which]}, and the value in it."
+                )
+            found[name] = value
+        return found
+
     def located(self, environ: Mapping[str, str] | None = None) -> RemoteSettings:
-        """With the address that counts: the setting, else that of the environment, else OpenAI's."""
-        found = (os.environ if environ is None else environ).get(URL_VARIABLE, "").strip()
-        if not self.base_url and found:
-            _check_url(found, f"environment variable {URL_VARIABLE}")
-        return replace(self, base_url=(self.base_url or found or OPENAI).rstrip("/"))
+        """With the address that counts: the setting, else that of the environment, else the server's usual one."""
+        if self.base_url:
+            return replace(self, base_url=self.base_url.rstrip("/"))
+        environ, server = os.environ if environ is None else environ, self.server
+        found = environ.get(server.variable, "").strip().rstrip("/") if server.variable else ""
+        if found:
+            _check_url(found, f"environment variable {server.variable}")
+            versioned = server.versioned and environ.get(server.versioned[1], "").strip()
+            found += server.versioned_path if versioned else server.path
+        if not (found or server.address):
+            raise InvalidSetting(
+                f"the model's address: got none, expected it in the environment variable {server.variable}, or as "
+                "<--set model.base_url=https://...>."
+            )
+        return replace(self, base_url=found or server.address)
 
     def identity(self) -> dict[str, Any]:
         """The settings that replies may depend on."""
         values = {item.name: getattr(self, item.name) for item in fields(self) if not item.metadata.get("execution")}
-        return {**values, "leave_out": sorted(self.leave_out)}
+        return {**values, **{name: sorted(getattr(self, name)) for name in ("leave_out", "headers", "query")}}
+
+
+_EXAMPLES = {"headers": "api-key=AZURE_OPENAI_API_KEY", "query": "api-version=OPENAI_API_VERSION"}
 
 
 def _secret(value: object, key: str, field: str = "") -> str | None:
@@ -151,7 +212,8 @@ def _check_url(url: str, where: str) -> None:
     if "@" in url or parts.query or parts.fragment:
         raise InvalidSetting(
             f"{where}: the address holds a user, a password or a query, which runs would record; expected one as in "
-            f"http://127.0.0.1:8000/v1, and the key in the environment variable {KEY_VARIABLE}."
+            f"http://127.0.0.1:8000/v1, the key in the environment variable {KEY_VARIABLE}, and the values of a query in "
+            f"variables that <--set model.query=NAME=VARIABLE> names, as in {_EXAMPLES['query']}."
         )
     if not fine:
         raise InvalidSetting(f"{where}: got {url!r}, expected an address as in http://127.0.0.1:8000/v1.")

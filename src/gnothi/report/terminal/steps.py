@@ -49,6 +49,7 @@ One line per fact, at most as wide as the console; the same text with and withou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gnothi.events import Event, ModelCall, Usage
@@ -90,10 +91,16 @@ class Steps:
 
 
 def show_answer(
-    console: Console, answer: Answer, usage: Usage, seconds: float, charged: str = "", doubt: float | None = None
+    console: Console,
+    answer: Answer,
+    usage: Usage,
+    seconds: float,
+    charged: str = "",
+    doubt: float | None = None,
+    asked: Sequence[str] = (),
 ) -> None:
     """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
-    the probability that a calibration gives to its being wrong."""
+    the probability that a calibration gives to its being wrong, ``asked`` what was peculiar about asking models."""
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
@@ -105,6 +112,7 @@ def show_answer(
         ("evidence", _evidence(answer, usage)),
         ("P(wrong)", [] if doubt is None else [f"{doubt:.2f} for an answer from memory, by the calibration"]),
         ("cost", [f"{counted(usage.retrievals, 'retrieval')}, {calls}, {took(seconds)}", tokens]),
+        ("asked", list(asked)),
         ("charged", [charged] if charged else []),
     ]
     for label, texts in blocks:

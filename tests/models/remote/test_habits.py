@@ -1,0 +1,94 @@
+"""Every habit of ``tests/models/habits.py``: no thought in any answer, no question lost to a refused field, no number that is
+none read as certainty."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gnothi.errors import GnothiError
+from gnothi.models import RemoteSettings, load_model
+from gnothi.models.remote.tokens import FLOOR
+from gnothi.signals.kinds.least_likely import least_likely
+from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.types import Decoding, Generation, Prompt, Task
+from tests.models.habits import ANSWER, HABITS, LOGPROB, Api, Habit
+from tests.models.openai_server import Server, serving
+
+QUESTIONS = 25
+GREEDY = Decoding(max_tokens=20, stop=("\n",))
+WARM = Decoding(max_tokens=20, temperature=0.7, top_k=50, top_p=0.9, stop=("\n",), seed=1)
+TASK = Task("answer", "Answer with a name.")
+
+
+@pytest.fixture(autouse=True)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
+
+
+@pytest.fixture(params=HABITS, ids=lambda habit: habit.name.replace(" ", "-"))
+def habit(request: pytest.FixtureRequest) -> Habit:
+    found: Habit = request.param
+    return found
+
+
+@pytest.fixture
+def server(habit: Habit) -> Iterator[Server]:
+    with serving(Server(Api(habit))) as found:  # type: ignore[arg-type]
+        yield found
+
+
+async def ask(model: Any, number: int) -> list[Generation]:
+    """A question in one of the three ways in which methods ask."""
+    prompt = Prompt(TASK, f"Who kept the lighthouse of Orvel in the year {1800 + number}?")
+    if number % 3 == 0:
+        return [await model.generate(prompt, GREEDY)]
+    if number % 3 == 1:
+        return list((await model.sample(prompt, 3, WARM)).generations)
+    begun = Prompt(TASK, prompt.question, answer_so_far="It was Ann")
+    found = await model.generate(begun, GREEDY)
+    return [Generation("Ann " + found.text.strip(), found.tokens, found.finish)]
+
+
+def test_there_are_many_habits() -> None:
+    assert len(HABITS) >= 40
+    assert len({habit.name for habit in HABITS}) == len(HABITS)
+
+
+async def test_a_habit(habit: Habit, server: Server) -> None:
+    model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off", timeout=60.0, **habit.settings))
+    opening = len(server.posts)
+    asked = await asyncio.gather(*(ask(model, number) for number in range(QUESTIONS)), return_exceptions=True)
+    told = model.metadata
+    await model.aclose()
+    if habit.error:
+        for result in asked:
+            assert isinstance(result, GnothiError)
+            assert habit.error in str(result)
+        assert len(server.posts) - opening <= 2 * QUESTIONS  # at once: none was tried again and again
+        return
+    found = [generation for result in asked for generation in _given(result)]
+    assert {generation.text.strip() for generation in found} == {ANSWER}
+    assert habit.thinking in told.get("thinking", "")
+    assert bool(habit.thinking) == bool(told.get("thinking"))
+    left_out = set(filter(None, told.get("without", "").split(", ")))
+    assert habit.without <= left_out <= habit.without | ({"logprobs"} if not habit.logprobs else set())
+    assert all(name in told["why"] for name in left_out)
+    for generation in found:
+        assert "".join(token.text for token in generation.tokens).strip() in ("", ANSWER, ANSWER.removeprefix("Ann "))
+        assert all(token.logprob in (LOGPROB, FLOOR) for token in generation.tokens)
+        assert least_likely(generation) > 0.3  # 1 - exp(-0.5) = 0.39; without numbers, infinite
+        assert generation_perplexity(generation) > 1.5
+    assert any(generation.tokens for generation in found) == habit.logprobs
+
+
+def _given(result: Any) -> list[Generation]:
+    if isinstance(result, BaseException):
+        raise result
+    found: list[Generation] = result
+    return found
