@@ -7,6 +7,7 @@ others run. The middle-layer state of each sample is read by a hook at the posit
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,19 +20,18 @@ from gnothi.concurrency import Inbox, Job
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.engine.attention import Unsupported
 from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
-from gnothi.models.engine.forked import Forked, check
+from gnothi.models.engine.kept import verdict_for
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Deserted, Network, attend, by_length
 from gnothi.models.engine.path import Path
-from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
 from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
+from gnothi.models.engine.trial import Verdict, prepare, settle
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
@@ -47,14 +47,23 @@ _SHORT_PIECE, _PRODUCTS = 64, 2**36
 # Questions under way on a GPU; at least on a CPU, and about how many products of one token each otherwise.
 _MOST_QUESTIONS, _FEW_QUESTIONS, _LIGHT = 256, 16, 2**31
 _ONE_TOKEN = Decoding(max_tokens=1)
+log = logging.getLogger("gnothi.opening")
 
 
 class TransformersBackend(ContinuousBackend):
     """``model`` and ``tokenizer`` as ``transformers`` loads them; the model stays where it is, in its own precision."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, renderer: Renderer, *, name: str, settings: ModelSettings | None = None
+        self,
+        model: Any,
+        tokenizer: Any,
+        renderer: Renderer,
+        *,
+        name: str,
+        settings: ModelSettings | None = None,
+        fingerprint: str = "",
     ) -> None:
+        """``fingerprint`` tells the weights from others: what a trial of them comes to is kept under it."""
         settings = settings or ModelSettings()
         for setting, least in (("context", 0), ("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
             given = getattr(settings, setting)
@@ -76,7 +85,10 @@ class TransformersBackend(ContinuousBackend):
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._network.piece = settings.prefill_tokens or _piece(model)
         self._at_once = min(_IN_CACHE, self._network.piece) if model.device.type == "cpu" else self._network.piece
-        path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
+        if replies_apart:
+            path, tried = _seq2seq(self._network, settings.attention, tokenizer), dict[str, str]()
+        else:
+            path, tried = _path(self._network, settings.attention, budget, fingerprint)
         self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         self._under_way = _under_way(model)
@@ -86,7 +98,8 @@ class TransformersBackend(ContinuousBackend):
         self.capabilities = Capabilities(
             logprobs=True, hidden_states=states, scoring=True, energy=True, attentions=not replies_apart
         )
-        precision, layers = str(model.dtype).removeprefix("torch."), int(self._network.config.num_hidden_layers)
+        precision = str(model.dtype).removeprefix("torch.")
+        layers = int(getattr(self._network.config, "num_hidden_layers", len(self._network.taps.layers)))
         added = frozenset(tokenizer.get_added_vocab())
         self.profile = Profile(parameters=_weights(model), layers=layers, precision=precision, added_tokens=added)
         self.metadata: Mapping[str, str] = {
@@ -97,7 +110,7 @@ class TransformersBackend(ContinuousBackend):
             "layers": str(layers),
             "renderer": renderer.name,
             "attention": path.name,
-            **({"attention_reason": reason} if reason else {}),
+            **tried,
             **({"linear": "packed"} if is_packed(model) else {}),
             **({"quantize": settings.quantize} if settings.quantize != "off" else {}),
             "prefix_cache_mb": str(path.budget >> 20),
@@ -310,28 +323,43 @@ def is_encoder_decoder(model: Any) -> bool:
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
-def _seq2seq(network: Network, wanted: Attention, _: int, tokenizer: Any) -> tuple[Path, str]:
+def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> Path:
     """The one path for models whose decoder replies to what an encoder has read."""
     if wanted != "auto":
         raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
     start, closing = starting_tokens(network.model), closing_tokens(tokenizer)
-    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing), ""
+    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
 
 
-def _path(network: Network, wanted: Attention, budget: int, _: Any) -> tuple[Path, str]:
-    """Forked decoding where the architecture allows it, else the repeated cache and the reason why."""
-    repeated = Repeated(network)
-    if wanted == "repeated":
-        return repeated, "by setting"
-    try:
-        check(network, repeated)
-    except Unsupported as error:
-        if wanted == "forked":
-            raise InvalidSetting(
-                f"setting 'model.attention': got 'forked', which this model does not support ({error}); use 'auto'."
-            ) from error
-        return repeated, f"forked attention does not cover {error}"
-    return Forked(network, budget), ""
+def _path(network: Network, wanted: Attention, budget: int, fingerprint: str) -> tuple[Path, dict[str, str]]:
+    """The fastest path that a trial found right, and what is told of it."""
+    verdict = verdict_for(network, fingerprint, wanted, settle)
+    why = "; ".join(verdict.reasons)
+    if wanted not in ("auto", verdict.path):
+        raise InvalidSetting(
+            f"setting 'model.attention': got {wanted!r}, which this model does not support ({why}); use 'auto'."
+        )
+    if verdict.path == "plain" and wanted == "auto":
+        log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)
+    told = {
+        "attention_reason": "by setting" if wanted != "auto" else why,
+        "trial": f"equal to plain passes in {verdict.layers} layers"
+        + (f", windows of {', '.join(map(str, verdict.windows))} made small" if verdict.windows else ""),
+        "eager": "by trial" if verdict.eager else "",
+        "prompts_together": "" if verdict.together else "no",
+        "ffn": "" if verdict.path == "plain" and not verdict.states else _ffn(verdict),
+    }
+    return prepare(network, verdict, budget), {key: value for key, value in told.items() if value}
+
+
+def _ffn(verdict: Verdict) -> str:
+    """What the site ``ffn`` is, where it is not simply one module's output in every layer."""
+    refused = sorted({one for one in verdict.added if isinstance(one, str)})
+    if refused:
+        count = sum(isinstance(one, str) for one in verdict.added)
+        return f"not in {count} of {len(verdict.added)} layers ({'; '.join(refused)})"
+    kinds = sorted({" + ".join(name if factor == 1 else f"{factor:g} * {name}" for name, factor in one) for one in verdict.added})
+    return ", ".join(str(kind) for kind in kinds)
 
 
 def _piece(model: Any) -> int:
@@ -396,9 +424,16 @@ def context_length(model: Any, tokenizer: Any, given: int = 0) -> int | None:
 
 
 def _cache_bytes_per_token(model: Any) -> int:
-    """Keys and values of one token over all layers."""
+    """Keys and values of one token over all layers, each of which may have heads of its own."""
     config = model.config.get_text_config()
-    heads = getattr(config, "num_attention_heads", 1)
-    size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    kept = getattr(config, "num_key_value_heads", None) or heads
-    return int(max(1, 2 * config.num_hidden_layers * kept * size * model.dtype.itemsize))
+    count = int(getattr(config, "num_hidden_layers", 1))
+    # A configuration that differs by layer answers for one at a time.
+    layers = list(getattr(config, "per_layer_config", None) or [config] * count)
+    kept = sum(_kept_numbers(one) for one in layers)
+    return int(max(1, 2 * kept * model.dtype.itemsize))
+
+
+def _kept_numbers(layer: Any) -> int:
+    heads = getattr(layer, "num_attention_heads", None) or 1
+    size = getattr(layer, "head_dim", None) or getattr(layer, "hidden_size", heads) // heads
+    return int((getattr(layer, "num_key_value_heads", None) or heads) * size)
