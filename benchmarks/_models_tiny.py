@@ -6,8 +6,7 @@ families need more, and some are made in several variants, because what a family
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -59,3 +58,132 @@ def _rope(kind: str, **more: Any) -> dict[str, Any]:
 
 
 _LONG = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "original_max_position_embeddings": 32, "factor": 16.0}
+
+
+_MORE: Mapping[str, Mapping[str, Any]] = {
+    **dict.fromkeys(
+        ("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "minicpm3", "longcat_flash", "youtu"),
+        {"num_key_value_heads": 4},
+    ),
+    **dict.fromkeys(("dots3_note", "dots3_note_text"), {"num_key_value_heads": 4}),
+    "falcon": {"num_kv_heads": 4, "multi_query": True, "new_decoder_architecture": False, "parallel_attn": True},
+    "falcon_h1": {"mamba_d_ssm": 64},
+    "mamba2": {"num_heads": 8, "head_dim": 8},
+    "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
+    "gemma2": {"layer_types": _WINDOWS},
+    "gemma3_text": {"layer_types": _WINDOWS},
+    "cohere2": {"layer_types": _WINDOWS},
+    "gpt_oss": {"layer_types": _WINDOWS},
+    "phi3": {"sliding_window": None},
+    "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2, "num_dense_layers": 1},
+    "qwen3_next": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "qwen2_moe": {"mlp_only_layers": [0], "decoder_sparse_step": 1},
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "granite": {"residual_multiplier": 0.5, "attention_multiplier": 0.3, "logits_scaling": 2.0},
+    "granitemoe": {"residual_multiplier": 0.5},
+    "granitemoeshared": {"residual_multiplier": 0.5},
+    "smollm3": {"no_rope_layers": [1, 0, 1, 1]},
+    "glm4": {"partial_rotary_factor": 0.5},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2},
+    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "gemma3n_text": {"layer_types": _WINDOWS, "num_kv_shared_layers": 2, "activation_sparsity_pattern": [0.0] * LAYERS},
+    "cohere_compass_text": {"layer_types": _WINDOWS},
+    "zamba": {"layers_block_type": ["mamba", "mamba", "hybrid", "mamba"], "attention_head_dim": 16},
+    "zamba2": {"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"], "num_mem_blocks": 1, "hybrid_layer_ids": [1, 3]},
+    "zaya": {"num_experts_per_tok": 1},
+    "roc_bert": {"shape_vocab_size": 20, "pronunciation_vocab_size": 20, "pronunciation_embed_dim": 8, "shape_embed_dim": 8},
+    **dict.fromkeys(
+        ("bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "megatron-bert", "rembert",
+         "roberta", "roberta-prelayernorm", "roformer", "xlm-roberta", "xlm-roberta-xl", "xmod", "roc_bert", "reformer"),
+        {"is_decoder": True},
+    ),
+}  # fmt: skip
+
+_VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "llama, tied": ("llama", {"tie_word_embeddings": True}),
+    "llama, linear frequencies": ("llama", _rope("linear", factor=4.0)),
+    "llama, dynamic frequencies": ("llama", _rope("dynamic", factor=4.0)),
+    "llama, yarn": ("llama", _rope("yarn", factor=4.0, original_max_position_embeddings=128)),
+    "llama, llama3 frequencies": (
+        "llama", _rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=128),
+    ),
+    "llama, longrope": ("llama", {**_rope("longrope", **_LONG), "original_max_position_embeddings": 32}),
+    "phi3, longrope": ("phi3", {"sliding_window": None, "original_max_position_embeddings": 32, **_rope("longrope", **_LONG)}),
+    "phi3, window": ("phi3", {"sliding_window": WINDOW}),
+    "qwen2, window": ("qwen2", {"use_sliding_window": True, "max_window_layers": 2}),
+    "falcon, alibi": ("falcon", {"alibi": True, "multi_query": True, "new_decoder_architecture": False}),
+    "falcon, two norms": ("falcon", {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "gpt_neox, one after the other": ("gpt_neox", {"use_parallel_residual": False}),
+    "bert, both ways": ("bert", {"is_decoder": False}),
+    "llama4_text, chunks alone": ("llama4_text", {"no_rope_layers": [1, 1, 1, 1]}),
+    "granite, plain": ("granite", {}),
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """Every family, and the variants."""
+    return sorted({*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *_VARIANTS})
+
+
+def configuration(name: str) -> Any:
+    """Of a tiny model; raises whatever the library raises where it cannot be made."""
+    family, more = _VARIANTS.get(name, (name, _MORE.get(name, {})))
+    kind: Any = CONFIG_MAPPING[family]
+    usual = kind()
+    text = usual.get_text_config()
+    if text is usual:
+        return kind(**{**_small(kind), **more})
+    part = next(key for key, value in vars(usual).items() if value is text)
+    made = {**_small(type(text)), "model_type": type(text).model_type, **_MORE.get(type(text).model_type, {}), **more}
+    return kind(**{part: made}, **{key: value for key, value in _SMALL.items() if key.endswith("token_id") and hasattr(usual, key)})
+
+
+def _small(kind: Any) -> dict[str, Any]:
+    """The small numbers of those that a kind of configuration has."""
+    usual = kind()
+    other = usual.attribute_map or {}
+    has = set(usual.to_dict())
+    return {key: value for key, value in _SMALL.items() if key in has or (key in other and other[key] not in _SMALL)}
+
+
+_MOST = 8_000_000
+"""Weights: what is larger was not made small."""
+
+
+def model(name: str, attention: str | None = None) -> Any:
+    """With the same random weights each time. Raises ValueError where it comes out too large, else whatever the library raises."""
+    made = configuration(name)
+    with torch.device("meta"):
+        size = AutoModelForCausalLM.from_config(made).num_parameters()
+    if size > _MOST:
+        raise ValueError(f"{size:,} weights")
+    chosen = {"attn_implementation": attention} if attention else {}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network: Any = AutoModelForCausalLM.from_config(made, **chosen).eval()
+    _randomise(network)
+    return network
+
+
+def _randomise(network: Any) -> None:
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for weights in network.parameters():
+            if not weights.is_floating_point():
+                continue
+            drawn = torch.randn(weights.shape, generator=generator).to(weights.dtype)
+            if weights.dim() > 1:
+                weights.copy_(drawn * _WEIGHTS_SPREAD)
+            else:
+                weights.add_(drawn * 0.1)
+
+
+def tokenizer() -> Any:
+    made = Tokenizer(WordLevel({word: number for number, word in enumerate(VOCABULARY)}, unk_token="<unk>"))
+    made.pre_tokenizer = WhitespaceSplit()
+    made.add_special_tokens(list(SPECIAL))
+    made.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", BEGIN)])
+    wrapped: Any = PreTrainedTokenizerFast
+    return wrapped(tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", bos_token="<bos>", eos_token="<eos>")

@@ -85,10 +85,16 @@ class TransformersBackend(ContinuousBackend):
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._network.piece = settings.prefill_tokens or _piece(model)
         self._at_once = min(_IN_CACHE, self._network.piece) if model.device.type == "cpu" else self._network.piece
+        tried: dict[str, str] = {}
         if replies_apart:
-            path, tried = _seq2seq(self._network, settings.attention, tokenizer), dict[str, str]()
+            path = self._apart = _seq2seq(self._network, settings.attention, tokenizer)
         else:
-            path, tried = _path(self._network, settings.attention, budget, fingerprint)
+            verdict = _verdict(self._network, settings.attention, fingerprint)
+            path = self._apart = prepare(self._network, verdict, budget)
+            tried = _told(self._network, verdict, settings.attention)
+            # What is read beside running rows may be of the other length, where frequencies depend on that.
+            if self._network.frequencies.limit is not None:
+                self._apart = prepare(self._network, verdict, 0)
         self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         self._under_way = _under_way(model)
@@ -216,7 +222,8 @@ class TransformersBackend(ContinuousBackend):
         def work(_: Sequence[tuple[Any, ...]]) -> None:
             job.finish(attend(self._model, self._detokenizer, ids, continuation))
 
-        self._halving([[(job, ids)]], work, "the attention")
+        with self._network.frequencies.turned(self._network.frequencies.is_long(len(ids) + len(continuation))):
+            self._halving([[(job, ids)]], work, "the attention")
 
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)
@@ -241,15 +248,13 @@ class TransformersBackend(ContinuousBackend):
         return Task(inner, inner.request, ids, taps, None)
 
     def _look(self, items: Sequence[Looked]) -> None:
-        path = self._engine.path
-
         def work(chunk: Sequence[Looked]) -> None:
             asked: dict[tuple[int, ...], list[Looked]] = {}
             for item in chunk:
                 asked.setdefault(item[1], []).append(item)
             prompts = list(asked)
             self._network.wanted = frozenset(tap for _, _, taps in chunk for tap in taps)
-            for places, found in path.ends(prompts, self._at_once):
+            for places, found in self._apart.ends(prompts, self._at_once):
                 states = {tap: state.float().cpu().numpy() for tap, state in found.items()}
                 for row, place in enumerate(places):
                     for job, ids, taps in asked[prompts[place]]:
@@ -258,8 +263,11 @@ class TransformersBackend(ContinuousBackend):
         for job, ids, taps in items:
             if not taps:
                 job.finish(PromptStates((), len(ids)))
-        if wanting := [item for item in items if item[2]]:
-            self._halving([wanting], work, "the reading")
+        for long in (False, True):
+            wanting = [item for item in items if item[2] and self._network.frequencies.is_long(len(item[1])) is long]
+            if wanting:
+                with self._network.frequencies.turned(long):
+                    self._halving([wanting], work, "the reading")
 
     def _halving(self, chunks: Iterable[Sequence[Item]], work: Callable[[Sequence[Item]], None], what: str) -> None:
         """Work on chunks of (job, ids, ...), smaller ones where memory runs out; one alone again, where nothing is held for
@@ -285,7 +293,9 @@ class TransformersBackend(ContinuousBackend):
 
     def _tap(self, spec: StateSpec) -> Tap:
         if not self.capabilities.hidden_states:
-            raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
+            if self._network.taps.available:
+                raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
+            self._network.taps.resolve(spec)  # which says why
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
                 f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
@@ -298,7 +308,7 @@ class TransformersBackend(ContinuousBackend):
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _score(self, items: Sequence[Scored]) -> None:
-        path, most = self._engine.path, self._network.piece
+        most = self._network.piece
         # One token is told by the prompt alone.
         short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
         longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
@@ -307,15 +317,35 @@ class TransformersBackend(ContinuousBackend):
 
         def work(chunk: Sequence[Scored]) -> None:
             prompts, tokens = [tuple(ids) for _, ids, _, _ in chunk], [tokens for *_, tokens in chunk]
-            if max(map(len, tokens[0]), default=0) <= 1:
-                results = score_next(path, prompts, tokens, self._at_once)
-            else:
-                results = score(path, prompts, tokens)
+            results = self._logprobs(prompts, tokens)
             for (job, ids, request, _), logprobs in zip(chunk, results, strict=True):
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
 
         self._halving(chunks, work, "the continuations")
+
+    def _logprobs(self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[list[list[int]]]) -> list[list[list[float]]]:
+        """Of the tokens of continuations; those that make a prompt a long text apart, where frequencies depend on that."""
+        frequencies = self._network.frequencies
+        results: list[list[list[float]]] = [[[] for _ in given] for given in tokens]
+        for long in (False, True):
+            places = [
+                (at, [number for number, one in enumerate(given) if frequencies.is_long(len(prompt) + len(one)) is long])
+                for at, (prompt, given) in enumerate(zip(prompts, tokens, strict=True))
+            ]
+            places = [(at, numbers) for at, numbers in places if numbers or not (long or tokens[at])]
+            if not places:
+                continue
+            read, given = [prompts[at] for at, _ in places], [[tokens[at][number] for number in numbers] for at, numbers in places]
+            with frequencies.turned(long):
+                if max((len(one) for said in given for one in said), default=0) <= 1:
+                    found = score_next(self._apart, read, given, self._at_once)
+                else:
+                    found = score(self._apart, read, given)
+            for (at, numbers), scores in zip(places, found, strict=True):
+                for number, logprobs in zip(numbers, scores, strict=True):
+                    results[at][number] = logprobs
+        return results
 
 
 def is_encoder_decoder(model: Any) -> bool:
@@ -331,25 +361,34 @@ def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> Path:
     return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
 
 
-def _path(network: Network, wanted: Attention, budget: int, fingerprint: str) -> tuple[Path, dict[str, str]]:
-    """The fastest path that a trial found right, and what is told of it."""
+def _verdict(network: Network, wanted: Attention, fingerprint: str) -> Verdict:
+    """The fastest path that a trial found right."""
     verdict = verdict_for(network, fingerprint, wanted, settle)
-    why = "; ".join(verdict.reasons)
     if wanted not in ("auto", verdict.path):
         raise InvalidSetting(
-            f"setting 'model.attention': got {wanted!r}, which this model does not support ({why}); use 'auto'."
+            f"setting 'model.attention': got {wanted!r}, which this model does not support ({'; '.join(verdict.reasons)}); "
+            "use 'auto'."
         )
+    return verdict
+
+
+def _told(network: Network, verdict: Verdict, wanted: Attention) -> dict[str, str]:
+    """What a run records of it, and `gnothi models NAME` shows."""
+    why = "; ".join(verdict.reasons)
     if verdict.path == "plain" and wanted == "auto":
         log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)
+    windows = f", windows of {', '.join(map(str, verdict.windows))} made small" if verdict.windows else ""
+    limit = network.frequencies.limit
     told = {
         "attention_reason": "by setting" if wanted != "auto" else why,
-        "trial": f"equal to plain passes in {verdict.layers} layers"
-        + (f", windows of {', '.join(map(str, verdict.windows))} made small" if verdict.windows else ""),
-        "eager": "by trial" if verdict.eager else "",
+        "attention_implementation": "eager" if verdict.eager else "",
         "prompts_together": "" if verdict.together else "no",
-        "ffn": "" if verdict.path == "plain" and not verdict.states else _ffn(verdict),
+        "trial": f"{verdict.path} equals plain passes in {verdict.layers} layers{windows}" if verdict.path != "plain" else "",
+        "frequencies": f"of short texts up to {limit} tokens, of long ones beyond" if limit else "",
+        "states": f"none: {verdict.stateless}" if verdict.stateless else "",
+        "ffn": "" if verdict.stateless else _ffn(verdict),
     }
-    return prepare(network, verdict, budget), {key: value for key, value in told.items() if value}
+    return {key: value for key, value in told.items() if value}
 
 
 def _ffn(verdict: Verdict) -> str:

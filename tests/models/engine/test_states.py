@@ -101,5 +101,5 @@ def test_a_block_that_adds_the_residual_itself_has_no_ffn_site() -> None:
 def test_a_network_without_layers_says_so() -> None:
     taps = Taps(nn.Linear(2, 2), 2)
     assert not taps.available
-    with pytest.raises(UsageError, match="no decoder layers"):
+    with pytest.raises(UsageError, match="no decoder layers were found"):
         taps.resolve(StateSpec())

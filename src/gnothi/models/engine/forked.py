@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -395,11 +396,18 @@ def check(network: Network) -> None:
     types = set(getattr(network.config, "layer_types", None) or ["full_attention"])
     if not types <= {"full_attention", "sliding_attention"} or getattr(network.config, "attention_chunk_size", None):
         raise Unsupported(f"attention of the types {', '.join(sorted(types))}")
-    if network.model.config._attn_implementation not in ("sdpa", IMPLEMENTATION):
-        raise Unsupported(f"the attention implementation {network.model.config._attn_implementation}")
 
 
-def register() -> None:
-    """Let models be switched to ``IMPLEMENTATION``."""
-    AttentionInterface.register(IMPLEMENTATION, attend)
-    AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
+def switch(model: Any, implementation: str) -> None:
+    """Have a model compute its attention otherwise from now on."""
+    if implementation == model.config._attn_implementation:
+        return
+    if implementation == IMPLEMENTATION:
+        AttentionInterface.register(IMPLEMENTATION, attend)
+        AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
+    if model._can_set_attn_implementation():
+        model.set_attn_implementation(implementation)
+    elif implementation != IMPLEMENTATION:
+        model.config._attn_implementation = implementation  # such classes (Falcon) look it up at each pass
+    else:
+        raise Unsupported("attention of its own")

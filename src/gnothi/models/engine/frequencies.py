@@ -8,6 +8,7 @@ long ones, by ``long``, and never of both.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -32,6 +33,18 @@ class Frequencies:
             elif _depends(module, limits[0]):
                 self.limit = limits[0]
                 _control(module, limits[0], self)
+
+    def is_long(self, tokens: int) -> bool:
+        return self.limit is not None and tokens > self.limit
+
+    @contextmanager
+    def turned(self, long: bool) -> Iterator[None]:
+        """Inside, passes are of long texts or of short ones."""
+        before, self.long = self.long, long
+        try:
+            yield
+        finally:
+            self.long = before
 
 
 def _limits(config: Any) -> Iterator[int]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import transformers
 
+from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.trial import Verdict
 from gnothi.models.store import folder
@@ -41,7 +42,7 @@ def _file(network: Network, fingerprint: str, wanted: str) -> Path:
     model = network.model
     config = model.config.to_json_string(use_diff=False)
     about = (
-        fingerprint, config, type(model).__qualname__, str(model.dtype), str(model.device.type), wanted,
+        fingerprint, config, type(model).__qualname__, str(model.dtype), str(model.device.type), wanted, is_packed(model),
         str(model.config._attn_implementation), torch.__version__, transformers.__version__, __version__,
     )  # fmt: skip
     return folder() / FOLDER / f"{hashlib.blake2b(json.dumps(about).encode(), digest_size=16).hexdigest()}.json"

@@ -28,8 +28,9 @@ def kinds(layers: Sequence[nn.Module], config: Any) -> list[int]:
     return [first.setdefault((_kind(layer), *(one[number] for one in lists)), number) for number, layer in enumerate(layers)]
 
 
-def _kind(layer: nn.Module) -> tuple[Any, ...]:
-    told: list[Any] = []
+def _kind(layer: nn.Module) -> tuple[str, ...]:
+    # A layer's own fractions may grow with its depth and scale what it adds.
+    told: list[Any] = [sorted((key, value) for key, value in vars(layer).items() if isinstance(value, float))]
     for name, module in layer.named_modules():
         settings = tuple(
             (key, value)
@@ -38,7 +39,7 @@ def _kind(layer: nn.Module) -> tuple[Any, ...]:
         )
         shapes = tuple((key, tuple(one.shape)) for key, one in module.named_parameters(recurse=False))
         told.append((name, type(module).__qualname__, settings, shapes))
-    return tuple(told)
+    return tuple(map(str, told))
 
 
 @contextmanager

@@ -40,6 +40,7 @@ class Taps:
     def __init__(self, model: nn.Module, layers: int) -> None:
         self._name = type(model).__name__
         self._layers = _stack(model, layers)
+        self._reason = "no decoder layers were found in it"
         self._checked: dict[int, Parts | str] = {}
         self._hooked: set[Tap] = set()
         self._wanted: frozenset[Tap] = frozenset()
@@ -57,9 +58,9 @@ class Taps:
         """The decoder layers, none where none were found."""
         return list(self._layers or ())
 
-    def refuse(self) -> None:
-        """No states: what was found are not the layers that a pass goes through, or their states come out wrong."""
-        self._layers = None
+    def refuse(self, reason: str) -> None:
+        """There are no states to be read."""
+        self._layers, self._reason = None, reason
 
     def check(self, layer: int, found: Parts | str) -> None:
         """What the feed-forward part of a layer was found to be, or why that cannot be read."""
@@ -69,7 +70,7 @@ class Taps:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""
         if self._layers is None:
             raise UsageError(
-                f"hidden states: no decoder layers were found in {self._name}; use a text-only signal with this model."
+                f"hidden states: {self._name} offers none ({self._reason}); use a signal that needs only text, as consistency."
             )
         count = len(self._layers)
         if spec.layer is None:

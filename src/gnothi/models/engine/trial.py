@@ -39,16 +39,16 @@ _LAYERS = 2
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``path`` is ``forked``, ``repeated`` or ``plain``, with the library's attention ``eager`` or as it was loaded;
-    ``together`` and ``several`` are those of ``Repeated``. ``reasons`` tell why faster ones were not taken. ``states``: whether
-    they can be read. ``added``: of each layer its feed-forward parts, or why there are none. ``windows`` are those that the trial
-    went beyond, ``layers`` how many it went through."""
+    ``together`` and ``several`` are those of ``Repeated``. ``reasons`` tell why faster ones were not taken. ``stateless``: why
+    states cannot be read. ``added``: of each layer its feed-forward parts, or why there are none. ``windows`` are those that the
+    trial went beyond, ``layers`` how many it went through."""
 
     path: str
     eager: bool = False
     together: bool = True
     several: bool = True
     reasons: tuple[str, ...] = ()
-    states: bool = True
+    stateless: str = ""
     added: tuple[Parts | str, ...] = ()
     windows: tuple[int, ...] = ()
     layers: int = 0
@@ -61,7 +61,8 @@ def settle(network: Network, wanted: str = "auto") -> Verdict:
     piece = network.piece
     network.piece = _PIECE
     try:
-        with torch.inference_mode():
+        # One kind of frequencies for all texts of the trial, whatever their lengths.
+        with torch.inference_mode(), network.frequencies.turned(network.frequencies.limit is not None):
             try:
                 with small_windows(network.model, _WINDOW) as windows:
                     return _Trial(network, wanted, tuple(windows)).verdict()
@@ -80,15 +81,14 @@ def settle(network: Network, wanted: str = "auto") -> Verdict:
 
 def prepare(network: Network, verdict: Verdict, budget: int) -> Path:
     """The path of a verdict, and the model and its taps as it asks for them."""
-    if not verdict.states:
-        network.taps.refuse()
+    if verdict.stateless:
+        network.taps.refuse(verdict.stateless)
     for layer, parts in enumerate(verdict.added):
         network.taps.check(layer, parts)
     if verdict.path == "forked":
-        forked.register()
-        network.model.set_attn_implementation(IMPLEMENTATION)
+        forked.switch(network.model, IMPLEMENTATION)
         return Forked(network, budget)
-    network.model.set_attn_implementation("eager" if verdict.eager else _loaded(network.model))
+    forked.switch(network.model, "eager" if verdict.eager else _loaded(network.model))
     if verdict.path == "plain":
         return Plain(network)
     return Repeated(network, together=verdict.together, several=verdict.several)
@@ -102,7 +102,7 @@ class _Trial:
     def __init__(self, network: Network, wanted: str, windows: tuple[int, ...]) -> None:
         self._network, self._wanted, self._windows = network, wanted, windows
         self._reasons: list[str] = []
-        self._states = network.taps.available
+        self._states, self._stateless = network.taps.available, ""
         self._added: tuple[Parts | str, ...] = ()
         self._texts: Texts = texts_for(network.model.config, _vocabulary(network))
         self._kinds = kinds(network.taps.layers, network.config)
@@ -124,7 +124,7 @@ class _Trial:
             verdict.together,
             verdict.several,
             tuple(dict.fromkeys(self._reasons)),
-            self._states,
+            self._stateless,
             self._added,
             self._windows,
             len(self._network.taps.layers) if self._network.depth is None else self._network.depth,
@@ -168,7 +168,7 @@ class _Trial:
     def _reference(self) -> tuple[Reference, bool]:
         """With eager attention where the model can be switched to it; whether it can."""
         model = self._network.model
-        if _switchable(model) and _loaded(model) != "eager":
+        if _loaded(model) != "eager":
             try:
                 with _attention(model, "eager"):
                     return self._measured(), True
@@ -227,19 +227,38 @@ class _Trial:
         hooks = [layer.register_forward_pre_hook(see(number), with_kwargs=True) for number, layer in enumerate(layers)]
         try:
             network.depth = self._depth if self._depth < len(network.taps.layers) else None
-            network.plain(self._texts.short)
+            last = Tap(self._depth - 1, "residual")
+            network.wanted = frozenset({last})
+            state = network.plain(self._texts.short)[1].get(last)
         finally:
-            network.depth = None
+            network.depth, network.wanted = None, frozenset()
             for hook in hooks:
                 hook.remove()
         if seen != list(range(len(layers))):
-            self._states = False
-            network.taps.refuse()
-            return
-        found = {kind: checked(layers[kind], *calls[kind]) for kind in sorted(set(self._kinds))}
-        self._added = tuple(found[kind] for kind in self._kinds)
+            return self._without_states("a pass does not go through its layers once, one after another")
+        if state is None or state.dim() != 3 or state.shape[:2] != (1, len(self._texts.short)):
+            return self._without_states("what its layers hand on is not one state for each token")
+        self._added = self._feed_forward_parts(calls)
         for number, parts in enumerate(self._added):
             network.taps.check(number, parts)
+
+    def _feed_forward_parts(self, calls: dict[int, tuple[Any, Any]]) -> tuple[Parts | str, ...]:
+        """By layer: one of each kind is run by itself. A factor may change with the depth, so there the last one of the kind is
+        run, too, and all of them where the two differ."""
+        layers, kinds_ = self._network.taps.layers, self._kinds
+        found: dict[int, Parts | str] = {}
+        for kind in sorted(set(kinds_)):
+            alike = [number for number, one in enumerate(kinds_) if one == kind]
+            first = checked(layers[kind], *calls[kind])
+            found |= dict.fromkeys(alike, first)
+            scaled = not isinstance(first, str) and any(factor != 1 for _, factor in first)
+            if scaled and checked(layers[alike[-1]], *calls[kind]) != first:
+                found |= {number: checked(layers[number], *calls[kind]) for number in alike}
+        return tuple(found[number] for number in range(len(layers)))
+
+    def _without_states(self, why: str) -> None:
+        self._states, self._stateless = False, why
+        self._network.taps.refuse(why)
 
     def _read_plainly(self, reference: Reference) -> None:
         for text, expected in ((self._texts.long, reference.long), (self._texts.short, reference.short)):
@@ -265,20 +284,12 @@ def _loaded(model: Any) -> str:
     return "sdpa" if now == IMPLEMENTATION else str(now)
 
 
-def _switchable(model: Any) -> bool:
-    return bool(getattr(model, "_can_set_attn_implementation", lambda: False)())
-
-
 @contextmanager
 def _attention(model: Any, implementation: str) -> Iterator[None]:
     """Inside, the model's attention is of this implementation, where it can be switched."""
-    before = model.config._attn_implementation
-    if implementation == IMPLEMENTATION:
-        forked.register()
-    if implementation != before:
-        model.set_attn_implementation(implementation)
+    before = str(model.config._attn_implementation)
+    forked.switch(model, implementation)
     try:
         yield
     finally:
-        if implementation != before:
-            model.set_attn_implementation(before)
+        forked.switch(model, before)
