@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from benchmarks import _models_tiny as tiny
-from gnothi.errors import GnothiError, UsageError
+from gnothi.errors import GnothiError
 from gnothi.models.batched import Continue, Look, Request, Score
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
@@ -32,11 +32,13 @@ _TASK = Task("answer")
 
 @dataclass
 class Outcome:
-    """``apart``: by what was compared, how far results lie apart. ``refused``: what Gnothi said instead of a result, by what was
-    asked (the whole model: ``opening``). ``failed``: a library's own error. ``not_made``: why there is no such tiny model."""
+    """``apart``: by what was compared, how far results lie apart. ``refused``: what Gnothi said instead of a result, by what
+    was asked (the whole model: ``opening``). ``failed``: a library's own error. ``not_made``: why there is no such tiny model.
+    """
 
     name: str
     path: str = ""
+    together: bool = True
     reason: str = ""
     ffn: str = ""
     apart: dict[str, float] = field(default_factory=dict)
@@ -110,14 +112,15 @@ class Reference:
         finally:
             hook.remove()
         (output,) = heard
-        found: NDArray[np.float64] = (output[0] if isinstance(output, tuple) else output).reshape(len(ids), -1)[-1].double().numpy()
+        state = output[0] if isinstance(output, tuple | list) else output
+        found: NDArray[np.float64] = state.reshape(len(ids), -1)[-1].double().numpy()
         return found
 
 
 @contextmanager
 def _silenced(modules: Sequence[nn.Module]) -> Iterator[None]:
     def hush(_m: nn.Module, _i: Any, output: Any) -> Any:
-        return (torch.zeros_like(output[0]), *output[1:]) if isinstance(output, tuple) else torch.zeros_like(output)
+        return (torch.zeros_like(output[0]), *output[1:]) if isinstance(output, tuple | list) else torch.zeros_like(output)
 
     hooks = [module.register_forward_hook(hush) for module in modules]
     try:
@@ -144,6 +147,7 @@ def compare(name: str, *, timed: bool = True) -> Outcome:
         return outcome
     outcome.opening_seconds = time.perf_counter() - begun
     outcome.path, outcome.reason = backend.metadata["attention"], backend.metadata.get("attention_reason", "")
+    outcome.together = "prompts_together" not in backend.metadata
     outcome.ffn = backend.metadata.get("ffn", "")
     compared = _Compared(reference, backend, outcome)
     works: dict[str, Callable[[], float]] = {
@@ -188,7 +192,11 @@ class _Compared:
         for text, samples in zip(texts, results, strict=True):
             assert isinstance(samples, Samples)
             said, logprobs = _tokens(samples, 0)
-            worst = max(worst, self._reference.gap(_ids(text), said), _apart(self._reference.logprobs(_ids(text), said)[: len(logprobs)], logprobs))
+            worst = max(
+                worst,
+                self._reference.gap(_ids(text), said),
+                _apart(self._reference.logprobs(_ids(text), said)[: len(logprobs)], logprobs),
+            )
         return worst
 
     def sampled(self, site: Site) -> float:
@@ -198,7 +206,9 @@ class _Compared:
         asked = Continue(_prompt(text), 5, decoding, states)
         short = Continue(_prompt(self._texts[0]), 2, Decoding(max_tokens=17, temperature=0.7, top_k=10, seed=9), states)
         (alone,) = _run(self._backend, [asked])
-        _, beside, _ = _run(self._backend, [Continue(_prompt(self._texts[2]), 3, Decoding(9, temperature=1.0, seed=5)), asked, short])
+        _, beside, _ = _run(
+            self._backend, [Continue(_prompt(self._texts[2]), 3, Decoding(9, temperature=1.0, seed=5)), asked, short]
+        )
         assert isinstance(alone, Samples)
         assert isinstance(beside, Samples)
         if [_tokens(alone, n)[0] for n in range(5)] != [_tokens(beside, n)[0] for n in range(5)]:
@@ -212,7 +222,7 @@ class _Compared:
             fed = [*_ids(text), *said[:-1], tiny.END]
             ends = (fed, fed if ended else [*_ids(text), *said], [*_ids(text), *said[:-1]])
             wanted = [self._reference.state(one, layer, silent) for one in ends]
-            worst = max(worst, *(_apart(one, state[number]) for one, state in zip(wanted, beside.states, strict=True)))
+            worst = max(worst, *(_states_apart(one, state[number]) for one, state in zip(wanted, beside.states, strict=True)))
             expected.append(wanted[0])
         return max(worst, abs(_uncertainty(np.array(expected)) - gram_uncertainty(beside.states[0])))
 
@@ -246,9 +256,11 @@ class _Compared:
         spec = StateSpec(site="residual", position="predicting")
         layer, _ = self._places(spec)
         worst = 0.0
-        for text, found in zip(self._texts, _run(self._backend, [Look(_prompt(text), (spec,)) for text in self._texts]), strict=True):
+        for text, found in zip(
+            self._texts, _run(self._backend, [Look(_prompt(text), (spec,)) for text in self._texts]), strict=True
+        ):
             assert isinstance(found, PromptStates)
-            worst = max(worst, _apart(self._reference.state(_ids(text), layer, []), found.states[0]))
+            worst = max(worst, _states_apart(self._reference.state(_ids(text), layer, []), found.states[0]))
         return worst
 
     def shared(self) -> float:
@@ -310,6 +322,11 @@ def _apart(one: NDArray[Any], other: NDArray[Any]) -> float:
     if one.shape != other.shape:
         return float("inf")
     return float(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)).max(initial=0))
+
+
+def _states_apart(expected: NDArray[np.float64], got: NDArray[np.float32]) -> float:
+    """States may have large numbers: then of the largest."""
+    return _apart(expected, got) / max(1.0, float(np.abs(expected).max()))
 
 
 def _tokens(samples: Samples, number: int) -> tuple[list[int], NDArray[np.float64]]:

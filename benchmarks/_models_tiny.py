@@ -25,29 +25,56 @@ LAYERS, WINDOW = 4, 16
 _WEIGHTS_SPREAD = 0.2
 """Of random weights: wide enough that what a model says depends on every part of it."""
 
-_SMALL: Mapping[str, Any] = {
-    "vocab_size": len(VOCABULARY), "pad_token_id": 0, "bos_token_id": BEGIN, "eos_token_id": END,
-    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "word_embed_proj_dim", "embedding_size", "attention_hidden_size", "dim_model", "emb_dim", "lru_width"), 32),
-    **dict.fromkeys(("intermediate_size", "ffn_dim", "n_inner", "block_ff_dim", "ffn_hidden_size", "dim_ff", "dff", "intermediate_size_mlp", "dense_intermediate_size", "decoder_ffn_dim", "encoder_ffn_dim", "mlp_hidden_size"), 48),
-    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers", "num_decoder_layers"), LAYERS),
-    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads", "encoder_attention_heads"), 4),
-    **dict.fromkeys(("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads"), 2),
-    **dict.fromkeys(("head_dim", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim", "dim_head", "swa_head_dim", "attention_head_dim", "kv_channels", "swa_v_head_dim", "global_head_dim", "index_head_dim", "query_pre_attn_scalar"), 8),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "max_sequence_length"), 512),
-    **dict.fromkeys(("sliding_window", "window_size", "attention_chunk_size", "attention_window_size", "sliding_window_size", "local_attention"), WINDOW),
-    **dict.fromkeys(("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"), 6),
-    **dict.fromkeys(("num_experts_per_tok", "moe_topk", "moe_k", "top_k_experts"), 2),
-    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "expert_ffn_hidden_size", "shared_intermediate_size", "q_lora_rank", "kv_lora_rank"), 16),
-    **dict.fromkeys(("n_shared_experts", "first_k_dense_replace", "n_group", "topk_group", "num_shared_experts", "moe_num_shared_experts"), 1),
-    **dict.fromkeys(("linear_num_key_heads",), 2), **dict.fromkeys(("linear_num_value_heads",), 4),
-    **dict.fromkeys(("linear_key_head_dim", "linear_value_head_dim"), 8),
-    "rotary_dim": 4, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 5.0, "initializer_range": _WEIGHTS_SPREAD,
-    **dict.fromkeys(("state_size", "mamba_d_state", "ssm_state_size"), 8), **dict.fromkeys(("chunk_size", "mamba_chunk_size"), 8),
-    **dict.fromkeys(("mamba_d_head", "mamba_headdim", "mamba_head_dim"), 8), **dict.fromkeys(("mamba_n_heads", "n_mamba_heads", "mamba_num_heads"), 8),
-    **dict.fromkeys(("mamba_n_groups", "n_groups", "mamba_ngroups"), 1), "mamba_dt_rank": 4, "time_step_rank": 4,
-    **dict.fromkeys(("vocab_size_per_layer_input", "moe_vocab_size"), len(VOCABULARY)), "hidden_size_per_layer_input": 8,
-    "type_vocab_size": 2,
-}  # fmt: skip
+# Small numbers, and the names that families have for what they are of.
+_NAMES: tuple[tuple[Any, str], ...] = (
+    (len(VOCABULARY), "vocab_size vocab_size_per_layer_input moe_vocab_size"),
+    (0, "pad_token_id"),
+    (BEGIN, "bos_token_id"),
+    (END, "eos_token_id"),
+    (
+        32,
+        "hidden_size d_model n_embd word_embed_proj_dim embedding_size attention_hidden_size dim_model emb_dim lru_width",
+    ),
+    (
+        48,
+        "intermediate_size ffn_dim n_inner block_ff_dim ffn_hidden_size dim_ff dff intermediate_size_mlp mlp_hidden_size "
+        "dense_intermediate_size decoder_ffn_dim encoder_ffn_dim",
+    ),
+    (
+        LAYERS,
+        "num_hidden_layers n_layer n_layers num_layers decoder_layers encoder_layers num_decoder_layers",
+    ),
+    (4, "num_attention_heads n_head n_heads num_heads decoder_attention_heads encoder_attention_heads linear_num_value_heads"),
+    (2, "num_key_value_heads num_kv_heads swa_num_key_value_heads linear_num_key_heads num_experts_per_tok moe_topk moe_k"),
+    (2, "top_k_experts type_vocab_size"),
+    (
+        8,
+        "head_dim qk_rope_head_dim qk_nope_head_dim v_head_dim dim_head swa_head_dim attention_head_dim kv_channels "
+        "swa_v_head_dim global_head_dim index_head_dim query_pre_attn_scalar linear_key_head_dim linear_value_head_dim",
+    ),
+    (
+        8,
+        "state_size mamba_d_state ssm_state_size chunk_size mamba_chunk_size mamba_d_head mamba_headdim mamba_head_dim "
+        "mamba_n_heads n_mamba_heads mamba_num_heads hidden_size_per_layer_input",
+    ),
+    (512, "max_position_embeddings n_positions n_ctx max_seq_len context_length max_sequence_length"),
+    (
+        WINDOW,
+        "sliding_window window_size attention_chunk_size attention_window_size sliding_window_size local_attention "
+        "moe_intermediate_size shared_expert_intermediate_size moe_shared_expert_intermediate_size expert_ffn_hidden_size "
+        "shared_intermediate_size q_lora_rank kv_lora_rank",
+    ),
+    (6, "num_local_experts num_experts n_routed_experts moe_num_experts"),
+    (
+        1,
+        "n_shared_experts first_k_dense_replace n_group topk_group num_shared_experts moe_num_shared_experts mamba_n_groups "
+        "n_groups mamba_ngroups",
+    ),
+    (4, "rotary_dim mamba_dt_rank time_step_rank"),
+    (5.0, "attn_logit_softcapping final_logit_softcapping"),
+    (_WEIGHTS_SPREAD, "initializer_range"),
+)
+_SMALL: Mapping[str, Any] = {name: value for value, named in _NAMES for name in named.split()}
 
 _WINDOWS = ["sliding_attention", "full_attention"] * (LAYERS // 2)
 _FULL = ["full_attention"] * LAYERS
@@ -60,12 +87,18 @@ def _rope(kind: str, **more: Any) -> dict[str, Any]:
 _LONG = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "original_max_position_embeddings": 32, "factor": 16.0}
 
 
+# Families whose heads share one compressed state, and those that read both ways unless they are told not to.
+_LATENT = (
+    "axk1 axk2 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa minicpm3 longcat_flash youtu dots3_note "
+    "dots3_note_text"
+)
+_ENCODERS = (
+    "bert bert-generation big_bird camembert data2vec-text electra ernie megatron-bert rembert roberta roberta-prelayernorm "
+    "roformer xlm-roberta xlm-roberta-xl xmod roc_bert reformer"
+)
 _MORE: Mapping[str, Mapping[str, Any]] = {
-    **dict.fromkeys(
-        ("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "minicpm3", "longcat_flash", "youtu"),
-        {"num_key_value_heads": 4},
-    ),
-    **dict.fromkeys(("dots3_note", "dots3_note_text"), {"num_key_value_heads": 4}),
+    **{name: {"num_key_value_heads": 4} for name in _LATENT.split()},
+    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2, "num_key_value_heads": 4},
     "falcon": {"num_kv_heads": 4, "multi_query": True, "new_decoder_architecture": False, "parallel_attn": True},
     "falcon_h1": {"mamba_d_ssm": 64},
     "mamba2": {"num_heads": 8, "head_dim": 8},
@@ -87,18 +120,12 @@ _MORE: Mapping[str, Mapping[str, Any]] = {
     "glm4": {"partial_rotary_factor": 0.5},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2},
-    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
     "gemma3n_text": {"layer_types": _WINDOWS, "num_kv_shared_layers": 2, "activation_sparsity_pattern": [0.0] * LAYERS},
-    "cohere_compass_text": {"layer_types": _WINDOWS},
     "zamba": {"layers_block_type": ["mamba", "mamba", "hybrid", "mamba"], "attention_head_dim": 16},
     "zamba2": {"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"], "num_mem_blocks": 1, "hybrid_layer_ids": [1, 3]},
     "zaya": {"num_experts_per_tok": 1},
     "roc_bert": {"shape_vocab_size": 20, "pronunciation_vocab_size": 20, "pronunciation_embed_dim": 8, "shape_embed_dim": 8},
-    **dict.fromkeys(
-        ("bert", "bert-generation", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "megatron-bert", "rembert",
-         "roberta", "roberta-prelayernorm", "roformer", "xlm-roberta", "xlm-roberta-xl", "xmod", "roc_bert", "reformer"),
-        {"is_decoder": True},
-    ),
+    **{name: {"is_decoder": True} for name in _ENCODERS.split()},
 }  # fmt: skip
 
 _VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -137,7 +164,9 @@ def configuration(name: str) -> Any:
         return kind(**{**_small(kind), **more})
     part = next(key for key, value in vars(usual).items() if value is text)
     made = {**_small(type(text)), "model_type": type(text).model_type, **_MORE.get(type(text).model_type, {}), **more}
-    return kind(**{part: made}, **{key: value for key, value in _SMALL.items() if key.endswith("token_id") and hasattr(usual, key)})
+    return kind(
+        **{part: made}, **{key: value for key, value in _SMALL.items() if key.endswith("token_id") and hasattr(usual, key)}
+    )
 
 
 def _small(kind: Any) -> dict[str, Any]:

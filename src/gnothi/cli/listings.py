@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,9 +56,16 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("name", required=False)
 @as_json
-def models(as_json: bool) -> None:
-    """What --model takes, and the settings of a model."""
+def models(name: str | None, as_json: bool) -> None:
+    """What --model takes, and the settings of a model.
+
+    With NAME, that model is opened, and what is known of it is shown: how it runs, and what a trial of it found.
+    """
+    if name is not None:
+        _model(name, as_json)
+        return
     from gnothi.config import settings_of
     from gnothi.methods.planned import MODEL_SECTION
     from gnothi.models import listed, settings_listed
@@ -73,6 +81,21 @@ def models(as_json: bool) -> None:
     for kind, found in kinds.items():
         click.echo(f"\nModels {kind}")
         _settings(found)
+
+
+def _model(name: str, as_json: bool) -> None:
+    from gnothi.models.registry import load_model
+
+    model = load_model(name)
+    try:
+        offers = [one.name for one in fields(model.capabilities) if getattr(model.capabilities, one.name)]
+        told = dict(model.metadata)
+    finally:
+        asyncio.run(model.aclose())
+    if as_json:
+        terminal.print_json({"model": name, "offers": offers, "metadata": told})
+        return
+    _lines([("offers", ", ".join(offers) or "text"), *told.items()])
 
 
 @click.command()

@@ -155,6 +155,9 @@ def _plain(decoding: Decoding) -> dict[str, Any]:
     return {**asdict(decoding), "stop": list(decoding.stop)}
 
 
+REMARKS = frozenset({"attention_reason", "trial", "ffn", "states", "frequencies", "prompts_together"})
+"""What a model says of how it runs and replies do not depend on."""
+
 # --- opening -----------------------------------------------------------------------------------------------------------
 
 
@@ -179,4 +182,5 @@ def keep_local(
     if (store := open_store(settings, by_default=False)) is None:
         return model
     version = commit or content(source)
-    return Cached(model, store, {"kind": "local", "version": version, **model.metadata}, rendered)
+    told = {key: value for key, value in model.metadata.items() if key not in REMARKS}
+    return Cached(model, store, {"kind": "local", "version": version, **told}, rendered)

@@ -7,7 +7,6 @@ others run. The middle-layer state of each sample is read by a hook at the posit
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +22,6 @@ from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
-from gnothi.models.engine.kept import verdict_for
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Deserted, Network, attend, by_length
 from gnothi.models.engine.path import Path
@@ -31,7 +29,8 @@ from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
 from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
-from gnothi.models.engine.trial import Verdict, prepare, settle
+from gnothi.models.engine.told import told, verdict_of
+from gnothi.models.engine.trial import prepare
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
@@ -47,7 +46,6 @@ _SHORT_PIECE, _PRODUCTS = 64, 2**36
 # Questions under way on a GPU; at least on a CPU, and about how many products of one token each otherwise.
 _MOST_QUESTIONS, _FEW_QUESTIONS, _LIGHT = 256, 16, 2**31
 _ONE_TOKEN = Decoding(max_tokens=1)
-log = logging.getLogger("gnothi.opening")
 
 
 class TransformersBackend(ContinuousBackend):
@@ -89,9 +87,9 @@ class TransformersBackend(ContinuousBackend):
         if replies_apart:
             path = self._apart = _seq2seq(self._network, settings.attention, tokenizer)
         else:
-            verdict = _verdict(self._network, settings.attention, fingerprint)
+            verdict = verdict_of(self._network, settings.attention, fingerprint)
             path = self._apart = prepare(self._network, verdict, budget)
-            tried = _told(self._network, verdict, settings.attention)
+            tried = told(self._network, verdict, settings.attention)
             # What is read beside running rows may be of the other length, where frequencies depend on that.
             if self._network.frequencies.limit is not None:
                 self._apart = prepare(self._network, verdict, 0)
@@ -336,7 +334,10 @@ class TransformersBackend(ContinuousBackend):
             places = [(at, numbers) for at, numbers in places if numbers or not (long or tokens[at])]
             if not places:
                 continue
-            read, given = [prompts[at] for at, _ in places], [[tokens[at][number] for number in numbers] for at, numbers in places]
+            read, given = (
+                [prompts[at] for at, _ in places],
+                [[tokens[at][number] for number in numbers] for at, numbers in places],
+            )
             with frequencies.turned(long):
                 if max((len(one) for said in given for one in said), default=0) <= 1:
                     found = score_next(self._apart, read, given, self._at_once)
@@ -359,46 +360,6 @@ def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> Path:
         raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
     start, closing = starting_tokens(network.model), closing_tokens(tokenizer)
     return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
-
-
-def _verdict(network: Network, wanted: Attention, fingerprint: str) -> Verdict:
-    """The fastest path that a trial found right."""
-    verdict = verdict_for(network, fingerprint, wanted, settle)
-    if wanted not in ("auto", verdict.path):
-        raise InvalidSetting(
-            f"setting 'model.attention': got {wanted!r}, which this model does not support ({'; '.join(verdict.reasons)}); "
-            "use 'auto'."
-        )
-    return verdict
-
-
-def _told(network: Network, verdict: Verdict, wanted: Attention) -> dict[str, str]:
-    """What a run records of it, and `gnothi models NAME` shows."""
-    why = "; ".join(verdict.reasons)
-    if verdict.path == "plain" and wanted == "auto":
-        log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)
-    windows = f", windows of {', '.join(map(str, verdict.windows))} made small" if verdict.windows else ""
-    limit = network.frequencies.limit
-    told = {
-        "attention_reason": "by setting" if wanted != "auto" else why,
-        "attention_implementation": "eager" if verdict.eager else "",
-        "prompts_together": "" if verdict.together else "no",
-        "trial": f"{verdict.path} equals plain passes in {verdict.layers} layers{windows}" if verdict.path != "plain" else "",
-        "frequencies": f"of short texts up to {limit} tokens, of long ones beyond" if limit else "",
-        "states": f"none: {verdict.stateless}" if verdict.stateless else "",
-        "ffn": "" if verdict.stateless else _ffn(verdict),
-    }
-    return {key: value for key, value in told.items() if value}
-
-
-def _ffn(verdict: Verdict) -> str:
-    """What the site ``ffn`` is, where it is not simply one module's output in every layer."""
-    refused = sorted({one for one in verdict.added if isinstance(one, str)})
-    if refused:
-        count = sum(isinstance(one, str) for one in verdict.added)
-        return f"not in {count} of {len(verdict.added)} layers ({'; '.join(refused)})"
-    kinds = sorted({" + ".join(name if factor == 1 else f"{factor:g} * {name}" for name, factor in one) for one in verdict.added})
-    return ", ".join(str(kind) for kind in kinds)
 
 
 def _piece(model: Any) -> int:

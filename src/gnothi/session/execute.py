@@ -191,4 +191,6 @@ async def _answering(
         return
     async with opened(plans, have) as found:
         methods, before = found.methods(plans), found.counted(READ)
+        for one in runs:
+            one.folder.note_model(getattr(found.model, "metadata", {}))
         yield here(methods, how.seed), Models(methods.under_way, methods.precision, lambda: found.counted(READ) - before)

@@ -42,7 +42,9 @@ def texts_for(config: Any, vocabulary: int) -> Texts:
     special = set(_special(config.to_dict()))
     chosen = [token for token in ((7 * place + 11) % vocabulary for place in range(200)) if token not in special]
     tokens = chosen or list(range(vocabulary))
-    return Texts(tuple(tokens[place % len(tokens)] for place in range(21)), tuple(tokens[-place % len(tokens)] for place in range(9)))
+    return Texts(
+        tuple(tokens[place % len(tokens)] for place in range(21)), tuple(tokens[-place % len(tokens)] for place in range(9))
+    )
 
 
 def _special(settings: Mapping[str, Any]) -> list[int]:
@@ -94,6 +96,7 @@ def compare(network: Network, path: Path, texts: Texts, reference: Reference) ->
         _go_on(network, path, texts, reference)
         _look_ahead(path, texts, reference)
         path.forget()
+        _read_alone(network, path, texts, reference)
     finally:
         network.wanted = wanted
         path.clear()
@@ -119,7 +122,7 @@ def _go_on(network: Network, path: Path, texts: Texts, reference: Reference) -> 
 
 
 def _look_ahead(path: Path, texts: Texts, reference: Reference) -> None:
-    """Continuations of several tokens after prompts, of which one goes on from what was read; then prompts by themselves."""
+    """Continuations of several tokens after prompts, of which one goes on from what was read."""
     long, short = texts.prompts
     reading = path.read([long, short])
     reference.same(reading.logits, torch.stack([reference.long[len(long) - 1], reference.short[len(short) - 1]]))
@@ -129,9 +132,14 @@ def _look_ahead(path: Path, texts: Texts, reference: Reference) -> None:
         begins = len((long, short)[at])
         reference.same(got, (reference.long, reference.short)[at][begins : begins + len(tokens)])
     reading.close()
-    places = [(True, len(long) - 1), (False, len(short) - 1)]
-    for found, logits in path.ahead([long, short], 100):
-        reference.same(logits, torch.stack([(reference.long if places[one][0] else reference.short)[places[one][1]] for one in found]))
-    for found, states in path.ends([long, short], 100) if reference.states else ():
-        for tap, (in_long, in_short) in reference.states.items():
-            reference.same(states[tap], torch.stack([(in_long if places[one][0] else in_short)[places[one][1]] for one in found]))
+
+
+def _read_alone(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+    """Prompts without a cache, side by side where that is the path's way."""
+    prompts, most = texts.prompts, sum(map(len, texts.prompts)) * 2 if path.together else 0
+    if not reference.states:
+        for found, logits in network.ahead(prompts, most):
+            reference.ends(logits, {}, [(place == 0, len(prompts[place]) - 1) for place in found])
+    for found, states in network.ends(prompts, most) if reference.states else ():
+        for tap, expected in reference.states.items():
+            reference.same(states[tap], torch.stack([expected[place][len(prompts[place]) - 1] for place in found]))

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gnothi.errors import ModelUnavailable
 from gnothi.models.engine import forked
@@ -23,6 +23,7 @@ from gnothi.models.engine.attention import IMPLEMENTATION, Unsupported
 from gnothi.models.engine.compared import Reference, Texts, Wrong, compare, difference, texts_for
 from gnothi.models.engine.forked import Forked
 from gnothi.models.engine.layers import kinds, small_windows
+from gnothi.models.engine.packed import Packed
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.path import Path
 from gnothi.models.engine.plain import Plain
@@ -32,8 +33,8 @@ from gnothi.models.engine.states import Tap
 
 # Tokens of a window, and of a piece of two prompts, while texts are tried.
 _WINDOW, _PIECE = 6, 18
-# The fewest layers: what one has made of a text is what the next one reads.
-_LAYERS = 2
+# Two layers at least, the second of which reads what the first has made; one alone where a layer has many weights.
+_LAYERS, _MANY = 2, 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,11 @@ class _Trial:
         self._added: tuple[Parts | str, ...] = ()
         self._texts: Texts = texts_for(network.model.config, _vocabulary(network))
         self._kinds = kinds(network.taps.layers, network.config)
-        self._depth = max(_LAYERS, *(kind + 1 for kind in self._kinds)) if self._states else 0
+        self._depth = _depth(network.taps.layers, self._kinds) if self._states else 0
 
     def verdict(self) -> Verdict:
         reference, eager = self._reference()
-        # What the library's fused attention says without a cache is the best that a path over it can say.
-        fast = not eager or self._agrees(lambda: self._read_plainly(reference), "fused attention", _loaded(self._network.model))
-        for what, make, attention, verdict in self._candidates(eager, fast):
+        for what, make, attention, verdict in self._candidates(reference, eager):
             if self._agrees(lambda make=make: compare(self._network, make(), self._texts, reference), what, attention):  # type: ignore[misc]
                 return self._finished(verdict)
         return self._finished(Verdict("plain", eager=eager))
@@ -130,13 +129,15 @@ class _Trial:
             len(self._network.taps.layers) if self._network.depth is None else self._network.depth,
         )
 
-    def _candidates(self, eager: bool, fast: bool) -> Iterator[tuple[str, Callable[[], Path], str, Verdict]]:
+    def _candidates(self, reference: Reference, eager: bool) -> Iterator[tuple[str, Callable[[], Path], str, Verdict]]:
         """What a path is called, how it is made, over which attention, and the verdict if it is right; the fastest first."""
         network, loaded = self._network, _loaded(self._network.model)
-        if self._wanted in ("auto", "forked") and fast:
+        if self._wanted in ("auto", "forked"):
             yield "forked attention", self._forked, IMPLEMENTATION, Verdict("forked")
         if self._wanted not in ("auto", "repeated"):
             return
+        # What the library's fused attention says without a cache is the best that a cache over it can say.
+        fast = not eager or self._agrees(lambda: self._read_plainly(reference), "fused attention", loaded)
         for together, several in ((True, True), (True, False), (False, True), (False, False)):
             make = partial(Repeated, network, together=together, several=several)
             what = "a repeated cache" + ("" if together else " of one prompt") + ("" if several else " after whole prompts")
@@ -191,20 +192,22 @@ class _Trial:
             self._look_at_layers()
         if self._states and self._depth < len(network.taps.layers):
             network.depth = self._depth
-        self._check_causal()
         last = self._depth - 1
         taps = [Tap(last, "residual")] if self._states else []
-        taps += [Tap(number, "ffn") for number, parts in enumerate(self._added[: self._depth]) if not isinstance(parts, str)][-1:]
+        taps += [Tap(number, "ffn") for number, parts in enumerate(self._added[: self._depth]) if not isinstance(parts, str)][
+            -1:
+        ]
         network.wanted = frozenset(taps)
         found = [network.plain(text) for text in (texts.long, texts.short)]
+        self._check_causal(found[0][0])
         return Reference(
             found[0][0][0], found[1][0][0], {tap: (found[0][1][tap][0], found[1][1][tap][0]) for tap in taps}, _close(network)
         )
 
-    def _check_causal(self) -> None:
+    def _check_causal(self, whole: Tensor) -> None:
         """What stands at a token must not change with the tokens behind it."""
         network, beginning = self._network, self._texts.long[: self._texts.shortest]
-        whole, part = network.plain(self._texts.long)[0], network.plain(beginning)[0]
+        part = network.plain(beginning)[0]
         if difference(whole[0, : len(beginning)], part[0]) > _close(network):
             raise ModelUnavailable(
                 f"the {type(network.model).__name__} is no causal language model: what it says at a token changes with the "
@@ -263,6 +266,20 @@ class _Trial:
     def _read_plainly(self, reference: Reference) -> None:
         for text, expected in ((self._texts.long, reference.long), (self._texts.short, reference.short)):
             reference.same(self._network.plain(text)[0][0], expected)
+
+
+def _depth(layers: Sequence[nn.Module], kinds_: Sequence[int]) -> int:
+    """How many of the first layers hold every kind."""
+    least = 1 if sum(weights.numel() for weights in _weights(layers[0])) > _MANY else min(_LAYERS, len(layers))
+    return max(least, *(kind + 1 for kind in kinds_))
+
+
+def _weights(layer: nn.Module) -> Iterator[Tensor]:
+    """Those that lie as the processor's kernels read them included."""
+    for module in layer.modules():
+        yield from module.parameters(recurse=False)
+        if isinstance(module, Packed):
+            yield torch.empty(module.out_features, module.in_features, device="meta")
 
 
 def _said(error: Exception) -> str:
