@@ -24,7 +24,8 @@ class Frequencies:
         self.long = False
         self.limit: int | None = None
         limits = sorted(set(_limits(getattr(model, "config", None))))
-        for module in model.modules() if limits else ():
+        found: Iterator[Any] = model.modules()
+        for module in found if limits else ():
             if "rotary" not in type(module).__name__.lower():
                 continue
             if hasattr(module, "by_length"):  # the model was another backend's before

@@ -78,6 +78,10 @@ class Network:
         return states[end][:, -1:] if last_only else states[end], {tap: states[tap] for tap in self.wanted}
 
     def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
+        if mask is not None and self.cache_name == "cache_params":
+            # A state is all that such a model keeps of a text: the mask is of the tokens that are fed, where some are padding.
+            mask = mask[:, -tokens.shape[1] :]
+            mask = None if bool(mask.all()) else mask
         options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
         if cache is not None:
             assert self.cache_name is not None

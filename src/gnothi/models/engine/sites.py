@@ -63,7 +63,8 @@ def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], key
     before = (arguments[0] if arguments else keywords["hidden_states"]).clone()
 
     def run() -> Tensor:
-        return first_tensor(layer(*_fresh(arguments), **dict(zip(keywords, _fresh(keywords.values()), strict=True)))).double()
+        found: Tensor = first_tensor(layer(*_fresh(arguments), **dict(zip(keywords, _fresh(keywords.values()), strict=True))))
+        return found.double()
 
     inside = {id(one) for module in modules for one in module.modules()}
     others = [one for one in layer.modules() if one is not layer and id(one) not in inside]

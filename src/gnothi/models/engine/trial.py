@@ -136,6 +136,9 @@ class _Trial:
             yield "forked attention", self._forked, IMPLEMENTATION, Verdict("forked")
         if self._wanted not in ("auto", "repeated"):
             return
+        if network.cache_name is None:
+            self._reasons.append("what it keeps of a text is in none of the library's caches")
+            return
         # What the library's fused attention says without a cache is the best that a cache over it can say.
         fast = not eager or self._agrees(lambda: self._read_plainly(reference), "fused attention", loaded)
         for together, several in ((True, True), (True, False), (False, True), (False, False)):
