@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gnothi.errors import ModelUnavailable
+from gnothi.errors import ModelUnavailable, UsageError
 from gnothi.models.engine.branches import regroup
 from gnothi.models.engine.choice import choose
 from gnothi.models.engine.passes import Network
@@ -309,6 +309,10 @@ class Engine:
             self._wait(task, samples)
         return found
 
+    def _is_unsettled(self, task: Task, sample: int, count: int) -> bool:
+        """Whether it outgrew the length of short texts as one of these, and as a long one ends before."""
+        return sample in task.outgrown and not self._network.frequencies.is_long(len(task.prompt) + count)
+
     def _look(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a stop string is complete in each of these samples, whose last token is new."""
         rows = self._rows
@@ -368,6 +372,8 @@ class Engine:
             task.job.finish(
                 ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
             )
+        if self._is_unsettled(task, int(rows.sample[row]), count):
+            task.job.finish(unsettled(len(task.prompt), self._network.frequencies.limit))
         task.generations[int(rows.sample[row])] = generation
 
     def _generation(self, row: int, finish: Finish) -> Generation:
@@ -397,6 +403,15 @@ class Engine:
 def out_of_memory(error: BaseException) -> bool:
     """Whether an exception says so. The CPU allocator reports a plain RuntimeError."""
     return not isinstance(error, RuntimeError) or isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def unsettled(tokens: int, limit: int | None) -> UsageError:
+    """The error for a sample that is neither a short text nor a long one."""
+    return UsageError(
+        f"a prompt of {tokens} tokens: this model has other frequencies for texts of more than {limit} tokens, and a sample goes "
+        "beyond that with those for short texts, but not with those for long ones, so it has no probability of its own. "
+        "Use a shorter prompt, a longer one, or fewer tokens of reply."
+    )
 
 
 def does_not_fit(what: str, tokens: int) -> ModelUnavailable:

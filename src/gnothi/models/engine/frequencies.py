@@ -80,8 +80,8 @@ def _control(module: Any, limit: int, frequencies: Frequencies) -> None:
     module.by_length = frequencies
 
     def forward(x: Tensor, position_ids: Tensor, *arguments: Any, **keywords: Any) -> Any:
-        if not module.by_length.long:
-            return original(x, position_ids, *arguments, **keywords)
+        if not module.by_length.long:  # what lies beyond the limit is padding
+            return original(x, position_ids.clamp(max=limit - 1), *arguments, **keywords)
         beyond = torch.full_like(position_ids[..., :1], limit)
         turned = original(x, torch.cat([position_ids, beyond], dim=-1), *arguments, **keywords)
         return tuple(one[..., :-1, :] for one in turned)
