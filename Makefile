@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-docs test-vllm test-llama test-clients test-adapters test-exports test-servers test-ray coverage mutate bench build clean ci
+.PHONY: help install check format lint types imports docs test test-slow test-docs test-models test-vllm test-llama test-clients test-adapters test-exports test-servers test-ray coverage mutate bench build clean ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test-slow: ## Run the tests that take longer
 
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
+
+test-models: ## Compare every causal family of transformers, made tiny, with plain passes of the library (takes ten minutes)
+	$(PYTHON) -m benchmarks models --page
 
 test-vllm: ## Run the tests of the vLLM backend, in an environment of their own that this makes once
 	.ci/vllm .venv-vllm

@@ -7,7 +7,7 @@ families need more, and some are made in several variants, because what a family
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from tokenizers import Tokenizer
@@ -182,16 +182,16 @@ _MOST = 8_000_000
 
 
 def model(name: str, attention: str | None = None) -> Any:
-    """With the same random weights each time. Raises ValueError where it comes out too large, else whatever the library raises."""
-    made = configuration(name)
+    """With the same random weights each time. Raises ValueError where it is too large, else whatever the library raises."""
+    made, maker = configuration(name), cast("Any", AutoModelForCausalLM)
     with torch.device("meta"):
-        size = AutoModelForCausalLM.from_config(made).num_parameters()
+        size = maker.from_config(made).num_parameters()
     if size > _MOST:
         raise ValueError(f"{size:,} weights")
     chosen = {"attn_implementation": attention} if attention else {}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network: Any = AutoModelForCausalLM.from_config(made, **chosen).eval()
+        network: Any = maker.from_config(made, **chosen).eval()
     _randomise(network)
     return network
 

@@ -1,8 +1,8 @@
-"""Every causal family of the installed transformers that can be made tiny, beside plain passes of the library (make test-models).
+"""Every causal family of the installed transformers that can be made tiny, beside plain passes of it (make test-models).
 
-Greedy text, log-probabilities, samples alone and in company, hidden states at both sites and U, scores of continuations, prompts
-that begin alike, prompts read in pieces and past windows: each within 1e-3 of a pass over the whole text without a cache, or
-refused in a sentence of Gnothi's. Ends with 1 where a result is wrong or an error is a library's own.
+Greedy text, log-probabilities, samples alone and in company, hidden states at both sites and U, scores of continuations,
+prompts that begin alike, prompts read in pieces and past windows: each within 1e-3 of a pass over the whole text without a
+cache, or refused in a sentence of Gnothi's. Ends with 1 where a result is wrong or an error is a library's own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks._shared import ROOT, arguments, publish, say, table
 
@@ -49,7 +49,7 @@ def run(only: Sequence[str] = (), threads: int = 1, *, timed: bool = True) -> li
     from benchmarks._models_compared import compare
 
     torch.set_num_threads(threads)
-    transformers.logging.set_verbosity_error()
+    cast("Any", transformers.logging).set_verbosity_error()
     logging.getLogger("gnothi.opening").setLevel(logging.ERROR)
     found = []
     for name in only or tiny.names():

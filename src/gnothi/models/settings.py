@@ -81,8 +81,8 @@ class ModelSettings(HereSettings):
     device_map: DeviceMap = setting("off", "how the layers are spread over several GPUs, by accelerate")
     attention: Attention = setting(
         "auto",
-        "how samples share their prompt; auto is the fastest of forked, repeated and plain (a pass over the whole text for every "
-        "token) that a trial finds equal to plain passes",
+        "how samples share their prompt; auto is the fastest of forked, repeated and plain (a pass over the whole text for "
+        "every token) that a trial finds equal to plain passes",
     )
     prefix_cache_mb: int | None = setting(
         None,

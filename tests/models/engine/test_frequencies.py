@@ -10,7 +10,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from gnothi.errors import PromptTooLong, UsageError
-from gnothi.models.batched import Attend, Continue, Look, Score
+from gnothi.models.batched import Attend, Continue, Look, Request, Score
 from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import Attention, ModelSettings
@@ -28,10 +28,10 @@ PATHS: list[Attention] = ["forked", "repeated", "plain"]
 
 
 def network(kind: str = "longrope", **more: Any) -> Any:
-    rope = {"rope_type": kind, "rope_theta": 10_000.0, "factor": 8.0}
+    rope: dict[str, Any] = {"rope_type": kind, "rope_theta": 10_000.0, "factor": 8.0}
     if kind == "longrope":
         rope |= {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "original_max_position_embeddings": LIMIT}
-    shape = {"vocab_size": len(VOCABULARY), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    shape: dict[str, Any] = {"vocab_size": len(VOCABULARY), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
     shape |= {
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
@@ -41,8 +41,9 @@ def network(kind: str = "longrope", **more: Any) -> Any:
     }
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        config = LlamaConfig(**{**shape, "max_position_embeddings": CONTEXT, "rope_parameters": rope, **more})  # type: ignore[arg-type]
-        return LlamaForCausalLM(config).eval()
+        config = LlamaConfig(**{**shape, "max_position_embeddings": CONTEXT, "rope_parameters": rope, **more})
+        made: Any = LlamaForCausalLM(config)
+        return made.eval()
 
 
 def backend_of(model: Any, tokenizer: Any, attention: Attention = "auto") -> TransformersBackend:
@@ -65,10 +66,11 @@ def check_samples(samples: Any, prompt: Prompt, tokenizer: Any) -> list[int]:
     assert isinstance(samples, Samples)
     ids, lengths = ids_of(prompt, tokenizer), []
     for one in samples.generations:
-        said = [token.id for token in one.tokens]
+        said = [token.id for token in one.tokens if token.id is not None]
         text = [*ids, *said, *([3] if one.finish == "eos" else [])]
-        expected = plain(text)[len(ids) - 1 :].gather(1, torch.tensor(said)[:, None])[: len(said), 0] if said else []
-        assert [token.logprob for token in one.tokens] == pytest.approx(list(map(float, expected)), abs=1e-4)
+        passed = plain(text)[len(ids) - 1 : len(ids) - 1 + len(said)]
+        expected = passed.gather(1, torch.tensor(said, dtype=torch.int64)[:, None])[:, 0].tolist()
+        assert [token.logprob for token in one.tokens] == pytest.approx(expected, abs=1e-4)
         lengths.append(len(text))
     return lengths
 
@@ -100,7 +102,7 @@ def test_what_is_read_beside_running_texts(path: Attention, tokenizer: Any) -> N
     spec = StateSpec(site="residual", position="predicting")
     continuations = ("w1", "w2 w3 w4", " ".join(["w5"] * 12))
     running = Continue(NEAR, 3, Decoding(24, temperature=1.0, seed=SEED))
-    asked = [
+    asked: list[Request] = [
         running,
         *(Score(one, continuations) for one in (SHORT, NEAR, LONG)),
         *(Look(one, (spec,)) for one in (SHORT, LONG)),

@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from gnothi.errors import InvalidSetting, ModelUnavailable
-from gnothi.models.batched import Continue, Look, Score
+from gnothi.models.batched import Continue, Look, Request, Score
 from gnothi.models.engine import attention, continuations, forked, passes, prefixes, repeated, told
 from gnothi.models.engine.layers import kinds, small_windows
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.trial import settle
 from gnothi.models.rendering import Tagged
-from gnothi.models.settings import ModelSettings
+from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import PROMPTS, WARM
 from gnothi.types import Samples, StateSpec
@@ -28,14 +28,19 @@ Patch = pytest.MonkeyPatch
 
 def without_windows(patch: Patch) -> None:
     original = attention.attend
-    patch.setattr(forked, "attend", lambda *given, sliding_window=None, **more: original(*given, **more))
+
+    def without(*given: Any, **more: Any) -> Any:
+        return original(*given, **more | {"sliding_window": None})
+
+    patch.setattr(forked, "attend", without)
 
 
 def with_wider_windows(patch: Patch) -> None:
     original = attention.attend
 
-    def wider(*given: Any, sliding_window: int | None = None, **more: Any) -> Any:
-        return original(*given, sliding_window=sliding_window and sliding_window + 1, **more)
+    def wider(*given: Any, **more: Any) -> Any:
+        window = more.get("sliding_window")
+        return original(*given, **more | {"sliding_window": window and window + 1})
 
     patch.setattr(forked, "attend", wider)
 
@@ -139,7 +144,7 @@ def test_a_repeated_cache_is_used_as_far_as_it_is_right(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_path_says_the_same(architecture: str, tokenizer: Any) -> None:
     """Also without states of another model, one prompt at a time, and after whole prompts."""
-    asked = [
+    asked: list[Request] = [
         Continue(PROMPTS[0], 3, WARM, (StateSpec(), StateSpec(0, "residual", "predicting"))),
         Continue(PROMPTS[1], 2, WARM),
         Score(PROMPTS[2], ("Yes", "No w1 w2")),
@@ -147,8 +152,9 @@ def test_every_path_says_the_same(architecture: str, tokenizer: Any) -> None:
     ]
     model = build_model(architecture)
     told_by: list[list[Any]] = []
-    for path in ("forked", "repeated", "plain"):
-        settings = ModelSettings(attention=path)  # type: ignore[arg-type]
+    paths: tuple[Attention, ...] = ("forked", "repeated", "plain")
+    for path in paths:
+        settings = ModelSettings(attention=path)
         backend = TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=settings)
         assert backend.metadata["attention"] == path
         told_by.append(backend.run(asked))

@@ -22,8 +22,8 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Texts:
-    """``long`` and ``short`` go on for ``following`` tokens behind the prompts that they begin with. ``begun`` tokens of the long
-    one are read before; a prefix is at least ``shortest`` long, and one of ``trunk`` is read where it lies."""
+    """``long`` and ``short`` go on for ``following`` tokens behind the prompts that they begin with. ``begun`` tokens of the
+    long one are read before; a prefix is at least ``shortest`` long, and one of ``trunk`` is read where it lies."""
 
     long: Text
     short: Text

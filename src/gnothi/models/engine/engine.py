@@ -408,8 +408,8 @@ def out_of_memory(error: BaseException) -> bool:
 def unsettled(tokens: int, limit: int | None) -> UsageError:
     """The error for a sample that is neither a short text nor a long one."""
     return UsageError(
-        f"a prompt of {tokens} tokens: this model has other frequencies for texts of more than {limit} tokens, and a sample goes "
-        "beyond that with those for short texts, but not with those for long ones, so it has no probability of its own. "
+        f"a prompt of {tokens} tokens: this model has other frequencies for texts of more than {limit} tokens, and a sample "
+        "goes beyond that with those for short texts, but not with those for long ones, so it has no probability of its own. "
         "Use a shorter prompt, a longer one, or fewer tokens of reply."
     )
 

@@ -53,7 +53,7 @@ def _read(file: Path) -> Verdict | None:
     try:
         found: dict[str, Any] = json.loads(file.read_text("utf-8"))
         added = tuple(one if isinstance(one, str) else tuple((str(n), float(f)) for n, f in one) for one in found.pop("added"))
-        lists = {key: tuple(found.pop(key)) for key in ("reasons", "windows")}
-        return Verdict(**found, **lists, added=added)
+        found |= {key: tuple(found[key]) for key in ("reasons", "windows")}
+        return Verdict(**found, added=added)
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -1,4 +1,4 @@
-"""What kinds of decoder layers a model has, and what a trial of them needs: the fewest that hold every kind, with small windows."""
+"""What kinds of decoder layers a model has, and small windows for a trial of them."""
 
 from __future__ import annotations
 

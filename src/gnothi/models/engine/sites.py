@@ -1,8 +1,8 @@
 """What the feed-forward part of a decoder layer adds to the residual stream: which modules say it, and whether they do.
 
-A layer is run once as it is and once with those modules silent. The difference is what they add: it has to be their outputs, each
-times a constant. What is then left, the layer's output less its input and that, has to be what the layer's other modules put
-out; else something else of the feed-forward part was missed.
+A layer is run once as it is and once with those modules silent. The difference is what they add: it has to be their outputs,
+each times a constant. What is then left, the layer's output less its input and that, has to be what the layer's other modules
+put out; else something else of the feed-forward part was missed.
 """
 
 from __future__ import annotations

@@ -49,7 +49,6 @@ def _ffn(verdict: Verdict) -> str:
     if refused:
         count = sum(isinstance(one, str) for one in verdict.added)
         return f"not in {count} of {len(verdict.added)} layers ({'; '.join(refused)})"
-    kinds = sorted(
-        {" + ".join(name if factor == 1 else f"{factor:g} * {name}" for name, factor in one) for one in verdict.added}
-    )
-    return ", ".join(str(kind) for kind in kinds)
+    parts = {one for one in verdict.added if not isinstance(one, str)}
+    kinds = {" + ".join(name if factor == 1 else f"{factor:g} * {name}" for name, factor in one) for one in parts}
+    return ", ".join(sorted(kinds))

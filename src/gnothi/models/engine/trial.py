@@ -1,9 +1,9 @@
 """Which decode path is right for a model, found out when it is opened: each is compared with plain passes over whole texts.
 
 The model's first layers, as many as hold every kind that it has, read two prompts of different length side by side, in pieces;
-rows go on from them; what was read before is found again as the beginning of another prompt; continuations of several tokens are
-looked at; states are read. Windows are made small meanwhile, so that all this goes beyond them. All of it is also what the library
-computes of each text alone, without a cache, with its eager attention: a path that says otherwise is not taken.
+rows go on from them; what was read before is found again as the beginning of another prompt; continuations of several tokens
+are looked at; states are read. Windows are made small meanwhile, so that all this goes beyond them. All of it is also what the
+library computes of each text alone, without a cache, with its eager attention: a path that says otherwise is not taken.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _LAYERS, _MANY = 2, 2**24
 class Verdict:
     """``path`` is ``forked``, ``repeated`` or ``plain``, with the library's attention ``eager`` or as it was loaded;
     ``together`` and ``several`` are those of ``Repeated``. ``reasons`` tell why faster ones were not taken. ``stateless``: why
-    states cannot be read. ``added``: of each layer its feed-forward parts, or why there are none. ``windows`` are those that the
-    trial went beyond, ``layers`` how many it went through."""
+    states cannot be read. ``added``: of each layer its feed-forward parts, or why there are none. ``windows`` are those that
+    the trial went beyond, ``layers`` how many it went through."""
 
     path: str
     eager: bool = False
@@ -241,12 +241,13 @@ class _Trial:
             for hook in hooks:
                 hook.remove()
         if seen != list(range(len(layers))):
-            return self._without_states("a pass does not go through its layers once, one after another")
-        if state is None or state.dim() != 3 or state.shape[:2] != (1, len(self._texts.short)):
-            return self._without_states("what its layers hand on is not one state for each token")
-        self._added = self._feed_forward_parts(calls)
-        for number, parts in enumerate(self._added):
-            network.taps.check(number, parts)
+            self._without_states("a pass does not go through its layers once, one after another")
+        elif state is None or state.dim() != 3 or state.shape[:2] != (1, len(self._texts.short)):
+            self._without_states("what its layers hand on is not one state for each token")
+        else:
+            self._added = self._feed_forward_parts(calls)
+            for number, parts in enumerate(self._added):
+                network.taps.check(number, parts)
 
     def _feed_forward_parts(self, calls: dict[int, tuple[Any, Any]]) -> tuple[Parts | str, ...]:
         """By layer: one of each kind is run by itself. A factor may change with the depth, so there the last one of the kind is
