@@ -274,16 +274,16 @@ class _Compared:
         return self._greedy(backend, self._texts)
 
     def speed(self) -> float | None:
-        """The time that eight samples of 32 tokens take, by that of the library's ``generate``."""
-        text = _drawn(77, 120)
+        """The time that eight samples of 24 tokens take, by that of the library's ``generate``."""
+        text = _drawn(77, 100)
         model = tiny.model(self._outcome.name)
         ids = torch.tensor([_ids(text)])
 
         def theirs() -> None:
             with torch.no_grad():
                 model.generate(
-                    ids, attention_mask=torch.ones_like(ids), do_sample=True, num_return_sequences=8, max_new_tokens=32,
-                    min_new_tokens=32, pad_token_id=0,
+                    ids, attention_mask=torch.ones_like(ids), do_sample=True, num_return_sequences=8, max_new_tokens=24,
+                    min_new_tokens=24, pad_token_id=0,
                 )  # fmt: skip
 
         try:
@@ -292,7 +292,7 @@ class _Compared:
             return None
 
     def _eight(self, text: list[int]) -> Continue:
-        return Continue(_prompt(text), 8, Decoding(max_tokens=32, temperature=1.0, seed=3))
+        return Continue(_prompt(text), 8, Decoding(max_tokens=24, temperature=1.0, seed=3))
 
 
 def _best(work: Callable[[], object]) -> float:

@@ -157,5 +157,5 @@ def test_layers_that_are_run_twice_have_no_states(monkeypatch: pytest.MonkeyPatc
     network = Network(model, 0)
     verdict = settle(network)
     assert "one after another" in verdict.stateless
-    with pytest.raises(UsageError, match="offers none .a pass does not go through its layers once"):
+    with pytest.raises(UsageError, match=r"offers none .a pass does not go through its layers once"):
         network.taps.resolve(StateSpec())
