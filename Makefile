@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-long test-docs test-vllm test-llama test-clients test-beside test-exports coverage mutate bench build clean ready ci
+.PHONY: help install check format lint types imports docs test test-slow test-long test-docs test-models test-vllm test-llama test-clients test-beside test-exports coverage mutate bench build clean ready ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ test-long: ## Run fast and slow tests with random examples and faults that diffe
 
 test-docs: ## Run the examples of README and docs
 	$(PYTHON) -m pytest -m 'slow or not slow' tests/test_docs.py
+
+test-models: ## Compare every causal family of transformers, made tiny, with plain passes of the library (takes ten minutes)
+	$(PYTHON) -m benchmarks models --page
 
 test-vllm: ## Run the tests of the vLLM backend, in an environment of their own that this makes once
 	.ci/vllm .venv-vllm

@@ -21,7 +21,8 @@ from gnothi.errors import InvalidSetting
 from gnothi.serving import connections
 from gnothi.serving.connections import Door, allowed
 from tests.command_line import KNOWN
-from tests.serving.served import Served, served, until
+from tests.patience import until
+from tests.serving.served import Served, served
 from tests.serving.slow import Slow
 
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,8 +63,8 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def models(name: str | None, sources: options.Sources, as_json: bool) -> None:
     """What --model takes, and the settings of a model.
 
-    With the NAME of a model, that one is opened, and how it runs or is asked is shown: of a server's, what it can do, which
-    fields of requests it does not take and why.
+    With the NAME of a model, that one is opened, and how it runs is shown: what a trial of it found, or of a server, which fields
+    of requests it does not take and why.
     """
     from gnothi.config import settings_of
     from gnothi.methods.planned import MODEL_SECTION
@@ -88,8 +89,6 @@ def models(name: str | None, sources: options.Sources, as_json: bool) -> None:
 
 def _opened(name: str, sources: options.Sources) -> dict[str, str]:
     """What the model tells of itself, once opened."""
-    import asyncio
-
     from gnothi.models import load_model
     from gnothi.session.sources import model_settings
 

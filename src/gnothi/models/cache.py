@@ -155,6 +155,9 @@ def _plain(decoding: Decoding) -> dict[str, Any]:
     return {**asdict(decoding), "stop": list(decoding.stop)}
 
 
+REMARKS = frozenset({"attention_reason", "trial", "ffn", "states", "frequencies", "prompts_together"})
+"""What a model says of how it runs and replies do not depend on."""
+
 # --- opening -----------------------------------------------------------------------------------------------------------
 
 
@@ -179,5 +182,6 @@ def keep_local(
     if (store := open_store(settings, by_default=False)) is None:
         return model
     version = "".join(dict.fromkeys((commit or "", content(source))))
+    told = {key: value for key, value in model.metadata.items() if key not in REMARKS}
     # What a reply is has changed with the telling apart of thoughts.
-    return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **model.metadata}, rendered)
+    return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **told}, rendered)

@@ -18,7 +18,7 @@ def setting(default: T, help: str, execution: bool = False) -> T:
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
-Attention = Literal["auto", "forked", "repeated"]
+Attention = Literal["auto", "forked", "repeated", "plain"]
 Quantize = Literal["off", "8bit", "4bit"]
 DeviceMap = Literal["off", "auto", "balanced", "balanced_low_0", "sequential"]
 UseCache = Literal["auto", "on", "off"]
@@ -91,7 +91,11 @@ class ModelSettings(HereSettings):
     pack_weights: bool = setting(True, "on a CPU, lay the weights of linear layers out once, as its kernels read them")
     quantize: Quantize = setting("off", "weights in 8 or 4 bits, by bitsandbytes on a CUDA device (extra quantized)")
     device_map: DeviceMap = setting("off", "how the layers are spread over several GPUs, by accelerate")
-    attention: Attention = setting("auto", "how samples share their prompt; auto forks where the architecture allows it")
+    attention: Attention = setting(
+        "auto",
+        "how samples share their prompt; auto is the fastest of forked, repeated and plain (a pass over the whole text for "
+        "every token) that a trial finds equal to plain passes",
+    )
     prefix_cache_mb: int | None = setting(
         None,
         "memory for keys and values of prompts' beginnings that later prompts may share, in MB; 0 keeps none; "

@@ -20,20 +20,19 @@ from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models import habits
 from gnothi.models.batched import Attend, Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder, end_tokens
-from gnothi.models.engine.attention import Unsupported
 from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.encoder_decoder import EncoderDecoder, closing_tokens, starting_tokens
 from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_memory
-from gnothi.models.engine.forked import Forked, check
 from gnothi.models.engine.multimodal import is_multimodal
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Deserted, Network, attend, by_length
 from gnothi.models.engine.path import Path
-from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
 from gnothi.models.engine.states import Tap
 from gnothi.models.engine.text import Detokenizer, StopWatch
+from gnothi.models.engine.told import told, verdict_of
+from gnothi.models.engine.trial import prepare
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
@@ -55,8 +54,16 @@ class TransformersBackend(ContinuousBackend):
     """``model`` and ``tokenizer`` as ``transformers`` loads them; the model stays where it is, in its own precision."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, renderer: Renderer, *, name: str, settings: ModelSettings | None = None
+        self,
+        model: Any,
+        tokenizer: Any,
+        renderer: Renderer,
+        *,
+        name: str,
+        settings: ModelSettings | None = None,
+        fingerprint: str = "",
     ) -> None:
+        """``fingerprint`` tells the weights from others: what a trial of them comes to is kept under it."""
         settings = settings or ModelSettings()
         for setting, least in (("context", 0), ("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
             given = getattr(settings, setting)
@@ -78,7 +85,16 @@ class TransformersBackend(ContinuousBackend):
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._network.piece = settings.prefill_tokens or _piece(model)
         self._at_once = min(_IN_CACHE, self._network.piece) if model.device.type == "cpu" else self._network.piece
-        path, reason = (_seq2seq if replies_apart else _path)(self._network, settings.attention, budget, tokenizer)
+        tried: dict[str, str] = {}
+        if replies_apart:
+            path = self._apart = _seq2seq(self._network, settings.attention, tokenizer)
+        else:
+            verdict = verdict_of(self._network, settings.attention, fingerprint)
+            path = self._apart = prepare(self._network, verdict, budget)
+            tried = told(self._network, verdict, settings.attention)
+            # What is read beside running rows may be of the other length, where frequencies depend on that.
+            if self._network.frequencies.limit is not None:
+                self._apart = prepare(self._network, verdict, 0)
         self._network.read_tokens = 0  # the trial's prompts are nobody's
         most = settings.max_rows if settings.max_rows is not None else 1024 if model.device.type == "cuda" else 256
         self._under_way = _under_way(model)
@@ -88,7 +104,8 @@ class TransformersBackend(ContinuousBackend):
         self.capabilities = Capabilities(
             logprobs=True, hidden_states=states, scoring=True, energy=True, attentions=not replies_apart
         )
-        precision, layers = str(model.dtype).removeprefix("torch."), int(self._network.config.num_hidden_layers)
+        precision = str(model.dtype).removeprefix("torch.")
+        layers = int(getattr(self._network.config, "num_hidden_layers", len(self._network.taps.layers)))
         added = frozenset(tokenizer.get_added_vocab())
         self.profile = Profile(parameters=_weights(model), layers=layers, precision=precision, added_tokens=added)
         self.metadata: Mapping[str, str] = {
@@ -99,7 +116,7 @@ class TransformersBackend(ContinuousBackend):
             "layers": str(layers),
             "renderer": renderer.name,
             "attention": path.name,
-            **({"attention_reason": reason} if reason else {}),
+            **tried,
             **({"linear": "packed"} if is_packed(model) else {}),
             **({"quantize": settings.quantize} if settings.quantize != "off" else {}),
             **({"part": "text"} if is_multimodal(model.config) else {}),
@@ -207,7 +224,8 @@ class TransformersBackend(ContinuousBackend):
         def work(_: Sequence[tuple[Any, ...]]) -> None:
             job.finish(attend(self._model, self._detokenizer, ids, continuation))
 
-        self._halving([[(job, ids)]], work, "the attention")
+        with self._network.frequencies.turned(self._network.frequencies.is_long(len(ids) + len(continuation))):
+            self._halving([[(job, ids)]], work, "the attention")
 
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)
@@ -232,15 +250,13 @@ class TransformersBackend(ContinuousBackend):
         return Task(inner, inner.request, ids, taps, None)
 
     def _look(self, items: Sequence[Looked]) -> None:
-        path = self._engine.path
-
         def work(chunk: Sequence[Looked]) -> None:
             asked: dict[tuple[int, ...], list[Looked]] = {}
             for item in chunk:
                 asked.setdefault(item[1], []).append(item)
             prompts = list(asked)
             self._network.wanted = frozenset(tap for _, _, taps in chunk for tap in taps)
-            for places, found in path.ends(prompts, self._at_once):
+            for places, found in self._apart.ends(prompts, self._at_once):
                 states = {tap: state.float().cpu().numpy() for tap, state in found.items()}
                 for row, place in enumerate(places):
                     for job, ids, taps in asked[prompts[place]]:
@@ -249,8 +265,11 @@ class TransformersBackend(ContinuousBackend):
         for job, ids, taps in items:
             if not taps:
                 job.finish(PromptStates((), len(ids)))
-        if wanting := [item for item in items if item[2]]:
-            self._halving([wanting], work, "the reading")
+        for long in (False, True):
+            wanting = [item for item in items if item[2] and self._network.frequencies.is_long(len(item[1])) is long]
+            if wanting:
+                with self._network.frequencies.turned(long):
+                    self._halving([wanting], work, "the reading")
 
     def _halving(self, chunks: Iterable[Sequence[Item]], work: Callable[[Sequence[Item]], None], what: str) -> None:
         """Work on chunks of (job, ids, ...), smaller ones where memory runs out; one alone again, where nothing is held for
@@ -276,7 +295,9 @@ class TransformersBackend(ContinuousBackend):
 
     def _tap(self, spec: StateSpec) -> Tap:
         if not self.capabilities.hidden_states:
-            raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
+            if self._network.taps.available:
+                raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
+            self._network.taps.resolve(spec)  # which says why
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
                 f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
@@ -289,7 +310,7 @@ class TransformersBackend(ContinuousBackend):
             raise PromptTooLong(self.name, tokens, self._context)
 
     def _score(self, items: Sequence[Scored]) -> None:
-        path, most = self._engine.path, self._network.piece
+        most = self._network.piece
         # One token is told by the prompt alone.
         short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
         longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
@@ -298,15 +319,38 @@ class TransformersBackend(ContinuousBackend):
 
         def work(chunk: Sequence[Scored]) -> None:
             prompts, tokens = [tuple(ids) for _, ids, _, _ in chunk], [tokens for *_, tokens in chunk]
-            if max(map(len, tokens[0]), default=0) <= 1:
-                results = score_next(path, prompts, tokens, self._at_once)
-            else:
-                results = score(path, prompts, tokens)
+            results = self._logprobs(prompts, tokens)
             for (job, ids, request, _), logprobs in zip(chunk, results, strict=True):
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
 
         self._halving(chunks, work, "the continuations")
+
+    def _logprobs(self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[list[list[int]]]) -> list[list[list[float]]]:
+        """Of the tokens of continuations; those that make a prompt a long text apart, where frequencies depend on that."""
+        frequencies = self._network.frequencies
+        results: list[list[list[float]]] = [[[] for _ in given] for given in tokens]
+        for long in (False, True):
+            places = [
+                (at, [number for number, one in enumerate(given) if frequencies.is_long(len(prompt) + len(one)) is long])
+                for at, (prompt, given) in enumerate(zip(prompts, tokens, strict=True))
+            ]
+            places = [(at, numbers) for at, numbers in places if numbers or not (long or tokens[at])]
+            if not places:
+                continue
+            read, given = (
+                [prompts[at] for at, _ in places],
+                [[tokens[at][number] for number in numbers] for at, numbers in places],
+            )
+            with frequencies.turned(long):
+                if max((len(one) for said in given for one in said), default=0) <= 1:
+                    found = score_next(self._apart, read, given, self._at_once)
+                else:
+                    found = score(self._apart, read, given)
+            for (at, numbers), scores in zip(places, found, strict=True):
+                for number, logprobs in zip(numbers, scores, strict=True):
+                    results[at][number] = logprobs
+        return results
 
 
 def is_encoder_decoder(model: Any) -> bool:
@@ -314,28 +358,12 @@ def is_encoder_decoder(model: Any) -> bool:
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
-def _seq2seq(network: Network, wanted: Attention, _: int, tokenizer: Any) -> tuple[Path, str]:
+def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> Path:
     """The one path for models whose decoder replies to what an encoder has read."""
     if wanted != "auto":
         raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
     start, closing = starting_tokens(network.model), closing_tokens(tokenizer)
-    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing), ""
-
-
-def _path(network: Network, wanted: Attention, budget: int, _: Any) -> tuple[Path, str]:
-    """Forked decoding where the architecture allows it, else the repeated cache and the reason why."""
-    repeated = Repeated(network)
-    if wanted == "repeated":
-        return repeated, "by setting"
-    try:
-        check(network, repeated)
-    except Unsupported as error:
-        if wanted == "forked":
-            raise InvalidSetting(
-                f"setting 'model.attention': got 'forked', which this model does not support ({error}); use 'auto'."
-            ) from error
-        return repeated, f"forked attention does not cover {error}"
-    return Forked(network, budget), ""
+    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
 
 
 def _piece(model: Any) -> int:
@@ -400,9 +428,16 @@ def context_length(model: Any, tokenizer: Any, given: int = 0) -> int | None:
 
 
 def _cache_bytes_per_token(model: Any) -> int:
-    """Keys and values of one token over all layers."""
+    """Keys and values of one token over all layers, each of which may have heads of its own."""
     config = model.config.get_text_config()
-    heads = getattr(config, "num_attention_heads", 1)
-    size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    kept = getattr(config, "num_key_value_heads", None) or heads
-    return int(max(1, 2 * config.num_hidden_layers * kept * size * model.dtype.itemsize))
+    count = int(getattr(config, "num_hidden_layers", 1))
+    # A configuration that differs by layer answers for one at a time.
+    layers = list(getattr(config, "per_layer_config", None) or [config] * count)
+    kept = sum(_kept_numbers(one) for one in layers)
+    return int(max(1, 2 * kept * model.dtype.itemsize))
+
+
+def _kept_numbers(layer: Any) -> int:
+    heads = getattr(layer, "num_attention_heads", None) or 1
+    size = getattr(layer, "head_dim", None) or getattr(layer, "hidden_size", heads) // heads
+    return int((getattr(layer, "num_key_value_heads", None) or heads) * size)

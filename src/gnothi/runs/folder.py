@@ -15,6 +15,7 @@ from typing import Any
 from gnothi.config import to_toml
 from gnothi.errors import InvalidSetting
 from gnothi.runs.journal import (
+    COMPUTED,
     CONFIG,
     DATE,
     EXECUTION,
@@ -82,6 +83,12 @@ class RunFolder:
                 f"the run {self.path} was made with a model in {before}, got it in {precision}: its numbers are not "
                 "the same. Go on where the model computes as before, or choose another <--out>."
             )
+
+    def note_model(self, told: Mapping[str, str]) -> None:
+        """Record how the model says that it computes."""
+        config, found = read_config(self.path), {f"{COMPUTED}{key}": value for key, value in told.items()}
+        if not found.items() <= config.items():
+            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **config, **found}))
 
     def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
         """Keep a finished question. The events go first, so that a row on disk always has them."""

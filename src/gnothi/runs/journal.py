@@ -24,6 +24,9 @@ CONFIG = "config.toml"
 EXECUTION = "execution."
 """Settings under this prefix say how work is carried out, not what it computes: they may differ when it goes on."""
 
+COMPUTED = f"{EXECUTION}computed."
+"""How the model said that it computes, known once it is open: device, decode path and the like."""
+
 FORMAT, VERSION = "format", 2
 """What the keys of ``config.toml`` and the lines beside it mean. It grows where an earlier version would misread them."""
 

@@ -198,5 +198,7 @@ async def _answering(
         return
     async with opened(plans, have) as found:
         methods, before = found.methods(plans), found.counted(READ)
+        for one in runs:
+            one.folder.note_model(getattr(found.model, "metadata", {}))
         told = Models(methods.under_way, methods.precision, methods.date, lambda: found.counted(READ) - before)
         yield here(methods, how.seed), told

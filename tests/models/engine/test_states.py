@@ -23,7 +23,7 @@ def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> No
     with torch.inference_mode(), taps.reading(wanted) as read:
         model(ids)
     contribution, output = read[Tap(1, "ffn")], read[Tap(1, "residual")]
-    silence = taps.module(Tap(1, "ffn")).register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
+    silence = taps.parts(Tap(1, "ffn"))[0][0].register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
     with torch.inference_mode(), taps.reading(frozenset({Tap(1, "residual")})) as without:
         model(ids)
     silence.remove()
@@ -48,7 +48,7 @@ def test_a_pass_goes_no_further_than_what_is_read() -> None:
     ids = torch.arange(9)[None]
     computed: list[int] = []
     for number in range(4):
-        taps.module(Tap(number, "residual")).register_forward_hook(lambda *_, number=number: computed.append(number))
+        taps.parts(Tap(number, "residual"))[0][0].register_forward_hook(lambda *_, number=number: computed.append(number))
     with torch.inference_mode(), taps.reading(wanted) as whole:
         model(ids)
     assert computed == [0, 1, 2, 3]
@@ -101,5 +101,5 @@ def test_a_block_that_adds_the_residual_itself_has_no_ffn_site() -> None:
 def test_a_network_without_layers_says_so() -> None:
     taps = Taps(nn.Linear(2, 2), 2)
     assert not taps.available
-    with pytest.raises(UsageError, match="no decoder layers"):
+    with pytest.raises(UsageError, match="no decoder layers were found"):
         taps.resolve(StateSpec())

@@ -119,7 +119,7 @@ def attend(
     for level in step.levels:
         joint = _joined(joint, _shared(level, layer, scaled, step, window))
     mixed = (joint.mixed / joint.total).to(query.dtype)
-    return mixed.view(rows, heads, tokens, value.shape[3]).transpose(1, 2), None
+    return mixed.view(rows, heads, tokens, value.shape[3]).transpose(1, 2).contiguous(), None
 
 
 def weighted(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:

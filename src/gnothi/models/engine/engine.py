@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gnothi.errors import ModelUnavailable
+from gnothi.errors import ModelUnavailable, UsageError
 from gnothi.models.engine.branches import regroup
 from gnothi.models.engine.choice import choose
 from gnothi.models.engine.passes import Network
@@ -85,7 +85,12 @@ class Engine:
         self._wait(task, list(range(task.request.n)))
 
     def _wait(self, task: Task, samples: list[int]) -> None:
-        insort(self._waiting, (task, samples), key=lambda member: member[0].job.turn // self.limits.questions)
+        for long in (False, True):
+            if mine := [sample for sample in samples if self._is_long(task, sample) is long]:
+                insort(self._waiting, (task, mine), key=lambda member: member[0].job.turn // self.limits.questions)
+
+    def _is_long(self, task: Task, sample: int) -> bool:
+        return sample in task.outgrown or self._network.frequencies.is_long(len(task.prompt))
 
     def advance(self) -> None:
         """Read a piece of what there is room for, then decode one token per sample. Running out of memory halves the batch."""
@@ -165,6 +170,9 @@ class Engine:
         """Samples to admit together, those of one prompt beside each other; of prompts that are new a piece, or one."""
         if not self._waiting or not self._path.open:
             return []
+        # Short texts and long ones, where frequencies depend on that, take turns.
+        if not len(self._rows):
+            self._turn_to(self._is_long(self._waiting[0][0], self._waiting[0][1][0]))
         # So many samples come to about as many branches as there is room for.
         most = max(int(self.limits.rows / self._sharing), 1)
         held = self._path.held_tokens
@@ -173,6 +181,10 @@ class Engine:
         members: dict[tuple[int, ...], list[Member]] = {}
         while self._waiting and samples < most:
             task, numbers = self._waiting[0]
+            if self._is_long(task, numbers[0]) is not self._network.frequencies.long:
+                break
+            if members and not self._path.together and task.prompt not in members:
+                break
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
             # Samples that start together share what they have in common, so a request is split only when it must be.
             taken = len(numbers) if len(numbers) <= self.limits.rows else min(len(numbers), most - samples)
@@ -192,6 +204,11 @@ class Engine:
             if not numbers:
                 del self._waiting[0]
         return [member for group in members.values() for member in group]
+
+    def _turn_to(self, long: bool) -> None:
+        if long is not self._network.frequencies.long:
+            self._network.frequencies.long = long
+            self._path.forget()  # what is held was read with the other frequencies
 
     def _enter(self, coming: _Coming, logits: Tensor, states: Captured) -> None:
         """Samples whose prompts have been read take their first tokens."""
@@ -262,16 +279,39 @@ class Engine:
         temperature, top_k, top_p = rows.temperature[active], rows.top_k[active], rows.top_p[active]
         chosen = choose(logits, rows.branch[active] - first, temperature, top_k, top_p, rows.choices(active))
         rows.take(active, chosen.ids, chosen.logprobs, chosen.logsumexps)
+        outgrown = self._outgrown(active)
         ended = np.isin(chosen.ids, self._eos)
         stopped = np.zeros(len(active), np.bool_)
         watched = np.flatnonzero((rows.stop[active] > 0) & ~ended)
         if len(watched):
             stopped[watched] = self._look(active[watched])
-        finished = ended | stopped | (rows.count[active] >= rows.limit[active])
+        finished = (ended | stopped | (rows.count[active] >= rows.limit[active])) & ~outgrown
         over = active[finished]
         for row, eos, stop in zip(over.tolist(), ended[finished].tolist(), stopped[finished].tolist(), strict=True):
             self._conclude(row, "eos" if eos else "stop" if stop else "length")
-        return self._close(over, first, states)
+        done = self._close(over, first, states)
+        return np.concatenate([done, active[outgrown]]) if outgrown.any() else done
+
+    def _outgrown(self, active: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these samples have just become long texts, for which the model has other frequencies: they begin again."""
+        rows, frequencies = self._rows, self._network.frequencies
+        found = np.zeros(len(active), np.bool_)
+        if frequencies.limit is None or frequencies.long:
+            return found
+        again: dict[Task, list[int]] = {}
+        for place, row in enumerate(active.tolist()):
+            task = rows.tasks[row]
+            if frequencies.is_long(len(task.prompt) + int(rows.count[row])):
+                found[place] = True
+                again.setdefault(task, []).append(int(rows.sample[row]))
+        for task, samples in again.items():
+            task.outgrown.update(samples)
+            self._wait(task, samples)
+        return found
+
+    def _is_unsettled(self, task: Task, sample: int, count: int) -> bool:
+        """Whether it outgrew the length of short texts as one of these, and as a long one ends before."""
+        return sample in task.outgrown and not self._network.frequencies.is_long(len(task.prompt) + count)
 
     def _look(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a stop string is complete in each of these samples, whose last token is new."""
@@ -324,7 +364,7 @@ class Engine:
         """Turn a sample's tokens into its Generation."""
         rows, task = self._rows, self._rows.tasks[row]
         count = int(rows.count[row])
-        key = rows.ids[row, :count].tobytes()
+        key = (self._network.frequencies.long, rows.ids[row, :count].tobytes())
         generation = task.texts.get(key)
         if generation is None:
             generation = task.texts[key] = self._generation(row, finish)
@@ -332,6 +372,8 @@ class Engine:
             task.job.finish(
                 ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
             )
+        if self._is_unsettled(task, int(rows.sample[row]), count):
+            task.job.finish(unsettled(len(task.prompt), self._network.frequencies.limit))
         task.generations[int(rows.sample[row])] = generation
 
     def _generation(self, row: int, finish: Finish) -> Generation:
@@ -361,6 +403,15 @@ class Engine:
 def out_of_memory(error: BaseException) -> bool:
     """Whether an exception says so. The CPU allocator reports a plain RuntimeError."""
     return not isinstance(error, RuntimeError) or isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def unsettled(tokens: int, limit: int | None) -> UsageError:
+    """The error for a sample that is neither a short text nor a long one."""
+    return UsageError(
+        f"a prompt of {tokens} tokens: this model has other frequencies for texts of more than {limit} tokens, and a sample "
+        "goes beyond that with those for short texts, but not with those for long ones, so it has no probability of its own. "
+        "Use a shorter prompt, a longer one, or fewer tokens of reply."
+    )
 
 
 def does_not_fit(what: str, tokens: int) -> ModelUnavailable:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.engine.path import Pieces
 from gnothi.models.engine.states import Captured, Tap, Taps
 from gnothi.models.engine.text import Detokenizer
@@ -22,13 +23,16 @@ class Deserted(Exception):
 class Network:
     """A loaded model. ``wanted`` are the hidden states that every pass returns; ``piece`` is about how many tokens
     of prompts one pass reads at most; ``read_tokens`` counts those that were read. Whenever ``deserted``, a pass
-    ends between two layers by raising ``Deserted``."""
+    ends between two layers by raising ``Deserted``. With ``depth``, a pass goes no further than so many layers, and what the
+    last of them puts out stands in the place of logits: enough to tell whether two ways of computing agree."""
 
     def __init__(self, model: Any, pad: int) -> None:
         self.model = model
         self.config = model.config.get_text_config()
         self.device = model.device
-        self.taps = Taps(model, self.config.num_hidden_layers)
+        self.taps = Taps(model, getattr(self.config, "num_hidden_layers", 0))
+        self.frequencies = Frequencies(model)
+        self.depth: int | None = None
         self.wanted: frozenset[Tap] = frozenset()
         self.piece = 8192
         self.read_tokens = 0
@@ -39,6 +43,7 @@ class Network:
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._takes_logits_to_keep = "logits_to_keep" in accepted
+        self.cache_name = next((name for name in ("past_key_values", "cache_params") if name in accepted), None)
 
     def _look_up(self, *_: Any) -> None:
         if self.deserted():
@@ -54,14 +59,33 @@ class Network:
         options = self._options(tokens, position, cache, mask)
         if last_only and self._takes_logits_to_keep:
             options["logits_to_keep"] = 1
-        with self.taps.reading(self.wanted) as states:
-            logits = self.model(**options, **extra).logits
-        return logits, dict(states)
+        return self._run(options | extra, last_only=last_only)
+
+    def plain(self, tokens: Sequence[int]) -> tuple[Tensor, Captured]:
+        """One pass over a whole text as the library does it by itself, without a cache: logits (1, tokens, vocabulary) and the
+        wanted states."""
+        return self._run({"input_ids": torch.tensor([list(tokens)], device=self.device), "use_cache": False})
+
+    def _run(self, options: dict[str, Any], *, last_only: bool = False) -> tuple[Tensor, Captured]:
+        shape = tuple(options["input_ids"].shape)
+        if self.depth is None:
+            with self.taps.reading(self.wanted, shape) as states:
+                logits = self.model(**options).logits
+            return logits, dict(states)
+        end = Tap(self.depth - 1, "residual")
+        with self.taps.reading(self.wanted | {end}, shape, no_further=True) as states:
+            self.model(**options)
+        return states[end][:, -1:] if last_only else states[end], {tap: states[tap] for tap in self.wanted}
 
     def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
+        if mask is not None and self.cache_name == "cache_params":
+            # A state is all that such a model keeps of a text: the mask is of the tokens that are fed, where some are padding.
+            mask = mask[:, -tokens.shape[1] :]
+            mask = None if bool(mask.all()) else mask
         options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
         if cache is not None:
-            options["past_key_values"] = cache
+            assert self.cache_name is not None
+            options[self.cache_name] = cache
         if self._takes_positions:
             options["position_ids"] = position
         return options
@@ -82,7 +106,7 @@ class Network:
             tokens, position, mask = self._padded([prompts[place] for place in places])
             self._count(tokens, mask)
             options = self._options(tokens, position, None, mask)
-            with self.taps.reading(self.wanted, no_further=True) as states:
+            with self.taps.reading(self.wanted, tuple(tokens.shape), no_further=True) as states:
                 self.model(**options)
             yield places, {tap: state[:, -1] for tap, state in states.items()}
 
@@ -100,19 +124,19 @@ class Network:
         return tokens, offset.clamp(min=0), mask
 
     def prefill(
-        self, prompts: Sequence[Sequence[int]], *, windows: bool = True
+        self, prompts: Sequence[Sequence[int]], *, windows: bool = True, whole: bool = False
     ) -> Pieces[tuple[Any, Tensor | None, Tensor, Captured]]:
         """Read prompts, padded on the left to the longest one, a piece at a time.
 
         The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
         and the wanted states at each prompt's last token (prompts, hidden size). With ``windows`` the cache forgets what
-        sliding windows have left behind, else it keeps every position.
+        sliding windows have left behind, else it keeps every position. ``whole``: in one piece.
         """
         from transformers import DynamicCache
 
         tokens, position, mask = self._padded(prompts)
         cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
-        width = max(self.piece // len(prompts), 1)
+        width = tokens.shape[1] if whole else max(self.piece // len(prompts), 1)
         starts = range(0, tokens.shape[1], width)
         for start in starts:
             if start:

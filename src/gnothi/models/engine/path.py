@@ -41,9 +41,10 @@ class Reading(Protocol):
 class Path(ABC):
     """Rows keep the order of admission. ``budget``: bytes that may be held of what no row reads; ``reused_tokens``: tokens of
     prompts that did not have to be read, so far; ``shares_prompts``: whether a prompt's keys and values are held once, however
-    many rows it has come to."""
+    many rows it has come to; ``together``: whether several prompts can be read and continued side by side."""
 
     name: str
+    together = True
     shares_prompts = False
     budget = 0
     reused_tokens = 0

@@ -1,4 +1,4 @@
-"""The decode path that works for every architecture: the library's own cache, filled once per prompt, repeated to its rows.
+"""The decode path for what cannot be forked: the library's own cache, filled once per prompt, repeated to its rows.
 
 Prompts of a batch are padded on the left.
 """
@@ -27,12 +27,16 @@ class _Running:
 
 
 class Repeated(InStep):
-    """Rows over a repeated cache."""
+    """Rows over a repeated cache. Not every architecture reads prompts of several lengths side by side as it reads each alone:
+    one that does not is given one prompt at a time (``together`` is False). Nor does everyone go on from a cache with several
+    tokens: where that fails (``several`` is False), prompts are read whole, and what follows them a token at a time."""
 
     name = "repeated"
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, *, together: bool = True, several: bool = True) -> None:
         self._network = network
+        self.together = together
+        self._several = several
         self._running: _Running | None = None
 
     @property
@@ -40,7 +44,7 @@ class Repeated(InStep):
         return int(self._running.prompts.sum()) if self._running is not None else 0
 
     def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
-        cache, mask, logits, states = yield from self._network.prefill(prompts)
+        cache, mask, logits, states = yield from self._network.prefill(prompts, whole=not self._several)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
         self._running = _Running(cache, mask, lengths, lengths.clone())
         return logits, states
@@ -55,10 +59,10 @@ class Repeated(InStep):
         return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
-        return self._network.ahead(prompts, tokens)
+        return self._network.ahead(prompts, tokens if self.together else 0)
 
     def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
-        return self._network.ends(prompts, tokens)
+        return self._network.ends(prompts, tokens if self.together else 0)
 
     def _select(self, rows: Tensor) -> None:
         running = self._running
@@ -69,15 +73,39 @@ class Repeated(InStep):
         running.prompts = running.prompts[rows]
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        return Reading(self._network, prompts)
+        groups = [prompts] if self.together else [[prompt] for prompt in prompts]
+        return Reading([_Group(self._network, group, self._several) for group in groups])
 
 
 class Reading:
     """``path.Reading``."""
 
-    def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]]) -> None:
-        self._network = network
-        self._cache, self._mask, self.logits, _ = at_once(network.prefill(prompts))
+    def __init__(self, groups: Sequence[_Group]) -> None:
+        self._groups = groups
+        self.logits = torch.cat([group.logits for group in groups])
+
+    def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
+        if len(self._groups) == 1:
+            return self._groups[0].follow(index, tokens)
+        found: list[Tensor] = [self.logits] * len(index)
+        for number, group in enumerate(self._groups):
+            places = [place for place, at in enumerate(index) if at == number]
+            if places:
+                followed = group.follow([0] * len(places), [tokens[place] for place in places])
+                for place, logits in zip(places, followed, strict=True):
+                    found[place] = logits
+        return found
+
+    def close(self) -> None:
+        """Nothing outlives the object."""
+
+
+class _Group:
+    """Prompts that were read side by side."""
+
+    def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], several: bool) -> None:
+        self._network, self._several = network, several
+        self._cache, self._mask, self.logits, _ = at_once(network.prefill(prompts, whole=not several))
         self._lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.logits.device)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -88,11 +116,16 @@ class Reading:
         fed = torch.tensor([[*row, *[0] * (width - len(row))] for row in tokens], device=device)
         seen = torch.cat([self._mask[chosen], self._mask.new_ones(fed.shape)], dim=1) if self._mask is not None else None
         position = self._lengths[chosen][:, None] + torch.arange(width, device=device)
-        logits, _ = self._network.forward(fed, position, _selected(self._cache, chosen), seen)
+        cache, before = _selected(self._cache, chosen), 0 if seen is None else seen.shape[1] - width
+        parts = [slice(0, width)] if self._several else [slice(at, at + 1) for at in range(width)]
+        passed = [
+            self._network.forward(
+                fed[:, part], position[:, part], cache, None if seen is None else seen[:, : before + part.stop]
+            )[0]
+            for part in parts
+        ]
+        logits = passed[0] if len(passed) == 1 else torch.cat(passed, dim=1)
         return [row[: len(given)] for row, given in zip(logits, tokens, strict=True)]
-
-    def close(self) -> None:
-        """Nothing outlives the object."""
 
 
 def _selected(cache: Any, index: Tensor) -> Any:
@@ -101,7 +134,7 @@ def _selected(cache: Any, index: Tensor) -> Any:
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in chosen.layers:
         for name, value in vars(layer).items():
-            if isinstance(value, dict):
-                setattr(layer, name, dict(value))
+            if isinstance(value, dict | list):
+                setattr(layer, name, copy.copy(value))
     chosen.reorder_cache(index)
     return chosen

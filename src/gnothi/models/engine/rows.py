@@ -27,7 +27,8 @@ class Task:
     """A Continue request on its way: what it asks, and what its samples have come to so far.
 
     ``taps`` are the places to read the states from that the request names; ``states`` holds, for each of them, those of the
-    samples. ``texts`` are the generations by their tokens: most samples of a model that is sure say the same.
+    samples. ``texts`` are the generations by their tokens: most samples of a model that is sure say the same. ``outgrown`` are
+    samples that began as short texts and became long ones, for which a model has other frequencies: they begin again as such.
     """
 
     job: Job[Request, Result]
@@ -37,7 +38,8 @@ class Task:
     watch: StopWatch | None
     generations: dict[int, Generation] = field(default_factory=dict)
     states: tuple[dict[int, NDArray[np.float32]], ...] = ()
-    texts: dict[bytes, Generation] = field(default_factory=dict)
+    texts: dict[tuple[bool, bytes], Generation] = field(default_factory=dict)
+    outgrown: set[int] = field(default_factory=set)
     _uniforms: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

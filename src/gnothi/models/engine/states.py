@@ -1,13 +1,13 @@
 """Hidden states of chosen layers, read by forward hooks.
 
-``residual`` is the output of a decoder layer. ``ffn`` is what the feed-forward block adds to the residual stream: the output of
-the layer's MLP, or of the norm behind it where the architecture has one (Gemma 2 and 3, OLMo 2, GLM 4). Where attention and
-MLP run in parallel (GPT-NeoX) it is the MLP's output alone.
+``residual`` is the output of a decoder layer. ``ffn`` is what the feed-forward part adds to the residual stream: the output of
+the layer's MLP, or of the norm behind it where the architecture has one (Gemma 2 and 3, OLMo 2, GLM 4), times the factor with
+which the layer adds it (Granite); of several modules that it is made of (shared experts) the sum. Where attention and MLP run
+in parallel (GPT-NeoX, Falcon) it is the MLP's share alone. ``sites`` checks that it is so.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from gnothi.errors import InvalidSetting, UsageError
+from gnothi.models.engine.sites import Parts, first_tensor, parts_of
 from gnothi.types import Site, StateSpec
-
-_AFTER_FFN = ("post_feedforward_layernorm", "post_mlp_layernorm")
-_FFN = ("mlp", "feed_forward", "ffn", "block_sparse_moe", "moe", "fc2", "ff")
 
 
 class Tap(NamedTuple):
@@ -41,11 +39,14 @@ class Taps:
 
     def __init__(self, model: nn.Module, layers: int) -> None:
         self._name = type(model).__name__
-        stacks = [module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) == layers]
-        self._layers = stacks[0] if stacks else None
+        self._layers = _stack(model, layers)
+        self._reason = "no decoder layers were found in it"
+        self._checked: dict[int, Parts | str] = {}
         self._hooked: set[Tap] = set()
         self._wanted: frozenset[Tap] = frozenset()
         self._no_further = False
+        self._shape: tuple[int, ...] = ()
+        self._parts: dict[Tap, int] = {}
         self._read: dict[Tap, Tensor] = {}
 
     @property
@@ -57,11 +58,19 @@ class Taps:
         """The decoder layers, none where none were found."""
         return list(self._layers or ())
 
+    def refuse(self, reason: str) -> None:
+        """There are no states to be read."""
+        self._layers, self._reason = None, reason
+
+    def check(self, layer: int, found: Parts | str) -> None:
+        """What the feed-forward part of a layer was found to be, or why that cannot be read."""
+        self._checked[layer] = found
+
     def resolve(self, spec: StateSpec) -> Tap:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""
         if self._layers is None:
             raise UsageError(
-                f"hidden states: no decoder layers were found in {self._name}; use a text-only signal with this model."
+                f"hidden states: {self._name} offers none ({self._reason}); use a signal that needs only text, as consistency."
             )
         count = len(self._layers)
         if spec.layer is None:
@@ -73,18 +82,23 @@ class Taps:
                 f"hidden state layer: got {spec.layer}, expected 0 to {count - 1} for this model, or a share between 0 and 1."
             )
         tap = Tap(layer, spec.site)
-        self.module(tap)
+        self.parts(tap)
         return tap
 
     @contextmanager
-    def reading(self, taps: frozenset[Tap], *, no_further: bool = False) -> Iterator[dict[Tap, Tensor]]:
+    def reading(
+        self, taps: frozenset[Tap], shape: tuple[int, ...] = (), *, no_further: bool = False
+    ) -> Iterator[dict[Tap, Tensor]]:
         """The dictionary receives, per tap, the output of the forward pass inside the block: (rows, tokens, hidden size).
 
-        ``no_further``: the block ends as soon as all taps have been read; layers behind them are not computed."""
+        ``shape`` (rows, tokens) of the pass: some modules see all tokens in one dimension. ``no_further``: the block ends as
+        soon as all taps have been read; layers behind them are not computed."""
         for tap in taps - self._hooked:
-            self.module(tap).register_forward_hook(self._hook(tap))
+            for module, scale in self.parts(tap):
+                module.register_forward_hook(self._hook(tap, scale))
             self._hooked.add(tap)
-        self._wanted, self._read, self._no_further = taps, {}, no_further
+        self._wanted, self._read, self._no_further, self._shape = taps, {}, no_further, shape
+        self._parts = {tap: len(self.parts(tap)) for tap in taps}
         try:
             yield self._read
         except _Enough:
@@ -92,27 +106,42 @@ class Taps:
         finally:
             self._wanted = frozenset()
 
-    def _hook(self, tap: Tap) -> Any:
+    def _hook(self, tap: Tap, scale: float) -> Any:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            if tap in self._wanted:
-                self._read[tap] = output[0] if isinstance(output, tuple) else output
-                if self._no_further and len(self._read) == len(self._wanted):
-                    raise _Enough
+            if tap not in self._wanted:
+                return
+            found = first_tensor(output)
+            # A copy: some layers add to what a module gave them in its place.
+            found = found.clone() if scale == 1 else found * scale
+            if found.dim() == 2 and self._shape:
+                found = found.view(*self._shape, -1)
+            self._read[tap] = self._read[tap] + found if tap in self._read else found
+            self._parts[tap] -= 1
+            if self._no_further and not any(self._parts.values()):
+                raise _Enough
 
         return keep
 
-    def module(self, tap: Tap) -> nn.Module:
-        """The module whose output is wanted. Raises UsageError where the architecture has none."""
+    def parts(self, tap: Tap) -> Sequence[tuple[nn.Module, float]]:
+        """The modules whose outputs, each times a factor, add up to what is wanted. Raises UsageError where there are none."""
         assert self._layers is not None
         layer = self._layers[tap.layer]
         if tap.site == "residual":
-            return layer
-        for name in (*_AFTER_FFN, *_FFN):
-            module = getattr(layer, name, None)
-            # Some blocks (BLOOM, MPT) take the residual as an argument and add it themselves: nothing to read before.
-            if isinstance(module, nn.Module) and "residual" not in inspect.signature(module.forward).parameters:
-                return module
+            return [(layer, 1.0)]
+        found = self._checked.get(tap.layer) or parts_of(layer)
+        if not isinstance(found, str):
+            return [(getattr(layer, name), factor) for name, factor in found]
         raise UsageError(
-            f"hidden states at site 'ffn': {self._name} has no feed-forward module whose output stands before the residual; "
-            "use the site 'residual'."
+            f"hidden states at site 'ffn': {self._name} has no feed-forward module whose output stands before the residual "
+            f"({found}); use the site 'residual'."
         )
+
+
+def _stack(model: nn.Module, layers: int) -> nn.ModuleList | None:
+    """As many layers as the text part has; a part for pictures may have as many."""
+    decoder = getattr(model, "get_decoder", lambda: model)()
+    for part in (decoder, model) if isinstance(decoder, nn.Module) else (model,):
+        for module in part.modules():
+            if isinstance(module, nn.ModuleList) and len(module) == layers:
+                return module
+    return None

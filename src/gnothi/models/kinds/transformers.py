@@ -23,11 +23,13 @@ def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
 
     def make() -> Backend:
         model, tokenizer, declared = load(source, spec, settings)
+        from gnothi.models.identity import identify
         from gnothi.models.transformers import TransformersBackend
 
+        fingerprint = identify(source).fingerprint
         renderer = renderer_of(settings, tokenizer, declared.renderer)
         loaded.append((model.config, declared, renderer))
-        return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings)
+        return TransformersBackend(model, tokenizer, renderer, name=spec, settings=settings, fingerprint=fingerprint)
 
     batched = Batched.opened(make, spec)
     ((config, declared, renderer),) = loaded

@@ -64,7 +64,8 @@ class Recorder:
         """Read the place a spec means from now on. Raises InvalidSetting or UsageError when there is no such place."""
         tap = self._taps.resolve(spec)
         if tap not in self._hooked:
-            self._taps.module(tap).register_forward_hook(self._hook(tap))
+            ((module, _),) = self._taps.parts(tap)
+            module.register_forward_hook(self._hook(tap))
             self._hooked.add(tap)
         return tap
 

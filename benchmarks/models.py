@@ -1,0 +1,106 @@
+"""Every causal family of the installed transformers that can be made tiny, beside plain passes of it (make test-models).
+
+Greedy text, log-probabilities, samples alone and in company, hidden states at both sites and U, scores of continuations,
+prompts that begin alike, prompts read in pieces and past windows: each within 1e-3 of a pass over the whole text without a
+cache, or refused in a sentence of Gnothi's. Ends with 1 where a result is wrong or an error is a library's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from benchmarks._shared import ROOT, arguments, publish, say, table
+
+if TYPE_CHECKING:
+    from benchmarks._models_compared import Outcome
+
+PAGE = ROOT / "docs" / "results" / "models-compared.md"
+_MARK = "<!-- table: python -m benchmarks models --page -->"
+
+
+def main() -> int:
+    parser = arguments(__doc__, repeats=1, threads=1)
+    parser.add_argument("--only", nargs="*", default=[], help="these families or variants [all]")
+    parser.add_argument("--page", action="store_true", help="write the table into the page of the docs")
+    options = parser.parse_args()
+    outcomes = run(options.only, options.threads)
+    lines = tables(outcomes)
+    publish({"outcomes": [asdict(one) | {"verdict": one.verdict} for one in outcomes]}, lines, options.json)
+    if options.page:
+        write_page(PAGE, lines)
+    return int(any(one.verdict in ("wrong", "failed") for one in outcomes))
+
+
+def run(only: Sequence[str] = (), threads: int = 1, *, timed: bool = True) -> list[Outcome]:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    warnings.simplefilter("ignore")
+    import torch
+    import transformers
+
+    from benchmarks import _models_tiny as tiny
+    from benchmarks._models_compared import compare
+
+    torch.set_num_threads(threads)
+    cast("Any", transformers.logging).set_verbosity_error()
+    logging.getLogger("gnothi.opening").setLevel(logging.ERROR)
+    found = []
+    for name in only or tiny.names():
+        outcome = compare(name, timed=timed)
+        worst = max(outcome.apart.values(), default=0.0)
+        say(f"{name:32} {outcome.verdict:9} {outcome.path:9} {worst:.0e} {outcome.failed or outcome.not_made or ''}")
+        found.append(outcome)
+    return found
+
+
+def tables(outcomes: Sequence[Outcome]) -> list[str]:
+    """What was compared, what was refused as a whole, what could not be made."""
+    counts = Counter((one.verdict, one.path) for one in outcomes)
+    made = [one for one in outcomes if not one.not_made]
+    compared = [one for one in made if "opening" not in one.refused | one.failed]
+    total = ", ".join(f"{count} {verdict}{f' ({path})' if path else ''}" for (verdict, path), count in sorted(counts.items()))
+    header = ["model", "path", "apart, at most", "`ffn`", "time by that of `generate`", "result"]
+    rows = [
+        [
+            one.name,
+            one.path + ("" if one.together else ", one prompt at a time"),
+            f"{max(one.apart.values(), default=0.0):.0e}",
+            _site(one),
+            f"{one.times_generate:.2f}" if one.times_generate is not None else "–",
+            one.verdict,
+        ]
+        for one in compared
+    ]
+    lines = [f"{len(made)} models were made, of {len(outcomes)}: {total}.", "", *table(header, rows)]
+    refused = [[one.name, one.refused["opening"].partition(": ")[2]] for one in made if "opening" in one.refused]
+    if refused:
+        lines += ["", "Refused when opened:", "", *table(["model", "sentence"], refused)]
+    missing = [[one.name, f"`{one.not_made.replace('|', '/')}`"] for one in outcomes if one.not_made]
+    if missing:
+        lines += ["", "Not made tiny here, by what the library said:", "", *table(["model", "reason"], missing)]
+    return lines
+
+
+def _site(one: Outcome) -> str:
+    if "residual" in one.refused:
+        return "no states"
+    return "refused, `residual` works" if "ffn" in one.refused else one.ffn
+
+
+def write_page(page: Path, lines: Sequence[str]) -> None:
+    """Put the table below its mark."""
+    before, mark, _ = page.read_text("utf-8").partition(_MARK)
+    if not mark:
+        raise ValueError(f"{page} has no line {_MARK!r}")
+    page.write_text("\n".join([before + mark, "", *lines]) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""A decode path beside plain passes over whole texts: whatever it can be asked for, by two short texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnothi.models.engine.passes import Network
+from gnothi.models.engine.path import Path, at_once
+from gnothi.models.engine.states import Tap
+
+Text = tuple[int, ...]
+
+
+class Wrong(Exception):
+    """A path says something else than plain passes."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """``long`` and ``short`` go on for ``following`` tokens behind the prompts that they begin with. ``begun`` tokens of the
+    long one are read before; a prefix is at least ``shortest`` long, and one of ``trunk`` is read where it lies."""
+
+    long: Text
+    short: Text
+    following: int = 4
+    begun: int = 12
+    shortest: int = 5
+    trunk: int = 8
+
+    @property
+    def prompts(self) -> tuple[Text, Text]:
+        return self.long[: -self.following], self.short[: -self.following]
+
+
+def texts_for(config: Any, vocabulary: int) -> Texts:
+    """Of tokens without a meaning of their own: those of a picture would want a picture."""
+    special = set(_special(config.to_dict()))
+    chosen = [token for token in ((7 * place + 11) % vocabulary for place in range(200)) if token not in special]
+    tokens = chosen or list(range(vocabulary))
+    return Texts(
+        tuple(tokens[place % len(tokens)] for place in range(21)), tuple(tokens[-place % len(tokens)] for place in range(9))
+    )
+
+
+def _special(settings: Mapping[str, Any]) -> list[int]:
+    found: list[int] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            found += _special(value)
+        elif "token" in str(key) and isinstance(value, int):
+            found.append(value)
+        elif "token" in str(key) and isinstance(value, list):
+            found += [one for one in value if isinstance(one, int)]
+    return found
+
+
+@dataclass
+class Reference:
+    """What plain passes came to at each token of the long text and of the short one, (tokens, numbers), and the states there.
+    ``close``: how far apart, of a position's norm, numbers may lie."""
+
+    long: Tensor
+    short: Tensor
+    states: dict[Tap, tuple[Tensor, Tensor]]
+    close: float
+
+    def same(self, got: Tensor, expected: Tensor) -> None:
+        apart = difference(got, expected)
+        if not apart <= self.close:
+            raise Wrong(f"{apart:.1e}")
+
+    def ends(self, logits: Tensor, states: Mapping[Tap, Tensor], places: Sequence[tuple[bool, int]]) -> None:
+        """Rows stand at these ``places``: whether in the long text, and at which token."""
+        self.same(logits, torch.stack([(self.long if long else self.short)[at] for long, at in places]))
+        for tap, (in_long, in_short) in self.states.items():
+            self.same(states[tap], torch.stack([(in_long if long else in_short)[at] for long, at in places]))
+
+
+def difference(got: Tensor, expected: Tensor) -> float:
+    """The largest of all positions, relative to its norm."""
+    if got.shape != expected.shape:
+        raise Wrong(f"its shape, {tuple(got.shape)} in the place of {tuple(expected.shape)}")
+    apart = (got.double() - expected.double()).norm(dim=-1) / expected.double().norm(dim=-1).clamp(min=1e-12)
+    return float(apart.max())
+
+
+def compare(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+    """Raises Wrong where the path differs; else whatever the library raises."""
+    wanted, network.wanted = network.wanted, frozenset(reference.states)
+    try:
+        _go_on(network, path, texts, reference)
+        _look_ahead(path, texts, reference)
+        path.forget()
+        _read_alone(network, path, texts, reference)
+    finally:
+        network.wanted = wanted
+        path.clear()
+
+
+def _go_on(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+    """Read prompts side by side, in pieces where that is the path's way, and go on from them."""
+    prompts = {True: texts.long[: texts.begun], False: texts.prompts[1]}
+    for group in ((True, False),) if path.together else ((True,), (False,)):
+        logits, states = at_once(path.admit([prompts[long] for long in group]))
+        places = [(long, len(prompts[long]) - 1) for long in group]
+        reference.ends(logits, states, places)
+        # Every row goes on as two; then one of these is left of each, in another order.
+        orders = ([row for row in range(len(group)) for _ in range(2)], list(range(2 * len(group)))[::-2], None)
+        for order in orders:
+            if order is not None:
+                path.keep(torch.tensor(order, device=network.device))
+                places = [places[row] for row in order]
+            places = [(long, at + 1) for long, at in places]
+            fed = torch.tensor([(texts.long if long else texts.short)[at] for long, at in places], device=network.device)
+            reference.ends(*path.step(fed), places)
+        path.clear()
+
+
+def _look_ahead(path: Path, texts: Texts, reference: Reference) -> None:
+    """Continuations of several tokens after prompts, of which one goes on from what was read."""
+    long, short = texts.prompts
+    reading = path.read([long, short])
+    reference.same(reading.logits, torch.stack([reference.long[len(long) - 1], reference.short[len(short) - 1]]))
+    fed = [(0, texts.long[len(long) :]), (1, texts.short[len(short) :]), (1, texts.short[len(short) :][:2])]
+    followed = reading.follow([at for at, _ in fed], [tokens for _, tokens in fed])
+    for (at, tokens), got in zip(fed, followed, strict=True):
+        begins = len((long, short)[at])
+        reference.same(got, (reference.long, reference.short)[at][begins : begins + len(tokens)])
+    reading.close()
+
+
+def _read_alone(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+    """Prompts without a cache, side by side where that is the path's way."""
+    prompts, most = texts.prompts, sum(map(len, texts.prompts)) * 2 if path.together else 0
+    if not reference.states:
+        for found, logits in network.ahead(prompts, most):
+            reference.ends(logits, {}, [(place == 0, len(prompts[place]) - 1) for place in found])
+    for found, states in network.ends(prompts, most) if reference.states else ():
+        for tap, expected in reference.states.items():
+            reference.same(states[tap], torch.stack([expected[place][len(prompts[place]) - 1] for place in found]))

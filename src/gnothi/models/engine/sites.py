@@ -1,0 +1,143 @@
+"""What the feed-forward part of a decoder layer adds to the residual stream: which modules say it, and whether they do.
+
+A layer is run once as it is and once with those modules silent. The difference is what they add: it has to be their outputs,
+each times a constant. What is then left, the layer's output less its input and that, has to be what the layer's other modules
+put out; else something else of the feed-forward part was missed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Parts = tuple[tuple[str, float], ...]
+"""Modules of a layer by name, and the factors with which it adds their outputs."""
+
+_AFTER_FFN = ("post_feedforward_layernorm", "post_mlp_layernorm", "post_ffn_layernorm", "post_feedforward_norm", "ffn_norm2")
+_FFN = (
+    "mlp", "feed_forward", "ffn", "block_sparse_moe", "moe", "fc2", "ff", "shared_mlp", "shared_expert", "shared_experts",
+    "feedforward", "mlp_block", "channel_mixer", "mlps",
+)  # fmt: skip
+_NAMELESS = "nothing in its layers is named like one"
+# How far apart results of the same sums may lie, and how small a share of a layer's work says nothing.
+_CLOSE, _NOTHING = 1e-3, 1e-6
+
+
+def parts_of(layer: nn.Module) -> Parts | str:
+    """By their names: what comes last of the feed-forward part, as it is added. A reason where there is nothing."""
+    found = next(iter(_choices(layer)), ())
+    return tuple((name, 1.0) for name in found) or _NAMELESS
+
+
+def _choices(layer: nn.Module) -> Iterator[tuple[str, ...]]:
+    """The norm behind the feed-forward part; else its first module; else all of them."""
+    for names, most in ((_AFTER_FFN, 1), (_FFN, 1), (_FFN, len(_FFN))):
+        modules = {name: getattr(layer, name) for name in names if isinstance(getattr(layer, name, None), nn.Module)}
+        # Some blocks (BLOOM, MPT) take the residual as an argument and add it themselves: nothing to read before.
+        alone = [name for name, one in modules.items() if "residual" not in inspect.signature(one.forward).parameters]
+        if alone:
+            yield tuple(alone[:most])
+
+
+def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Parts | str:
+    """The modules and factors for a layer that is called like this, or why there are none."""
+    reason = _NAMELESS
+    for names in _choices(layer):
+        try:
+            found = _check(layer, names, arguments, keywords)
+        except Exception as error:  # noqa: BLE001 - layers fail in many ways when they are run by themselves
+            found = f"a trial of a layer failed with {type(error).__name__}"
+        if not isinstance(found, str):
+            return found
+        reason = found
+    return reason
+
+
+def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Parts | str:
+    modules: list[nn.Module] = [getattr(layer, name) for name in names]
+    before = (arguments[0] if arguments else keywords["hidden_states"]).clone()
+
+    def run() -> Tensor:
+        found: Tensor = first_tensor(layer(*_fresh(arguments), **dict(zip(keywords, _fresh(keywords.values()), strict=True))))
+        return found.double()
+
+    inside = {id(one) for module in modules for one in module.modules()}
+    others = [one for one in layer.modules() if one is not layer and id(one) not in inside]
+    with _outputs([*modules, *others], before) as heard:
+        whole = run()
+    spoken = {name: module for name, module in zip(names, modules, strict=True) if id(module) in heard}
+    if not spoken:
+        return "its feed-forward modules put out nothing of the size of a state"
+    with _silent(list(spoken.values())):
+        added = whole - run()
+    if added.norm() <= _NOTHING * whole.norm():
+        return "without its feed-forward modules a layer says the same"
+    factors, missed = _fitted(added, [heard[id(module)] for module in spoken.values()])
+    if missed > _CLOSE:
+        return "a layer adds something else than what its feed-forward modules put out"
+    also = {id(one) for one in _modules_named(layer)}
+    rest = whole - before.double() - added
+    known = [heard[id(one)] for one in others if id(one) in heard and id(one) not in also]
+    if rest.norm() > _CLOSE * whole.norm() and _fitted(rest, [*known, before])[1] > _CLOSE:
+        return "a layer adds more than attention and what its feed-forward modules put out"
+    return tuple((name, round(factor, 6)) for name, factor in zip(spoken, factors, strict=True))
+
+
+def _modules_named(layer: nn.Module) -> Iterator[nn.Module]:
+    for name in _FFN:
+        if isinstance(module := getattr(layer, name, None), nn.Module):
+            yield from module.modules()
+
+
+def _fitted(wanted: Tensor, given: Sequence[Tensor]) -> tuple[list[float], float]:
+    """Factors with which ``given`` come nearest to ``wanted``, and the share that they miss."""
+    columns = torch.stack([one.double().flatten() for one in given], dim=1)
+    goal = wanted.flatten()[:, None]
+    found = torch.linalg.pinv(columns) @ goal
+    return found[:, 0].tolist(), float((columns @ found - goal).norm() / goal.norm())
+
+
+@contextmanager
+def _outputs(modules: Sequence[nn.Module], like: Tensor) -> Iterator[dict[int, Tensor]]:
+    """What modules put out inside the block, by their ids, in the shape of a state; of what has another size nothing."""
+    heard: dict[int, Tensor] = {}
+
+    def hear(module: nn.Module, _: Any, output: Any) -> None:
+        tensor = first_tensor(output)
+        if isinstance(tensor, Tensor) and tensor.numel() == like.numel() and tensor.shape[-1] == like.shape[-1]:
+            heard[id(module)] = tensor.clone().reshape(like.shape)
+
+    hooks = [module.register_forward_hook(hear) for module in modules]
+    try:
+        yield heard
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def _silent(modules: Sequence[nn.Module]) -> Iterator[None]:
+    def hush(_: nn.Module, _inputs: Any, output: Any) -> Any:
+        nothing = torch.zeros_like(first_tensor(output))
+        return (nothing, *output[1:]) if isinstance(output, tuple) else nothing
+
+    hooks = [module.register_forward_hook(hush) for module in modules]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _fresh(values: Any) -> list[Any]:
+    return [value.clone() if isinstance(value, Tensor) else value for value in values]
+
+
+def first_tensor(output: Any) -> Any:
+    """Of what a module returns, the states."""
+    return output[0] if isinstance(output, tuple | list) else output
