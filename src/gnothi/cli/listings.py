@@ -63,8 +63,8 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def models(name: str | None, sources: options.Sources, as_json: bool) -> None:
     """What --model takes, and the settings of a model.
 
-    With the NAME of a model, that one is opened, and how it runs is shown: what a trial of it found, or which fields of requests
-    a server does not take and why.
+    With the NAME of a model, that one is opened, and how it runs is shown: what a trial of it found, or which fields of
+    requests a server does not take and why.
     """
     from gnothi.config import settings_of
     from gnothi.methods.planned import MODEL_SECTION
