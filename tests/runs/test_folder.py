@@ -193,6 +193,19 @@ def test_a_run_keeps_the_date_of_its_prompts(tmp_path: Path) -> None:
         assert folder.date == "2026-02-03"
 
 
+def test_a_run_records_how_its_model_computes(tmp_path: Path) -> None:
+    """It may be told again, and otherwise, when the run goes on: rows do not depend on it."""
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        folder.note_model({})
+        folder.note_model({"attention": "forked", "trial": "fine"})
+    with RunFolder(tmp_path / "run", CONFIG) as folder:
+        folder.note_model({"attention": "repeated"})
+        found = read_config(folder.path)
+    assert {key: value for key, value in found.items() if key.startswith("execution.computed.")} == {
+        "execution.computed.attention": "repeated"
+    }
+
+
 def test_a_run_keeps_the_precision_of_its_model(tmp_path: Path) -> None:
     """It is known once the model is open, so it is no part of what a command says."""
     with RunFolder(tmp_path / "run", CONFIG) as folder:

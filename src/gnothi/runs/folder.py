@@ -86,9 +86,11 @@ class RunFolder:
 
     def note_model(self, told: Mapping[str, str]) -> None:
         """Record how the model says that it computes."""
-        config, found = read_config(self.path), {f"{COMPUTED}{key}": value for key, value in told.items()}
-        if not found.items() <= config.items():
-            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **config, **found}))
+        config = read_config(self.path)
+        rest = {key: value for key, value in config.items() if not key.startswith(COMPUTED)}
+        found = rest | {f"{COMPUTED}{key}": value for key, value in told.items()}
+        if found != config:
+            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **found}))
 
     def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
         """Keep a finished question. The events go first, so that a row on disk always has them."""
