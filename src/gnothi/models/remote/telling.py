@@ -43,7 +43,7 @@ def described(
         "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
-        "prompts_cut": f"{sizes.cut} of the prompts, which the server counted with far fewer tokens than such texts have"
+        "prompts_cut": f"the server counted far fewer tokens than such texts have, {sizes.cut} times: it seems to cut prompts"
         if sizes.cut
         else "",
         "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),
@@ -53,7 +53,8 @@ def described(
 
 
 _SAYS_LITTLE = frozenset(
-    {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window"} | {"headers", "query"}
+    {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window", "prompts_cut"}
+    | {"headers", "query"}
 )
 """What a person who reads an answer need not be told."""
 USUAL = "taken before the temperature"
@@ -68,6 +69,11 @@ def remarks(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
                 what = "left out" if key == "why" else key.replace("_", " ")
                 lines.append(f"{model}: {what}: {said}")
     return lines
+
+
+def warnings(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A line for each thing that may make answers worse than they look."""
+    return [f"{model}: {told['prompts_cut']}" for model, told in asked.items() if "prompts_cut" in told]
 
 
 def _thinking(features: Features, settings: RemoteSettings, format: Format, thoughts: str) -> str:
