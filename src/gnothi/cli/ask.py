@@ -135,7 +135,7 @@ def _one(
     from dataclasses import replace
 
     from gnothi.models.remote.budget import spending
-    from gnothi.models.remote.telling import remarks
+    from gnothi.models.remote.telling import remarks, warnings
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.steps import Steps, show_answer
     from gnothi.session import asking
@@ -173,7 +173,7 @@ def _one(
     else:
         charges, asked = (budget.describe(), remarks(budget.asked)) if plan.remote else ("", [])
         show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong, asked)
-    for warning in filter(None, doubtful):
+    for warning in (*filter(None, doubtful), *warnings(budget.asked)):
         say(f"warning: {warning}")
 
 

@@ -42,8 +42,10 @@ def spending(budget: Budget, remote: bool, folder: Path, done: Callable[[], str]
     with stoppable(folder, done), books.spending(budget):
         yield
     if remote:
-        from gnothi.models.remote.telling import remarks
+        from gnothi.models.remote.telling import remarks, warnings
 
         for line in remarks(budget.asked):
             click.echo(line, err=err)
         click.echo(f"charged: {budget.describe()}", err=err)
+        for warning in warnings(budget.asked):
+            say(f"warning: {warning}")

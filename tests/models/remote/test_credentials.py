@@ -11,7 +11,8 @@ import pytest
 from gnothi.errors import InvalidSetting, ModelUnavailable
 from gnothi.models import RemoteSettings, is_remote, load_model, settings_class
 from gnothi.models.remote.credentials import credentials
-from tests.models.habits import HABITS, Api
+from tests.models.habit_server import Api
+from tests.models.habits import HABITS
 from tests.models.openai_server import Server, serving
 
 KEY, OTHER = "sk-of-openai-0123", "key-of-azure-4567"

@@ -101,8 +101,8 @@ def test_a_begun_reply(said: str) -> None:
     ("body", "said", "named"),
     [
         ({"error": {"message": "No.", "param": "n"}}, "No.", ("n",)),
-        ({"detail": [{"loc": ["body", "seed"], "msg": "Extra"}]}, "seed:; Extra", ("seed",)),
-        ({"message": {"detail": [{"loc": ["body", "top_k"], "msg": "Extra"}]}}, "top_k:; Extra", ("top_k",)),
+        ({"detail": [{"loc": ["body", "seed"], "msg": "Extra"}]}, "seed: Extra", ("seed",)),
+        ({"message": {"detail": [{"loc": ["body", "top_k"], "msg": "Extra"}]}}, "top_k: Extra", ("top_k",)),
         ([{"error": {"code": 400, "message": "Unknown"}}], "Unknown", ()),
         ({"error": {"message": "P", "metadata": {"raw": '{"error": {"message": "no n", "param": "n"}}'}}}, "P; no n", ("n",)),
         ({"detail": "Not here"}, "Not here", ()),

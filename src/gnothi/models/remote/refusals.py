@@ -66,17 +66,18 @@ def _gather(value: object, words: list[str], names: list[str], depth: int) -> No
         for one in value:
             _gather(one, words, names, depth + 1)
     elif isinstance(value, Mapping):
+        about, own = "", list[str]()
         for key in _NAMES:
             named = value.get(key)
             if isinstance(named, list):
                 named = next((one for one in named if isinstance(one, str) and one not in ("body", "query")), None)
             if isinstance(named, str):
                 names.append(named)
-                if key == "loc":
-                    words.append(f"{named}:")
+                about = f"{named}: " if key == "loc" else about
         for key in _WORDS:
             if value.get(key):
-                _gather(value[key], words, names, depth + 1)
+                _gather(value[key], own, names, depth + 1)
+        words.extend([about + one for one in own[:1]] + own[1:])
 
 
 def _parsed(text: str) -> object:

@@ -43,7 +43,9 @@ def described(
         "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
-        "prompts_cut": f"{sizes.cut} prompts were counted with fewer tokens than they have" if sizes.cut else "",
+        "prompts_cut": f"the server counted far fewer tokens than such texts have, {sizes.cut} times: it seems to cut prompts"
+        if sizes.cut
+        else "",
         "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),
         "query": ", ".join(one.partition("=")[0].strip() for one in settings.query),
     }
@@ -51,7 +53,8 @@ def described(
 
 
 _SAYS_LITTLE = frozenset(
-    {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window"} | {"headers", "query"}
+    {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window", "prompts_cut"}
+    | {"headers", "query"}
 )
 """What a person who reads an answer need not be told."""
 USUAL = "taken before the temperature"
@@ -66,6 +69,11 @@ def remarks(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
                 what = "left out" if key == "why" else key.replace("_", " ")
                 lines.append(f"{model}: {what}: {said}")
     return lines
+
+
+def warnings(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A line for each thing that may make answers worse than they look."""
+    return [f"{model}: {told['prompts_cut']}" for model, told in asked.items() if "prompts_cut" in told]
 
 
 def _thinking(features: Features, settings: RemoteSettings, format: Format, thoughts: str) -> str:
@@ -89,7 +97,7 @@ def _numbers(features: Features, lacking: Counter[str], floors: int) -> str:
         told.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
     elif features.numbers == "before":
         told.append(USUAL)
-    told += [f"missing in {count} replies ({why})" for why, count in lacking.most_common(3)]
+    told += [f"missing in {count} of the replies ({why})" for why, count in lacking.most_common(3)]
     if floors:
-        told.append(f"{floors} tokens have none but a bound, counted as -9999")
+        told.append(f"a bound in their place for {floors} of the tokens, counted as -9999")
     return "; ".join(told)

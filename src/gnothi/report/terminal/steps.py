@@ -100,7 +100,8 @@ def show_answer(
     asked: Sequence[str] = (),
 ) -> None:
     """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
-    the probability that a calibration gives to its being wrong, ``asked`` what was peculiar about asking models."""
+    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``asked``)."""
+    _block(console, "asked", asked)
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
@@ -112,13 +113,16 @@ def show_answer(
         ("evidence", _evidence(answer, usage)),
         ("P(wrong)", [] if doubt is None else [f"{doubt:.2f} for an answer from memory, by the calibration"]),
         ("cost", [f"{counted(usage.retrievals, 'retrieval')}, {calls}, {took(seconds)}", tokens]),
-        ("asked", list(asked)),
         ("charged", [charged] if charged else []),
     ]
     for label, texts in blocks:
-        lines = [line for text in texts for line in wrap(text, console.width - MARGIN - LABEL)]
-        for place, line in enumerate(lines):
-            _print(console, f"{'':{MARGIN}}{'' if place else label:<{LABEL - 1}} ", line)
+        _block(console, label, texts)
+
+
+def _block(console: Console, label: str, texts: Sequence[str]) -> None:
+    lines = [line for text in texts for line in wrap(text, console.width - MARGIN - LABEL)]
+    for place, line in enumerate(lines):
+        _print(console, f"{'':{MARGIN}}{'' if place else label:<{LABEL - 1}} ", line)
 
 
 def _evidence(answer: Answer, usage: Usage) -> list[str]:
