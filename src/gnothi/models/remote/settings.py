@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from gnothi.errors import InvalidSetting, UnknownName, shown
 from gnothi.models.remote.servers import SERVERS, Server
 from gnothi.models.settings import CallCache
+from gnothi.models.switches import Thinking
 
 Endpoint = Literal["auto", "chat", "completions"]
 Scoring = Literal["auto", "echo", "choice", "off"]
-Thinking = Literal["off", "on", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 KEY_VARIABLE = SERVERS["openai"].key
 CONTINUING: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
