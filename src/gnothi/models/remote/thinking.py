@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gnothi.models.remote.settings import Thinking
+from gnothi.models.switches import Thinking
 
 Fields = Mapping[str, Any]
 
