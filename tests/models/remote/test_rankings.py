@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from gnothi.errors import InvalidSetting, ModelUnavailable, UsageError
 from gnothi.events import Reranked, record
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.models.remote.rankings import RemoteReranker
+from gnothi.protocols import Reranker
 from gnothi.retrieval.registry import open_reranker
+from gnothi.testing.conformance.reranker import RerankerConformance
 from tests.models.openai_server import Fault, Server, serving
 from tests.models.remote.beside_server import BesideApi, beside, score
 
@@ -114,3 +117,12 @@ def test_what_cannot_be_opened() -> None:
         open_reranker("tei:")
     with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match="cannot count what the re-ranker"):
         open_reranker("cohere:rerank-v3.5")
+
+
+class TestRemoteReranker(RerankerConformance):
+    @pytest_asyncio.fixture(params=["rerank", "tei"])
+    async def reranker(self, request: pytest.FixtureRequest) -> AsyncIterator[Reranker]:
+        with serving(beside(BesideApi())) as server:
+            found = RemoteReranker(request.param, spec(server, request.param).partition(":")[2])
+            yield found
+            await found.aclose()
