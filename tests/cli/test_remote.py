@@ -41,6 +41,8 @@ def serve(network: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
+    # This server reads the last turn of a chat alone, so that it counts less than what it was sent.
+    monkeypatch.setattr("gnothi.models.remote.window.ENOUGH", 10**6)
     with ExitStack() as stack:
 
         def start(offer: Offer | None = None, **how: Any) -> Server:
@@ -180,6 +182,32 @@ def test_ask(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any]) -> None:
     assert "(1 from the cache)" in out
     assert "tokens, from the cache)" in out
     assert "charged  0 requests" in out
+
+
+def test_how_a_model_was_asked_is_told_and_kept(
+    serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    serve(Offer(refuses=frozenset({"n", "top_k"})))
+    samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "samples=3")
+    code, out, _ = gnothi("ask", "Who directed The Hollow Letter?", *MODEL, *samples)
+    assert code == 0
+    reason = "top_k: Unsupported parameter: 'top_k' is not supported with this model."
+    assert "openai:lab: left out: n: " in " ".join(out.split())
+    assert reason in " ".join(out.split())
+    found = gnothi_json("ask", "Who directed The Hollow Letter?", *MODEL, *samples, "--no-cache")
+    assert found["asked"]["openai:lab"]["without"] == "n, top_k"
+    code, out, _ = gnothi(*evaluation(tmp_path / "run", *samples[2:], "--no-cache", method="seakr", limit=2))
+    assert code == 0
+    assert "openai:lab: left out: n: " in out
+    kept = json.loads((tmp_path / "run" / "asked.json").read_text(encoding="utf-8"))["openai:lab"]
+    assert (kept["without"], reason in kept["why"]) == ("n, top_k", True)
+    opened = gnothi_json("models", "openai:lab")
+    assert (opened["without"], opened["offers"]) == ("top_k", "text, logprobs")  # n was asked for by no trial
+    assert "top_k: Unsupported parameter" in " ".join(gnothi("models", "openai:lab")[1].split())
+
+
+def test_a_model_that_runs_here_tells_how(gnothi_json: Callable[..., Any]) -> None:
+    assert "hidden states" in gnothi_json("models", "lab")["offers"]
 
 
 JUDGES = ("--set", "judge=openai:lab", "--set", "utility_judge=openai:lab", "--set", "reader=openai:lab")

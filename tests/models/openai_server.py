@@ -29,6 +29,8 @@ class Server:
     requests: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     url: str = ""
+    moved: str = ""
+    """The address that requests are sent on to, with their paths."""
     unbilled: int = 0
     most_at_once: int = 0
     _at_once: int = 0
@@ -75,6 +77,8 @@ class Server:
         if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
             said = f"Incorrect API key provided: {headers.get('authorization')}"
             return _send(writer, 401, {"error": {"message": said, "code": "invalid_api_key"}})
+        if self.moved:
+            return _write(writer, 307, b"", extra=f"Location: {self.moved}{path}\r\n")
         if fault in ("429", "429 after"):
             extra = "Retry-After: 0.05\r\n" if fault == "429 after" else ""
             return _send(writer, 429, {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}, extra)
@@ -94,6 +98,8 @@ class Server:
             return False
         if fault == "drop":
             return False
+        if isinstance(reply, bytes):  # no JSON at all
+            return _write(writer, 200, reply, "text/html")
         content = json.dumps(reply).encode()
         if fault == "cut":
             _write(writer, 200, content, cut=len(content) // 2)

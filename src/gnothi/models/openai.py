@@ -175,15 +175,18 @@ class OpenAIModel:
         if not (cut_off or choice.thought or not choice.closed):
             return
         if choice.finish == "length":
-            limit = decoding.max_tokens + (self._settings.thinking_tokens if self._format.thinks else 0)
+            thinks, room = self._format.thinks, self._settings.thinking_tokens
+            limit = decoding.max_tokens + (room if thinks else 0)
+            why = "all went into thoughts" if thinks else "a model that thinks out of sight does so"
             raise UsageError(
-                f"{self.name}: the reply reached its limit of {limit:,} tokens before any answer: all went into thoughts. Give "
-                "more room with <--set model.thinking_tokens=...> or <--set max_tokens=...>, or less thinking with "
+                f"{self.name}: the reply reached its limit of {limit:,} tokens before any answer: {why}. Give more room with "
+                f"{'<--set model.thinking_tokens=...> or ' if thinks else ''}<--set max_tokens=...>, or less thinking with "
                 "<--set model.thinking=...>."
             )
+        less = "" if self._settings.thinking == "off" else "Ask for none with <--set model.thinking=off>, or look"
         raise UsageError(
-            f"{self.name}: the reply holds a thought and no answer. Ask for none with <--set model.thinking=off>, or look at "
-            "how the server tells thoughts from answers."
+            f"{self.name}: the reply holds a thought and no answer. {less or 'Look'} at how the server tells thoughts from "
+            "answers (its reasoning parser)."
         )
 
     def _refused(self, refused: Refused) -> NoReturn:

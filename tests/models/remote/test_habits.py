@@ -15,7 +15,8 @@ from gnothi.models.remote.tokens import FLOOR
 from gnothi.signals.kinds.least_likely import least_likely
 from gnothi.signals.kinds.perplexity import generation_perplexity
 from gnothi.types import Decoding, Generation, Prompt, Task
-from tests.models.habits import ANSWER, HABITS, LOGPROB, Api, Habit
+from tests.models.habit_server import ANSWER, LOGPROB, Api, Habit
+from tests.models.habits import HABITS
 from tests.models.openai_server import Server, serving
 
 QUESTIONS = 25

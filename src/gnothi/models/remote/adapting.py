@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from gnothi.models.remote.client import Client
+from gnothi.models.remote.client import Broken, Client
 from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers, refused_field
 from gnothi.models.remote.requests import RANDOM_SEED
 from gnothi.models.remote.settings import OPTIONAL
@@ -28,14 +28,26 @@ class Habits:
         self._looking = asyncio.Lock()
 
     async def ask(
-        self, client: Client, path: str, build: Build, parse: Callable[[object], T], by_trying: bool = True
+        self,
+        client: Client,
+        path: str,
+        build: Build,
+        parse: Callable[[object], T],
+        by_trying: bool = True,
+        opening: bool = False,
     ) -> tuple[T, dict[str, Any]]:
-        """The reply, and the request that it answers. Raises as ``Client.ask``."""
+        """The reply, and the request that it answers. ``opening``: nothing is known of the server yet, so that fields which it
+        breaks at are looked for as those that it refuses, and what takes too long is not tried again. Raises as
+        ``Client.ask``."""
         while True:
             known = len(self.without)
             request = build(self.without)
             try:
-                return await client.ask(path, request, parse), request
+                return await client.ask(path, request, parse, hurried=opening), request
+            except Broken as broken:
+                if not (opening and by_trying):
+                    raise
+                self.without |= await _tried(client, path, build, self.without, request, broken)
             except Refused as refused:
                 if (field := refused_field(refused, request)) is not None and field not in self.without:
                     self._leave_out(field, refused)
@@ -44,8 +56,7 @@ class Habits:
                     raise
                 async with self._looking:
                     if known == len(self.without):  # else somebody has found out meanwhile
-                        found = await _tried(client, path, build, self.without, request, refused)
-                        self.without |= dict.fromkeys(found, _reason(refused))
+                        self.without |= await _tried(client, path, build, self.without, request, refused)
 
     def _leave_out(self, field: str, refused: Refused) -> None:
         if field == "max_completion_tokens" and "max_tokens" in self.without:
@@ -56,14 +67,19 @@ class Habits:
 
 
 async def _tried(
-    client: Client, path: str, build: Build, without: Mapping[str, str], request: Mapping[str, Any], refused: Refused
-) -> list[str]:
-    """The fields without which the request is taken. Raises ``refused`` where a bare one is not taken either."""
+    client: Client,
+    path: str,
+    build: Build,
+    without: Mapping[str, str],
+    request: Mapping[str, Any],
+    failure: Refused | Broken,
+) -> dict[str, str]:
+    """The fields without which the request is taken, and why. Raises ``failure`` where a bare one is not taken either."""
 
     async def taken(names: Collection[str]) -> bool:
         try:
-            await client.ask(path, build({*without, *_both(names)}), lambda data: data)
-        except Refused:
+            await client.ask(path, build({*without, *_both(names)}), lambda data: data, hurried=True)
+        except (Refused, Broken):
             return False
         return True
 
@@ -71,7 +87,7 @@ async def _tried(
     sent = [name for name in _IN_TURN if name in request or (name == PREFILL and begun)]
     every = [*sent, *(["max_tokens"] if "max_tokens" in request else [])]
     if not every or not ((sent and await taken(sent)) or (every != sent and await taken(every))):
-        raise refused
+        raise failure
     left: list[str] = []
     for name in every:
         left.append(name)
@@ -80,7 +96,7 @@ async def _tried(
     for name in left[:-1]:
         if await taken([one for one in left if one != name]):
             left.remove(name)
-    return _both(left)
+    return dict.fromkeys(_both(left), _reason(failure))
 
 
 def _both(names: Collection[str]) -> list[str]:
@@ -88,9 +104,9 @@ def _both(names: Collection[str]) -> list[str]:
     return [*names, *([RANDOM_SEED] if "seed" in names else [])]
 
 
-def _reason(refused: Refused) -> str:
+def _reason(failure: Refused | Broken) -> str:
     """What the server said of it."""
-    said = " ".join(refused.said.split())
+    said = " ".join((failure.said if isinstance(failure, Refused) else "the server breaks at it").split())
     return said if len(said) <= _REASON else said[: _REASON - 1] + "…"
 
 

@@ -38,14 +38,29 @@ class Missing(ModelUnavailable):
     """The server has no such model or endpoint."""
 
 
+class Broken(ModelUnavailable):
+    """The server fails at a request, try after try, with an internal error."""
+
+
+class Slow(ModelUnavailable):
+    """The server does not come to an end in the time that it has."""
+
+
+SOON = {Slow: 0, Broken: 2}
+"""Tries after a first one that failed so, where another request may do better."""
+
+
 class _Failed(Exception):
     """A try that may be followed by another. ``wait`` is what the server asked for; ``charged`` says whether it may have
-    done the work."""
+    done the work; ``kind`` is what is raised where no further try follows."""
 
-    def __init__(self, what: str, *, wait: float | None = None, charged: bool = False) -> None:
+    def __init__(
+        self, what: str, *, wait: float | None = None, charged: bool = False, kind: type[ModelUnavailable] = ModelUnavailable
+    ) -> None:
         super().__init__(what)
         self.wait = wait
         self.charged = charged
+        self.kind = kind
 
 
 class Client:
@@ -82,25 +97,38 @@ class Client:
                 f"the address of model {name!r}: got {self.url!r} ({error}), expected one as in http://127.0.0.1:8000/v1."
             ) from None
 
-    async def ask(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T], retries: int | None = None) -> T:
-        """POST ``body`` and read the response with ``parse``, which raises InvalidReply for what is no answer.
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        parse: Callable[[object], T],
+        retries: int | None = None,
+        hurried: bool = False,
+    ) -> T:
+        """POST ``body`` and read the response with ``parse``, which raises InvalidReply for what is no answer. ``hurried``: a
+        request that takes too long, or that the server breaks at, is soon given up, for another one may do better.
 
         Raises Refused, ModelUnavailable (after all tries, or at once where no try can help) or BudgetSpent.
         """
         most = self._settings.retries
-        return await self._persist(lambda: self._paid(path, body, parse), most if retries is None else min(retries, most))
+        return await self._persist(
+            lambda: self._paid(path, body, parse), most if retries is None else min(retries, most), hurried
+        )
 
     async def look(self, path: str, retries: int) -> object:
         """GET, which costs nothing: the JSON of the response. Raises as ``ask``."""
         retries = min(retries, self._settings.retries)
-        return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object), {}), retries)
+        try:
+            return await self._persist(lambda: self._send(lambda: self._client.get(path, cast_to=object), {}), retries)
+        except OtherShape as error:  # a page for people, say
+            raise Missing(f"nothing to read at {path} of {self.name} at {self.url}: {error}.") from None
 
     async def aclose(self) -> None:
         await self._client.close()
 
     # --- trying again ------------------------------------------------------------------------------------------------
 
-    async def _persist(self, attempt: Callable[[], Awaitable[T]], retries: int) -> T:
+    async def _persist(self, attempt: Callable[[], Awaitable[T]], retries: int, hurried: bool = False) -> T:
         failures = 0
         while True:
             await self._pause()
@@ -111,8 +139,9 @@ class Client:
                     return await attempt()
             except _Failed as failed:
                 failures += 1
-                if (advice := self._hopeless(failed, failures, retries)) is not None:
-                    raise ModelUnavailable(
+                most = min(retries, SOON.get(failed.kind, retries)) if hurried else retries
+                if (advice := self._hopeless(failed, failures, most)) is not None:
+                    raise failed.kind(
                         f"no answer from {self.name} at {self.url}, {_tries(failures)}: {failed}. {advice}"
                     ) from None
                 wait = failed.wait
@@ -172,11 +201,14 @@ class Client:
         try:
             async with asyncio.timeout(self._settings.timeout):
                 data = await request()
+            if isinstance(data, str) and data.lstrip().startswith(("<", "data:", "event:")):
+                raise OtherShape(f"expected JSON, got {data.strip()[:100]!r}")
             return json.loads(data) if isinstance(data, str) else data
         except bounded.TooLong as error:
             raise _Failed(str(error), charged=True) from None
         except (TimeoutError, openai.APITimeoutError) as error:
-            raise _Failed(f"no response within {self._settings.timeout:g} s", charged=not _while_connecting(error)) from None
+            what, connected = f"no response within {self._settings.timeout:g} s", not _while_connecting(error)
+            raise _Failed(what, charged=connected, kind=Slow if connected else ModelUnavailable) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             what = self._clean(f"{type(cause).__name__}: {cause}")
@@ -201,7 +233,8 @@ class Client:
         if status == 501:
             return refused
         if worth_another_try(status):
-            return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers))
+            kind = Broken if status == 500 else ModelUnavailable
+            return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
             return ModelUnavailable(
                 f"{where} does not let us in (HTTP {status}): {said} Check the key{self._key_from}; a server that wants it in "

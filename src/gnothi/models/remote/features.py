@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gnothi.errors import ModelUnavailable
 from gnothi.models.remote import probing
 from gnothi.models.remote.adapting import Habits, by_setting
-from gnothi.models.remote.client import Client, Missing
+from gnothi.models.remote.client import Client, Missing, Slow
 from gnothi.models.remote.probing import FIRST_RETRIES, Numbers
 from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers
 from gnothi.models.remote.replies import Reply, read
@@ -48,6 +48,18 @@ class Features:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def identity(self) -> dict[str, Any]:
+        """What replies may depend on; in which words a server refused something is no part of it."""
+        left_out = sorted(self.without)
+        told = {name: getattr(self, name) for name in ("endpoint", "logprobs", "scoring", "greedy")}
+        return {
+            **told,
+            "without": left_out,
+            "thinking": dict(self.thinking),
+            "thinks": bool(self.thoughts),
+            "numbers": self.numbers,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Features:
@@ -184,7 +196,10 @@ async def _trial(client: Client, format: Format, settings: RemoteSettings, habit
             return format.body(shown, decoding, seed=1, logprobs=settings.logprobs != "off", without=without)
 
         try:
-            reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying)
+            reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying, opening=True)
+        except Slow:
+            if room == rooms[-1]:
+                raise
         except Refused as refused:
             if room == rooms[-1] or not (about_length(refused) or callers(refused, build(habits.without))):
                 raise

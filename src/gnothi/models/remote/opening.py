@@ -44,7 +44,7 @@ def open_remote(argument: str, settings: RemoteSettings, prefix: str = PREFIX) -
     model = OpenAIModel(prefix + name, settings, features, client)
     if store is None:
         return model
-    identity = {"kind": prefix, "model": name, "settings": settings.identity(), "features": features.as_dict()}
+    identity = {"kind": prefix, "model": name, "settings": settings.identity(), "features": features.identity()}
     return Cached(model, store, identity, model.rendered)
 
 

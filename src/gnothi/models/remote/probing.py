@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from gnothi.types import Decoding
 
 SERIES = "one, two, three, four, five, six, seven,"
 """What a model goes on with surely, if it is any good; and then it would not say the same again."""
-BEGUN, REST = "one, two, three, four, five, six, seven, eight, nine, ten, elev", "en"
+BEGUN, REST = "one, two, three, four, five, six, seven, eight, nine, ten, elev", re.compile(r"ens?\b", re.IGNORECASE)
 """A reply broken off within a word: only who goes on with it begins with the rest of the word."""
 SAME = 0.3
 """Log-probabilities of one token may differ by so much, for another order of sums in 16 bits."""
@@ -49,7 +50,7 @@ async def continues(client: Client, format: Format, habits: Habits) -> str | Non
     if PREFILL in habits.without:
         return habits.without[PREFILL]
     text = reply.choices[0].text
-    return None if text.lower().startswith(REST) else f"a begun reply was not continued but followed by {text[:40]!r}"
+    return None if REST.match(text) else f"a begun reply was not continued but followed by {text[:40]!r}"
 
 
 async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[Numbers, bool]:

@@ -16,6 +16,8 @@ from gnothi.models.remote.settings import CONTINUING, OPTIONAL
 
 PREFILL = "prefill"
 """Stands for a begun turn of the assistant among the fields that a server does not take."""
+ZERO = "temperature=0"
+"""Stands for a temperature of 0, where a server wants a positive one."""
 CALLERS = frozenset({"temperature", "top_p", "max_tokens", "max_completion_tokens"})
 """Fields whose values the caller chose: one that is out of range is for the caller to change."""
 
@@ -64,17 +66,18 @@ def _gather(value: object, words: list[str], names: list[str], depth: int) -> No
         for one in value:
             _gather(one, words, names, depth + 1)
     elif isinstance(value, Mapping):
+        about, own = "", list[str]()
         for key in _NAMES:
             named = value.get(key)
             if isinstance(named, list):
                 named = next((one for one in named if isinstance(one, str) and one not in ("body", "query")), None)
             if isinstance(named, str):
                 names.append(named)
-                if key == "loc":
-                    words.append(f"{named}:")
+                about = f"{named}: " if key == "loc" else about
         for key in _WORDS:
             if value.get(key):
-                _gather(value[key], words, names, depth + 1)
+                _gather(value[key], own, names, depth + 1)
+        words.extend([about + one for one in own[:1]] + own[1:])
 
 
 def _parsed(text: str) -> object:
@@ -163,7 +166,7 @@ def refused_field(refused: Refused, request: Mapping[str, Any]) -> str | None:
         return PREFILL
     named_apart = any(_canonical(one, sent) == found for one in refused.named)
     if found in CALLERS and not (strictly and not _only_a_range(said)):
-        return None
+        return ZERO if found == "temperature" and request["temperature"] == 0 and (strictly or range_only) else None
     return found if strictly or range_only or named_apart else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from gnothi.models.remote.refusals import PREFILL
+from gnothi.models.remote.refusals import PREFILL, ZERO
 from gnothi.models.remote.settings import CONTINUING, RemoteSettings
 from gnothi.models.rendering import Plain, Renderer, Tagged, messages
 from gnothi.types import Decoding, Prompt
@@ -15,6 +15,8 @@ MOST_STOPS = 4
 """OpenAI's limit; further stop strings are looked for here."""
 TOP = 20
 """OpenAI's limit of ``top_logprobs``."""
+SMALL = 0.01
+"""A temperature at which next to nothing is left to chance."""
 RANDOM_SEED = "random_seed"
 """Mistral's name of ``seed``."""
 
@@ -62,7 +64,8 @@ class Format:
         without: Collection[str] = (),
     ) -> dict[str, Any]:
         """The whole request; ``without`` names fields that the server does not take."""
-        body: dict[str, Any] = {"model": self._model, **shown, "temperature": decoding.temperature}
+        temperature = SMALL if decoding.temperature == 0 and ZERO in without else decoding.temperature
+        body: dict[str, Any] = {"model": self._model, **shown, "temperature": temperature}
         room = self._room if self.thinks else 0
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = decoding.max_tokens + room
         if decoding.temperature > 0:

@@ -43,9 +43,11 @@ def described(
         "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
-        "prompts_cut": f"{sizes.cut} prompts were counted with fewer tokens than they have" if sizes.cut else "",
-        "headers": ", ".join(one.partition("=")[0] for one in settings.headers),
-        "query": ", ".join(one.partition("=")[0] for one in settings.query),
+        "prompts_cut": f"{sizes.cut} of the prompts, which the server counted with far fewer tokens than such texts have"
+        if sizes.cut
+        else "",
+        "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),
+        "query": ", ".join(one.partition("=")[0].strip() for one in settings.query),
     }
     return {key: value for key, value in told.items() if value}
 
@@ -89,7 +91,7 @@ def _numbers(features: Features, lacking: Counter[str], floors: int) -> str:
         told.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
     elif features.numbers == "before":
         told.append(USUAL)
-    told += [f"missing in {count} replies ({why})" for why, count in lacking.most_common(3)]
+    told += [f"missing in {count} of the replies ({why})" for why, count in lacking.most_common(3)]
     if floors:
-        told.append(f"{floors} tokens have none but a bound, counted as -9999")
+        told.append(f"a bound in their place for {floors} of the tokens, counted as -9999")
     return "; ".join(told)

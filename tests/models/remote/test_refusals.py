@@ -1,0 +1,127 @@
+"""Which field a server complains about, by its words alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers, refused_field, told
+
+BODY: dict[str, Any] = {
+    "model": "x",
+    "messages": [{"role": "user", "content": "Who?"}],
+    "temperature": 3.0,
+    "top_p": 0.9,
+    "top_k": 50,
+    "max_tokens": 9,
+    "n": 2,
+    "seed": 1,
+    "stop": ["\n"],
+    "logprobs": True,
+    "top_logprobs": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "named", "expected"),
+    [
+        ("Unsupported value: 'temperature' does not support 3.0 with this model.", ("temperature",), "temperature"),
+        ("invalid temperature: only 1 is allowed for this model", (), "temperature"),
+        ("Only one completion choice is allowed", (), "n"),
+        ("candidate_count must be 1", (), "n"),
+        ("Multiple candidates are not supported", (), "n"),
+        ("top_logprobs is not supported", (), "top_logprobs"),
+        ("Extra inputs are not permitted: n", (), "n"),
+        ("You are not allowed to sample logprobs from this model", (), "logprobs"),
+        ("Log probabilities are not available", (), "logprobs"),
+        ("Unrecognized request argument supplied: topLogprobs", (), "top_logprobs"),
+        ("Additional properties are not allowed ('top_k' was unexpected)", (), "top_k"),
+        ("parameter `random_seed` is unknown", (), "seed"),
+        ("'stopSequences' is not supported; did you mean 'stop_sequences'?", (), "stop"),
+        ("property 'n' is unsupported, did you mean 'seed'?", (), "n"),
+        ("Unknown parameter top_k. Valid parameters are: temperature, seed, stop", (), "top_k"),
+        ("seed must be less than 65536", (), "seed"),
+        ("", ("body.top_k",), "top_k"),
+        ("no longer supported: stop", ("stop[0]",), "stop"),
+        # about something else
+        ("Unrecognized request argument supplied: top_a", (), None),
+        ("temperature must be between 0 and 2", ("temperature",), None),
+        ("max_tokens is too large: 9. This model's maximum context length is 8", ("max_tokens",), None),
+        ("The image could not be read", (), None),
+        ("Bad Request", (), None),
+    ],
+)
+def test_which_field(said: str, named: tuple[str, ...], expected: str | None) -> None:
+    assert refused_field(Refused("m", said, named), BODY) == expected
+
+
+def test_a_field_that_was_not_sent_is_not_to_blame() -> None:
+    body = {key: value for key, value in BODY.items() if key != "seed"}
+    assert refused_field(Refused("m", "seed is not supported"), body) is None
+
+
+def test_what_callers_chose_is_theirs_to_change() -> None:
+    assert callers(Refused("m", "temperature must be between 0 and 2"), BODY)
+    assert not callers(Refused("m", "n must be at most 1"), BODY)
+    assert not callers(Refused("m", "Bad Request"), BODY)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 256 tokens. However, you requested 300 tokens.",
+        "the request exceeds the available context size (4096 tokens)",
+        "Input is too long for this model: the prompt exceeds 1000 tokens",
+    ],
+)
+def test_too_long(said: str) -> None:
+    assert about_length(Refused("m", said))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The conversation must end with a user message.",
+        "This model does not support assistant message prefill.",
+        "Assistant response prefill is incompatible with enable_thinking.",
+        "Cannot set `add_generation_prompt` to True when the last message is from the assistant.",
+        "continue_final_message: extra inputs are not permitted",
+    ],
+)
+def test_a_begun_reply(said: str) -> None:
+    begun = {**BODY, "messages": [*BODY["messages"], {"role": "assistant", "content": "Ann"}], "continue_final_message": True}
+    assert refused_field(Refused("m", said), begun) == PREFILL
+    assert refused_field(Refused("m", said), BODY) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "named"),
+    [
+        ({"error": {"message": "No.", "param": "n"}}, "No.", ("n",)),
+        ({"detail": [{"loc": ["body", "seed"], "msg": "Extra"}]}, "seed: Extra", ("seed",)),
+        ({"message": {"detail": [{"loc": ["body", "top_k"], "msg": "Extra"}]}}, "top_k: Extra", ("top_k",)),
+        ([{"error": {"code": 400, "message": "Unknown"}}], "Unknown", ()),
+        ({"error": {"message": "P", "metadata": {"raw": '{"error": {"message": "no n", "param": "n"}}'}}}, "P; no n", ("n",)),
+        ({"detail": "Not here"}, "Not here", ()),
+        ("<html>", "<html>", ()),
+        (None, "no reason given", ()),
+    ],
+)
+def test_where_servers_say_it(body: object, said: str, named: tuple[str, ...]) -> None:
+    found = told(body)
+    assert (found.said, found.parameters) == (said, named)
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(["error", "message", "detail", "loc", "param", "raw"]), x),
+    )
+)
+def test_whatever_is_said_is_read(body: object) -> None:
+    found = told(body)
+    assert found.said
+    refused_field(Refused("m", found.said, found.parameters), BODY)
