@@ -29,24 +29,27 @@ def saved(folder: Path, kind: str) -> tuple[Any, Any]:
     """A tiny BERT that reads letters, and its tokenizer."""
     import string
 
+    import tokenizers
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
+    import transformers
+
+    library: Any = transformers
+    parts: Any = tokenizers
 
     letters = string.ascii_lowercase + string.digits
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{one}" for one in letters)]
-    inner = Tokenizer(models.WordPiece({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
-    inner.normalizer = normalizers.BertNormalizer()
-    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    inner.post_processor = processors.TemplateProcessing(
+    inner = parts.Tokenizer(parts.models.WordPiece({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
+    inner.normalizer = parts.normalizers.BertNormalizer()
+    inner.pre_tokenizer = parts.pre_tokenizers.BertPreTokenizer()
+    inner.post_processor = parts.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=256, **special)
+    tokenizer = library.PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=256, **special)
     torch.manual_seed(0)
     sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
-    config = BertConfig(vocab_size=len(words), max_position_embeddings=256, num_labels=1, **sizes)
-    model = (BertModel if kind == "embed" else BertForSequenceClassification)(config).eval()
+    config = library.BertConfig(vocab_size=len(words), max_position_embeddings=256, num_labels=1, **sizes)
+    model = (library.BertModel if kind == "embed" else library.BertForSequenceClassification)(config).eval()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model, tokenizer
