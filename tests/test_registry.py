@@ -224,10 +224,12 @@ def test_every_built_in_thing_can_be_had() -> None:
     from gnothi.graph.registry import GRAPHS
     from gnothi.methods.registry import METHODS
     from gnothi.models import MODELS
+    from gnothi.retrieval.dense.encoders import ENCODERS
     from gnothi.retrieval.registry import RERANKERS, RETRIEVERS
     from gnothi.signals.registry import SIGNALS
 
-    ours: tuple[Registry[Any], ...] = (METHODS, SIGNALS, RETRIEVERS, RERANKERS, GRAPHS, MODELS, DATASETS, FORMATS)
+    retrieval: tuple[Registry[Any], ...] = (RETRIEVERS, ENCODERS, RERANKERS, GRAPHS)
+    ours: tuple[Registry[Any], ...] = (METHODS, SIGNALS, *retrieval, MODELS, DATASETS, FORMATS)
     assert len({one.group for one in ours}) == len(ours)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PluginWarning)
@@ -238,7 +240,8 @@ def test_every_built_in_thing_can_be_had() -> None:
     assert found["data set format"] == files("datasets/formats")
     assert found["method"] == [name for name in files("methods") if name not in ("planned", "registry")]
     assert (found["data set"], found["graph"]) == (["csqa-inhouse", "lab", "lab-train"], ["folder", "lab"])
-    assert found["re-ranker"] == ["cross_encoder"]
+    assert found["re-ranker"] == ["cohere", "cross_encoder", "jina", "rerank", "tei"]
+    assert found["encoder"] == ["openai", "tei"]
 
 
 def files(package: str) -> list[str]:

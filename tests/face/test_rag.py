@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import pytest
 
 import gnothi
+from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event
-from gnothi.face.loop import Loop
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured

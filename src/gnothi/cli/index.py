@@ -113,7 +113,12 @@ def build(
 
 @index.command()
 @click.argument("path")
-@click.option("--encoder", metavar="MODEL", help="A sentence-transformers model, by folder or hub id. [default: as before]")
+@click.option(
+    "--encoder",
+    metavar="MODEL",
+    help="A sentence-transformers model by folder or hub id, openai:NAME, openai:NAME@ADDRESS or tei:ADDRESS. "
+    "[default: as before]",
+)
 @click.option("--question-encoder", default="", metavar="MODEL", help="Of a pair as DPR's, the one for questions.")
 @click.option("--question-prompt", metavar="TEXT", help="Put before a question. [default: as saved with the model]")
 @click.option("--passage-prompt", metavar="TEXT", help="Put before a passage. [default: as saved with the model]")

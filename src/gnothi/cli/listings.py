@@ -124,10 +124,12 @@ def plugins(as_json: bool) -> None:
     from gnothi.graph.registry import GRAPHS
     from gnothi.methods.registry import METHODS
     from gnothi.models import MODELS
+    from gnothi.retrieval.dense.encoders import ENCODERS
     from gnothi.retrieval.registry import RERANKERS, RETRIEVERS
     from gnothi.signals.registry import SIGNALS
 
-    registries: tuple[Registry[Any], ...] = (METHODS, SIGNALS, RETRIEVERS, RERANKERS, GRAPHS, MODELS, DATASETS, FORMATS)
+    retrieval: tuple[Registry[Any], ...] = (RETRIEVERS, ENCODERS, RERANKERS, GRAPHS)
+    registries: tuple[Registry[Any], ...] = (METHODS, SIGNALS, *retrieval, MODELS, DATASETS, FORMATS)
     with _telling_of_plugins():
         found = [(one.kind, entry) for one in registries for entry, _ in one.items() if entry.origin != BUILT_IN]
     if as_json:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
-from gnothi.face.loop import Loop, refuse_running_loop
+from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _data, _spec
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary

@@ -12,10 +12,11 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
 from gnothi.face import given
-from gnothi.face.loop import Loop, refuse_running_loop
+from gnothi.face.loop import refuse_running_loop
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.knowing import Knowledge, know

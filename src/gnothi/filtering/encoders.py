@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gnothi.concurrency import Batcher, in_batches
-from gnothi.retrieval.dense.encoders import EXPECTED, Vectors, load_sentence_model, stored_name
+from gnothi.retrieval.dense.encoders import EXPECTED, Vectors, load_sentence_model, named_encoder, stored_name
 from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
 
@@ -90,20 +90,24 @@ def _count(text: str) -> Counter[str]:
 
 
 class SentenceEncoder:
-    """A sentence-transformers model by folder or hub id; a pair is read as one text, question first, cut at its length limit.
+    """A sentence-transformers model by folder or hub id, or an encoder behind an API; a pair is read as one text, question
+    first, cut at its length limit.
 
     Raises MissingDependency without the library, ModelUnavailable for a model that cannot be read.
     """
 
     def __init__(self, name: str) -> None:
         self.name = stored_name(name)
-        self._model: Any = load_sentence_model(name, f"{LEXICAL!r} (no model), {EXPECTED}")
+        self._named = named_encoder(name)
+        self._model: Any = self._named or load_sentence_model(name, f"{LEXICAL!r} (no model), {EXPECTED}")
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
         """Shape (pairs, dimension), float32, rows of length 1."""
         if not pairs:
             return np.zeros((0, 0), np.float32)
         texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
+        if self._named is not None:
+            return self._named(texts, "document", None, True)
         found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(pairs), -1)
 

@@ -33,7 +33,7 @@ _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
     KnowledgeGraph: "a graph (none: the main one)",
-    Reranker: "a re-ranker: lab, a folder or a hub id",
+    Reranker: "a re-ranker: lab, a folder or a hub id, or one behind an API",
     DemonstrationSource: "a utility reference",
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     GateSource: "a learnt gate (a folder made by gnothi train gate)",

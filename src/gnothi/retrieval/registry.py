@@ -23,7 +23,12 @@ RETRIEVERS: Registry[Scheme[Retriever]] = Registry(
     also={"graph": "gnothi.graph.retriever:SCHEME", "lab": "gnothi.lab.named:INDEX"},
 )
 RERANKERS: Registry[Scheme[Reranker]] = Registry(
-    "re-ranker", "gnothi.rerankers", also={"cross_encoder": "gnothi.retrieval.rerank:SCHEME"}
+    "re-ranker",
+    "gnothi.rerankers",
+    also={
+        "cross_encoder": "gnothi.retrieval.rerank:SCHEME",
+        **{name: f"gnothi.models.remote.rankings:{name.upper()}" for name in ("cohere", "jina", "rerank", "tei")},
+    },
 )
 
 

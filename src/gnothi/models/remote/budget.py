@@ -10,6 +10,7 @@ A request that reached the server and brought no bill (timed out, cut off, not J
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -75,6 +76,7 @@ class Budget:
         self._under_way: list[Charge] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._refused = ""
+        self._books = threading.Lock()  # encoders are asked in loops of their own
         self._asked: dict[str, Callable[[], Mapping[str, str]]] = {}
 
     @property
@@ -110,26 +112,29 @@ class Budget:
     async def reserve(self, prompt_tokens: int, generated_tokens: int, prices: Prices) -> Charge:
         """Set aside at most this much, as soon as it fits. Raises BudgetSpent. Every charge goes to ``close`` once."""
         charge = Charge(prompt_tokens, generated_tokens, prices)
-        while self._refused or not self._fits(charge):
-            if self._refused or not self._under_way:
-                self._refused = self._refused or self._message(charge)
-                raise BudgetSpent(self._refused)
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+        while True:
+            with self._books:
+                if not self._refused and self._fits(charge):
+                    self._under_way.append(charge)
+                    return charge
+                if self._refused or not self._under_way:
+                    self._refused = self._refused or self._message(charge)
+                    raise BudgetSpent(self._refused)
+                turn = asyncio.get_running_loop().create_future()
+                self._waiting.append(turn)
             await turn
-        self._under_way.append(charge)
-        return charge
 
     def close(self, charge: Charge) -> None:
         """Enter the charge into the books and let the next ones try."""
-        self._under_way = [other for other in self._under_way if other is not charge]
-        self.requests += 1
-        self.prompt_tokens += charge.prompt_tokens
-        self.generated_tokens += charge.generated_tokens
-        self.estimated_tokens += 0 if charge.billed else charge.tokens
-        self.cost += charge.cost
-        self.priced = self.priced and charge.prices.known
-        waiting, self._waiting = self._waiting, []
+        with self._books:
+            self._under_way = [other for other in self._under_way if other is not charge]
+            self.requests += 1
+            self.prompt_tokens += charge.prompt_tokens
+            self.generated_tokens += charge.generated_tokens
+            self.estimated_tokens += 0 if charge.billed else charge.tokens
+            self.cost += charge.cost
+            self.priced = self.priced and charge.prices.known
+            waiting, self._waiting = self._waiting, []
         for turn in waiting:
             turn.get_loop().call_soon_threadsafe(_wake, turn)
 

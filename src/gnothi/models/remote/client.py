@@ -28,6 +28,8 @@ from gnothi.waiting import waited
 T = TypeVar("T")
 
 CONNECT_SECONDS = 10.0
+RESULTS = ("choices", "data", "results")
+"""Where a reply holds what was asked for."""
 UNBEARABLE = re.compile(r"parameter|provider", re.IGNORECASE)
 """In the words of a 404 that is about what a request asks for, not about the model."""
 
@@ -153,6 +155,9 @@ class Client:
     def _hopeless(self, failed: _Failed, failures: int, retries: int) -> str | None:
         """What to do about it, where another try makes no sense."""
         longest = self._settings.max_wait
+        if not self._settings.settable:
+            too_long = failed.wait is not None and failed.wait > longest
+            return "Look at the server, then try again." if too_long or failures > retries else None
         if failed.wait is not None and failed.wait > longest:
             return f"It asks to wait {failed.wait:.0f} s, longer than <--set model.max_wait={longest:g}> allows."
         if failures > retries:
@@ -258,7 +263,7 @@ class Client:
                     f" (its window: {self.sizes.window:,})" if self.sizes.window else "",
                 )
             charge.settle(found.prompt_tokens, found.generated_tokens)
-        elif isinstance(data, Mapping) and not data.get("choices"):
+        elif isinstance(data, Mapping) and not any(data.get(name) for name in RESULTS):
             charge.settle(0, 0)  # an error in the clothes of a success
         else:
             # Nobody tells: the prompt as it was thought, and no more tokens than the reply has bytes.

@@ -38,6 +38,8 @@ class RemoteSettings(CallCache):
     """Settings of models behind an OpenAI-compatible API."""
 
     server: ClassVar[Server] = SERVERS["openai"]
+    settable: ClassVar[bool] = True
+    """Whether a user can set them, so that errors may say which one helps."""
 
     base_url: str = field(
         default="",

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
 from gnothi.libraries import check_found, reason, reports
+from gnothi.registry import Registry
 from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.wrappers import shown
+from gnothi.schemes import Scheme, as_scheme, split
 from gnothi.types import Passage
 from gnothi.weights import digest, files_of, version_of
 
@@ -28,7 +30,10 @@ EncodeQuestions = Callable[[Sequence[str]], Vectors]
 _BATCH = 32
 _UNNEEDED = r"(^|\.)pooler\."
 """Weights that no vector is made with."""
-EXPECTED = "a folder saved by sentence-transformers, or the id of such a model on the hub that is cached or can be downloaded."
+EXPECTED = (
+    "a folder saved by sentence-transformers, the id of such a model on the hub that is cached or can be downloaded, or an "
+    "encoder behind an API, as openai:NAME."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def stored_name(name: str) -> str:
     return str(path.resolve()) if path.is_dir() else name
 
 
-class _Model(Protocol):
+class Encoder(Protocol):
     def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:
         """``role`` is query or document; ``prompt`` None: what the model was saved with; ``unit``: of length 1 where that is
         how the model compares."""
@@ -128,7 +133,24 @@ def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
         raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error).rstrip('.')}. Expected {expected}") from error
 
 
-def _load(name: str) -> _Model:
+ENCODERS: Registry[Scheme[Encoder]] = Registry(
+    "encoder",
+    "gnothi.encoders",
+    also={"openai": "gnothi.models.remote.embeddings:OPENAI", "tei": "gnothi.models.remote.embeddings:TEI"},
+)
+"""Those that are no sentence-transformers model: by SCHEME:ARGUMENT."""
+
+
+def named_encoder(name: str) -> Encoder | None:
+    """The encoder of a SCHEME:ARGUMENT; None for a folder or a hub id. Raises UnknownName for a scheme that does not exist, and
+    what opening raises."""
+    scheme, argument = split(ENCODERS, name)
+    return as_scheme(ENCODERS.find(scheme)).open(argument) if scheme else None
+
+
+def _load(name: str) -> Encoder:
+    if (named := named_encoder(name)) is not None:
+        return named
     architecture = dpr.architecture(stored_name(name))
     if not architecture:
         return _SentenceModel(name)
@@ -142,6 +164,9 @@ def _load(name: str) -> _Model:
 
 
 def _fingerprint(name: str) -> str:
+    scheme, argument = split(ENCODERS, name)
+    if scheme:
+        return as_scheme(ENCODERS.find(scheme)).fingerprint(argument)
     folder = home_expanded(name)
     if not folder.is_dir():
         return version_of(name)
