@@ -1,4 +1,4 @@
-"""vLLM's own ``/v1/embeddings`` and ``/v1/rerank`` with tiny random models: as plain forwards, of hundreds of requests none lost."""
+"""vLLM's own ``/v1/embeddings`` and ``/v1/rerank`` with tiny random models: numbers of plain forwards, no request lost."""
 
 from __future__ import annotations
 
