@@ -64,8 +64,9 @@ def test_prompts_are_read_together_each_once(
     build: Callable[..., TransformersBackend], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = seen([one for look in LOOKS for one in build().run([look])])
+    backend = build(prefix_cache_mb=0)
     passes = Passes(monkeypatch)
-    same(build(prefix_cache_mb=0).run(LOOKS * 2), expected * 2)
+    same(backend.run(LOOKS * 2), expected * 2)
     assert passes.rows == [len(PROMPTS)]
 
 
@@ -73,9 +74,10 @@ def test_a_prompt_that_is_continued_is_not_read_twice(
     build: Callable[..., TransformersBackend], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = seen(build().run(LOOKS))
+    backend = build()
     passes = Passes(monkeypatch)
     drafts, looks = [Continue(prompt, 1, GREEDY) for prompt in PROMPTS], list(LOOKS)
-    results = build().run([*drafts, *looks])
+    results = backend.run([*drafts, *looks])
     assert passes.rows == []
     assert all(isinstance(one, Samples) for one in results[: len(drafts)])
     same(results[len(drafts) :], expected)
@@ -88,8 +90,8 @@ def test_long_prompts_that_begin_alike_share_their_beginning(
     looks: list[Request] = [Look(Prompt(Task("answer"), f"who is w{n} ?", (passage,)), PLACES) for n in range(6)]
     apart = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(prefix_cache_mb=0))
     expected = seen(apart.run(looks))
-    passes = Passes(monkeypatch)
     backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny")
+    passes = Passes(monkeypatch)
     same(backend.run(looks), expected)
     same(backend.run(looks), expected)
     assert passes.rows == []
@@ -104,15 +106,16 @@ def test_running_out_of_memory_halves_what_is_read_at_once(
     build: Callable[..., TransformersBackend], error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = seen(build().run(LOOKS))
+    reading, none, other = build(prefix_cache_mb=0), build(prefix_cache_mb=0), build()
     passes = Passes(monkeypatch, most=1, error=error)
-    same(build(prefix_cache_mb=0).run(LOOKS), expected)
+    same(reading.run(LOOKS), expected)
     assert passes.rows == [1] * len(LOOKS)
     Passes(monkeypatch, most=0, error=error)
-    for result in build(prefix_cache_mb=0).run(LOOKS):
+    for result in none.run(LOOKS):
         assert isinstance(result, ModelUnavailable)
         assert "out of memory: the reading of a prompt of" in str(result)
     # Beside a continuation of its own it needs no pass of its own.
-    results = build().run([Continue(PROMPTS[0], 1, GREEDY), LOOKS[0]])
+    results = other.run([Continue(PROMPTS[0], 1, GREEDY), LOOKS[0]])
     same(results[1:], expected[:1])
 
 
