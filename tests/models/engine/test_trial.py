@@ -196,6 +196,19 @@ def test_what_cannot_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         settle(Network(model, 0))
 
 
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("x"), MemoryError()])
+@pytest.mark.parametrize("where", ["plain", "forward"])
+def test_a_trial_that_does_not_fit_says_nothing_of_a_path(
+    error: Exception, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(Network, where, full)
+    with pytest.raises(ModelUnavailable, match="out of memory"):
+        settle(Network(build_model("llama"), 0))
+
+
 def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path))
     tried: list[str] = []

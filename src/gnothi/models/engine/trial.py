@@ -33,6 +33,7 @@ from gnothi.models.engine.states import Tap
 
 # Tokens of a window, and of a piece of two prompts, while texts are tried.
 _WINDOW, _PIECE = 6, 18
+_PASSED_ON = (ModelUnavailable, torch.OutOfMemoryError, MemoryError)
 # Two layers at least, the second of which reads what the first has made; one alone where a layer has many weights.
 _LAYERS, _MANY = 2, 2**24
 
@@ -76,6 +77,11 @@ def settle(network: Network, wanted: str = "auto") -> Verdict:
             f"the {type(network.model).__name__} cannot be run: a plain pass over a few tokens fails with {error}. "
             "Expected a causal language model that reads token ids alone."
         ) from error.__cause__
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ModelUnavailable(
+            f"out of memory: the {type(network.model).__name__} was loaded, and leaves no room for a pass over a few tokens. "
+            "Use a smaller model or <--set model.dtype=bfloat16>."
+        ) from error
     finally:
         network.depth, network.wanted, network.piece = None, frozenset(), piece
 
@@ -161,6 +167,8 @@ class _Trial:
             self._reasons.append(f"{what} differs from plain passes by {error}")
         except Unsupported as error:
             self._reasons.append(f"{what} does not cover {error}")
+        except (torch.OutOfMemoryError, MemoryError):
+            raise
         except Exception as error:  # noqa: BLE001 - architectures fail in many ways; then another path is taken
             self._reasons.append(f"{what} fails with {_said(error)}")
         else:
@@ -176,14 +184,14 @@ class _Trial:
             try:
                 with _attention(model, "eager"):
                     return self._measured(), True
-            except ModelUnavailable:
+            except _PASSED_ON:
                 raise
             except Exception:  # noqa: BLE001 - some have no eager attention
                 self._reasons.clear()
         try:
             with _attention(model, _loaded(model)):
                 return self._measured(), False
-        except ModelUnavailable:
+        except _PASSED_ON:
             raise
         except Exception as error:
             raise _NoReference(_said(error)) from error
