@@ -24,8 +24,10 @@ _FFN = (
     "feedforward", "mlp_block", "channel_mixer", "mlps",
 )  # fmt: skip
 _NAMELESS = "nothing in its layers is named like one"
-# How far apart results of the same sums may lie, and how small a share of a layer's work says nothing.
-_CLOSE, _NOTHING = 1e-3, 1e-6
+# How far apart results of the same sums may lie, in 32 bits and in 16, and how small a share of a layer's work says nothing.
+_CLOSE, _COARSE, _NOTHING = 1e-3, 0.05, 1e-6
+# In 16 bits what a layer adds may drown in the rounding of a large state: it is tried on a small one, too.
+_SMALL = 2.0**-7
 
 
 def parts_of(layer: nn.Module) -> Parts | str:
@@ -50,6 +52,8 @@ def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, A
     for names in _choices(layer):
         try:
             found = _check(layer, names, arguments, keywords)
+            if not isinstance(found, str) and _state(arguments, keywords).dtype.itemsize < 4:
+                found = _check(layer, names, arguments, keywords, scale=_SMALL)
         except Exception as error:  # noqa: BLE001 - layers fail in many ways when they are run by themselves
             found = f"a trial of a layer failed with {type(error).__name__}"
         if not isinstance(found, str):
@@ -58,9 +62,21 @@ def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, A
     return reason
 
 
-def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Parts | str:
+def _state(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Tensor:
+    state: Tensor = arguments[0] if arguments else keywords["hidden_states"]
+    return state
+
+
+def _check(
+    layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any], scale: float = 1.0
+) -> Parts | str:
     modules: list[nn.Module] = [getattr(layer, name) for name in names]
-    before = (arguments[0] if arguments else keywords["hidden_states"]).clone()
+    before = _state(arguments, keywords) * scale
+    precise = before.dtype.itemsize >= 4
+    if arguments:
+        arguments = [before, *arguments[1:]]
+    else:
+        keywords = {**keywords, "hidden_states": before}
 
     def run() -> Tensor:
         found: Tensor = first_tensor(layer(*_fresh(arguments), **dict(zip(keywords, _fresh(keywords.values()), strict=True))))
@@ -75,17 +91,27 @@ def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], key
         return "its feed-forward modules put out nothing of the size of a state"
     with _silent(list(spoken.values())):
         added = whole - run()
-    if added.norm() <= _NOTHING * whole.norm():
+    rounding = 0.0 if precise else 4 * torch.finfo(before.dtype).eps * float(whole.norm())
+    if added.norm() <= max(_NOTHING * float(whole.norm()), rounding * (scale != 1)):
         return "without its feed-forward modules a layer says the same"
     factors, missed = _fitted(added, [heard[id(module)] for module in spoken.values()])
-    if missed > _CLOSE:
+    close = _CLOSE if precise else max(_COARSE, rounding / max(float(added.norm()), 1e-30))
+    if missed > close:
         return "a layer adds something else than what its feed-forward modules put out"
     also = {id(one) for one in _modules_named(layer)}
     rest = whole - before.double() - added
     known = [heard[id(one)] for one in others if id(one) in heard and id(one) not in also]
-    if rest.norm() > _CLOSE * whole.norm() and _fitted(rest, [*known, before])[1] > _CLOSE:
+    if rest.norm() > close * whole.norm() and _fitted(rest, [*known, before])[1] > close:
         return "a layer adds more than attention and what its feed-forward modules put out"
-    return tuple((name, round(factor, 6)) for name, factor in zip(spoken, factors, strict=True))
+    exact = [round(factor, 6) if precise else _exact(factor, layer) for factor in factors]
+    return tuple(zip(spoken, exact, strict=True))
+
+
+def _exact(factor: float, layer: nn.Module) -> float:
+    """The constant of a layer, or 1, that a factor measured in 16 bits stands for; itself where there is none that near."""
+    constants = [1.0, *(float(one) for one in vars(layer).values() if isinstance(one, float))]
+    nearest = min(constants, key=lambda one: abs(one - factor))
+    return nearest if abs(nearest - factor) <= _COARSE * abs(factor) else round(factor, 6)
 
 
 def _modules_named(layer: nn.Module) -> Iterator[nn.Module]:
