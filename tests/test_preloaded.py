@@ -12,6 +12,9 @@ import pytest
 from tests.preloaded import Preloaded
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def python(preloaded: Preloaded, tmp_path: Path) -> Path:
     return preloaded.client(tmp_path / "python")

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = ["--layers", "2", "--hidden", "64", "--tokens", "3"]
 
 
+@pytest.mark.slow
 def test_all_are_listed(program: Program) -> None:
     listed = program("benchmarks").stdout
     for name in (
