@@ -157,7 +157,7 @@ def test_a_runner_of_another_kind_is_named() -> None:
 
 def test_a_network_without_layers_is_named() -> None:
     runner = Runner()
-    assert "no decoder layers were found in Stack" in extension(runner, layers=5).gnothi_start()
+    assert "Stack offers none (no decoder layers were found in it)" in extension(runner, layers=5).gnothi_start()
 
 
 def test_a_pass_that_is_laid_out_otherwise_gives_no_state_and_harms_nobody() -> None:
