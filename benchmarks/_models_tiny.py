@@ -44,13 +44,18 @@ _NAMES: tuple[tuple[Any, str], ...] = (
         LAYERS,
         "num_hidden_layers n_layer n_layers num_layers decoder_layers encoder_layers num_decoder_layers",
     ),
-    (4, "num_attention_heads n_head n_heads num_heads decoder_attention_heads encoder_attention_heads linear_num_value_heads"),
+    (
+        4,
+        "num_attention_heads n_head n_heads num_heads decoder_attention_heads encoder_attention_heads linear_num_value_heads "
+        "linear_num_heads",
+    ),
     (2, "num_key_value_heads num_kv_heads swa_num_key_value_heads linear_num_key_heads num_experts_per_tok moe_topk moe_k"),
     (2, "top_k_experts type_vocab_size"),
     (
         8,
         "head_dim qk_rope_head_dim qk_nope_head_dim v_head_dim dim_head swa_head_dim attention_head_dim kv_channels "
-        "swa_v_head_dim global_head_dim index_head_dim query_pre_attn_scalar linear_key_head_dim linear_value_head_dim",
+        "swa_v_head_dim global_head_dim index_head_dim query_pre_attn_scalar linear_key_head_dim linear_value_head_dim "
+        "linear_head_dim",
     ),
     (
         8,
@@ -98,7 +103,10 @@ _ENCODERS = (
 )
 _MORE: Mapping[str, Mapping[str, Any]] = {
     **{name: {"num_key_value_heads": 4} for name in _LATENT.split()},
-    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2, "num_key_value_heads": 4},
+    **{
+        name: {"layer_types": ["linear_attention", "full_attention"] * 2, "num_key_value_heads": 4}
+        for name in ("bailing_hybrid", "kimi_linear")
+    },
     "falcon": {"num_kv_heads": 4, "multi_query": True, "new_decoder_architecture": False, "parallel_attn": True},
     "falcon_h1": {"mamba_d_ssm": 64},
     "mamba2": {"num_heads": 8, "head_dim": 8},
