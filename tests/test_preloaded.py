@@ -11,7 +11,6 @@ import pytest
 
 from tests.preloaded import Preloaded
 
-
 pytestmark = pytest.mark.slow
 
 
