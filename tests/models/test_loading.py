@@ -56,6 +56,8 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "layers": "4",
         "renderer": "tagged",
         "attention": "forked",
+        "trial": "forked equals plain passes in 2 layers",
+        "ffn": "mlp",
         **({"linear": "packed"} if available() else {}),
         "prefix_cache_mb": "8",
         "trial": "forked equals plain passes in 2 layers",

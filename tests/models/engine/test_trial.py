@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks import _models_tiny as tiny
 from gnothi.errors import InvalidSetting, ModelUnavailable
 from gnothi.models.batched import Continue, Look, Request, Score
-from gnothi.models.engine import attention, continuations, forked, passes, prefixes, repeated, told
+from gnothi.models.engine import attention, continuations, forked, packed, passes, prefixes, repeated, told
 from gnothi.models.engine.layers import kinds, small_windows
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.trial import settle
@@ -241,6 +242,27 @@ def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, 
     assert len(tried) == 7
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "trials" / next((tmp_path / "trials").iterdir()).name))
     assert metadata("one") == first  # nothing can be written there
+
+
+@pytest.mark.parametrize("name", ["granite", "granitemoeshared", "beam", "gemma4_text", "qwen3_moe"])
+def test_the_verdict_of_16_bits_is_that_of_32(name: str) -> None:
+    """The trial computes in 32 bits where it can; the weights are afterwards what they were."""
+    expected = settle(Network(tiny.model(name), 0))
+    model = tiny.model(name).to(torch.bfloat16)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    assert settle(Network(model, 0)) == expected
+    assert all(
+        torch.equal(before[key], value) and before[key].dtype == value.dtype for key, value in model.state_dict().items()
+    )
+
+
+def test_what_is_laid_out_for_a_processor_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model("llama", torch.bfloat16)
+    monkeypatch.setattr(packed, "_LARGE", 1)
+    if not packed.pack(model):
+        pytest.skip("this build of torch has no oneDNN, so weights stay as they are")
+    found = settle(Network(model, 0))
+    assert (found.path, found.added) == ("forked", ((("mlp", 1.0),),) * 4)
 
 
 def test_windows_are_small_for_a_while() -> None:

@@ -24,10 +24,9 @@ _FFN = (
     "feedforward", "mlp_block", "channel_mixer", "mlps",
 )  # fmt: skip
 _NAMELESS = "nothing in its layers is named like one"
-# How far apart results of the same sums may lie, in 32 bits and in 16, and how small a share of a layer's work says nothing.
-_CLOSE, _COARSE, _NOTHING = 1e-3, 0.05, 1e-6
-# In 16 bits what a layer adds may drown in the rounding of a large state: it is tried on a small one, too.
-_SMALL = 2.0**-7
+# How far apart results of the same sums may lie, and how small a share of a layer's work says nothing.
+_CLOSE, _CLOSE_IN_16_BITS, _NOTHING = 1e-3, 0.03, 1e-6
+_SMALL = 0.05
 
 
 def parts_of(layer: nn.Module) -> Parts | str:
@@ -52,8 +51,6 @@ def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, A
     for names in _choices(layer):
         try:
             found = _check(layer, names, arguments, keywords)
-            if not isinstance(found, str) and _state(arguments, keywords).dtype.itemsize < 4:
-                found = _check(layer, names, arguments, keywords, scale=_SMALL)
         except Exception as error:  # noqa: BLE001 - layers fail in many ways when they are run by themselves
             found = f"a trial of a layer failed with {type(error).__name__}"
         if not isinstance(found, str):
@@ -62,24 +59,17 @@ def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, A
     return reason
 
 
-def _state(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Tensor:
-    state: Tensor = arguments[0] if arguments else keywords["hidden_states"]
-    return state
-
-
-def _check(
-    layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any], scale: float = 1.0
-) -> Parts | str:
+def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Parts | str:
     modules: list[nn.Module] = [getattr(layer, name) for name in names]
-    before = _state(arguments, keywords) * scale
-    precise = before.dtype.itemsize >= 4
-    if arguments:
-        arguments = [before, *arguments[1:]]
-    else:
-        keywords = {**keywords, "hidden_states": before}
+    before, close = (arguments[0] if arguments else keywords["hidden_states"]).clone(), _CLOSE
+    if before.element_size() < 4:
+        # Beside a large state, what is added to it drowns in rounding. The sums are the same for any state.
+        before, close = _small_state(before), _CLOSE_IN_16_BITS
 
     def run() -> Tensor:
-        found: Tensor = first_tensor(layer(*_fresh(arguments), **dict(zip(keywords, _fresh(keywords.values()), strict=True))))
+        rest = {key: _fresh(value) for key, value in keywords.items()}
+        given = (before.clone(), *map(_fresh, arguments[1:])) if arguments else ()
+        found: Tensor = first_tensor(layer(*given, **rest if arguments else rest | {"hidden_states": before.clone()}))
         return found.double()
 
     inside = {id(one) for module in modules for one in module.modules()}
@@ -91,11 +81,9 @@ def _check(
         return "its feed-forward modules put out nothing of the size of a state"
     with _silent(list(spoken.values())):
         added = whole - run()
-    rounding = 0.0 if precise else 4 * torch.finfo(before.dtype).eps * float(whole.norm())
-    if added.norm() <= max(_NOTHING * float(whole.norm()), rounding * (scale != 1)):
+    if added.norm() <= _NOTHING * whole.norm():
         return "without its feed-forward modules a layer says the same"
     factors, missed = _fitted(added, [heard[id(module)] for module in spoken.values()])
-    close = _CLOSE if precise else max(_COARSE, rounding / max(float(added.norm()), 1e-30))
     if missed > close:
         return "a layer adds something else than what its feed-forward modules put out"
     also = {id(one) for one in _modules_named(layer)}
@@ -103,15 +91,18 @@ def _check(
     known = [heard[id(one)] for one in others if id(one) in heard and id(one) not in also]
     if rest.norm() > close * whole.norm() and _fitted(rest, [*known, before])[1] > close:
         return "a layer adds more than attention and what its feed-forward modules put out"
-    exact = [round(factor, 6) if precise else _exact(factor, layer) for factor in factors]
-    return tuple(zip(spoken, exact, strict=True))
+    return tuple((name, _exact(factor, layer, close)) for name, factor in zip(spoken, factors, strict=True))
 
 
-def _exact(factor: float, layer: nn.Module) -> float:
-    """The constant of a layer, or 1, that a factor measured in 16 bits stands for; itself where there is none that near."""
-    constants = [1.0, *(float(one) for one in vars(layer).values() if isinstance(one, float))]
-    nearest = min(constants, key=lambda one: abs(one - factor))
-    return nearest if abs(nearest - factor) <= _COARSE * abs(factor) else round(factor, 6)
+def _small_state(like: Tensor) -> Tensor:
+    drawn = torch.randn(like.shape, generator=torch.Generator().manual_seed(0))
+    return (_SMALL * drawn).to(like)
+
+
+def _exact(factor: float, layer: nn.Module, close: float) -> float:
+    """One, or what the layer is set to, where that is meant; else as measured."""
+    told = [1.0, *(value for value in vars(layer).values() if isinstance(value, float))]
+    return next((value for value in told if abs(factor - value) <= close * abs(value)), round(factor, 6))
 
 
 def _modules_named(layer: nn.Module) -> Iterator[nn.Module]:
@@ -160,8 +151,8 @@ def _silent(modules: Sequence[nn.Module]) -> Iterator[None]:
             hook.remove()
 
 
-def _fresh(values: Any) -> list[Any]:
-    return [value.clone() if isinstance(value, Tensor) else value for value in values]
+def _fresh(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def first_tensor(output: Any) -> Any:

@@ -9,7 +9,7 @@ library computes of each text alone, without a cache, with its eager attention: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from gnothi.errors import ModelUnavailable
 from gnothi.models.engine import forked
 from gnothi.models.engine.attention import IMPLEMENTATION, Unsupported
-from gnothi.models.engine.compared import Reference, Texts, Wrong, compare, difference, texts_for
+from gnothi.models.engine.compared import Reference, Texts, Wrong, close, compare, texts_for
 from gnothi.models.engine.forked import Forked
 from gnothi.models.engine.layers import kinds, small_windows
 from gnothi.models.engine.packed import Packed
@@ -28,6 +28,7 @@ from gnothi.models.engine.passes import Network
 from gnothi.models.engine.path import Path
 from gnothi.models.engine.plain import Plain
 from gnothi.models.engine.repeated import Repeated
+from gnothi.models.engine.single import is_single, single_precision
 from gnothi.models.engine.sites import Parts, checked
 from gnothi.models.engine.states import Tap
 
@@ -64,14 +65,14 @@ def settle(network: Network, wanted: str = "auto") -> Verdict:
     network.piece = _PIECE
     try:
         # One kind of frequencies for all texts of the trial, whatever their lengths.
-        with torch.inference_mode(), network.frequencies.turned(network.frequencies.limit is not None):
+        with network.frequencies.turned(network.frequencies.limit is not None):
             try:
                 with small_windows(network.model, _WINDOW) as windows:
-                    return _Trial(network, wanted, tuple(windows)).verdict()
+                    return _tried(network, wanted, tuple(windows))
             except _NoReference:
                 if not windows:
                     raise
-                return _Trial(network, wanted, ()).verdict()  # it may not run with windows that small
+                return _tried(network, wanted, ())  # it may not run with windows that small
     except _NoReference as error:
         raise ModelUnavailable(
             f"the {type(network.model).__name__} cannot be run: a plain pass over a few tokens fails with {error}. "
@@ -84,6 +85,12 @@ def settle(network: Network, wanted: str = "auto") -> Verdict:
         ) from error
     finally:
         network.depth, network.wanted, network.piece = None, frozenset(), piece
+
+
+def _tried(network: Network, wanted: str, windows: tuple[int, ...]) -> Verdict:
+    trial = _Trial(network, wanted, windows)
+    with single_precision(network.model, trial.beyond), torch.inference_mode():
+        return trial.verdict()
 
 
 def prepare(network: Network, verdict: Verdict, budget: int) -> Path:
@@ -114,6 +121,12 @@ class _Trial:
         self._texts: Texts = texts_for(network.model.config, _vocabulary(network))
         self._kinds = kinds(network.taps.layers, network.config)
         self._depth = _depth(network.taps.layers, self._kinds) if self._states else 0
+
+    @property
+    def beyond(self) -> list[nn.Module]:
+        """What the trial does not go through."""
+        layers, head = self._network.taps.layers[self._depth :], self._network.model.get_output_embeddings()
+        return [] if not (self._states and layers) else [*layers, *([] if head is None else [head])]
 
     def verdict(self) -> Verdict:
         reference, eager = self._reference()
@@ -211,15 +224,16 @@ class _Trial:
         network.wanted = frozenset(taps)
         found = [network.plain(text) for text in (texts.long, texts.short)]
         self._check_causal(found[0][0])
+        single = is_single(network.model)
         return Reference(
-            found[0][0][0], found[1][0][0], {tap: (found[0][1][tap][0], found[1][1][tap][0]) for tap in taps}, _close(network)
+            found[0][0][0], found[1][0][0], {tap: (found[0][1][tap][0], found[1][1][tap][0]) for tap in taps}, single
         )
 
     def _check_causal(self, whole: Tensor) -> None:
         """What stands at a token must not change with the tokens behind it."""
         network, beginning = self._network, self._texts.long[: self._texts.shortest]
         part = network.plain(beginning)[0]
-        if difference(whole[0, : len(beginning)], part[0]) > _close(network):
+        if not close(part[0], whole[0, : len(beginning)], is_single(network.model)):
             raise ModelUnavailable(
                 f"the {type(network.model).__name__} is no causal language model: what it says at a token changes with the "
                 "tokens behind it. Expected a model that goes on from a text, as decoders do."
@@ -267,9 +281,15 @@ class _Trial:
             first = checked(layers[kind], *calls[kind])
             found |= dict.fromkeys(alike, first)
             scaled = not isinstance(first, str) and any(factor != 1 for _, factor in first)
-            if scaled and checked(layers[alike[-1]], *calls[kind]) != first:
-                found |= {number: checked(layers[number], *calls[kind]) for number in alike}
+            if scaled and self._again(alike[-1], calls[kind]) != first:
+                found |= {number: self._again(number, calls[kind]) for number in alike}
         return tuple(found[number] for number in range(len(layers)))
+
+    def _again(self, number: int, call: tuple[Any, Any]) -> Parts | str:
+        """Another layer of a kind, run with what the first one was given."""
+        layer = self._network.taps.layers[number]
+        with single_precision(layer, []) if is_single(self._network.model) else nullcontext():
+            return checked(layer, *call)
 
     def _without_states(self, why: str) -> None:
         self._states, self._stateless = False, why
@@ -296,11 +316,6 @@ def _weights(layer: nn.Module) -> Iterator[Tensor]:
 
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.120}"
-
-
-def _close(network: Network) -> float:
-    """How far apart results may lie, of a position's norm; in 16 bits rounding alone comes to percents."""
-    return 3e-4 if network.model.dtype.itemsize >= 4 else 0.05
 
 
 def _vocabulary(network: Network) -> int:
