@@ -110,17 +110,14 @@ def test_what_a_layer_adds(how: str) -> None:
     torch.testing.assert_close(read[Tap(0, "ffn")], output - hidden - attended, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("how", [*FOUND, *REFUSED])
-@pytest.mark.parametrize("size", [1.0, 40.0])
-def test_in_16_bits_rounding_is_told_from_what_a_layer_adds(how: str, size: float) -> None:
+@pytest.mark.parametrize("how", [*FOUND, "gated", "after", "nameless"])
+def test_in_16_bits_rounding_is_told_from_what_a_layer_adds(how: str) -> None:
+    """What is as good as linear near nought, as ``more``, looks like a part of the state itself there."""
     layer, hidden = made(how)
     layer.constant = 0.22  # as families hold their factors
     with torch.inference_mode():
-        found = checked(layer.bfloat16(), (size * hidden.bfloat16(),), {})
-    if how in FOUND:
-        assert found == FOUND[how]
-    elif how not in ("gated", "more") or size == 1:  # rounding hides these beside so large a state
-        assert isinstance(found, str)
+        found = checked(layer.bfloat16(), (40 * hidden.bfloat16(),), {})
+    assert found == FOUND[how] if how in FOUND else isinstance(found, str)
 
 
 @pytest.mark.parametrize("how", REFUSED)
