@@ -60,8 +60,6 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "ffn": "mlp",
         **({"linear": "packed"} if available() else {}),
         "prefix_cache_mb": "8",
-        "trial": "forked equals plain passes in 2 layers",
-        "ffn": "mlp",
     }
     size = sum(one.numel() for one in AutoModelForCausalLM.from_pretrained(saved).parameters())
     told = model.profile.parameters
