@@ -92,7 +92,8 @@ def close(got: Tensor, expected: Tensor, single: bool) -> bool:
 
 def _apart(got: Tensor, expected: Tensor) -> Tensor:
     """By position, of its norm."""
-    return (got.double() - expected.double()).norm(dim=-1) / expected.double().norm(dim=-1).clamp(min=1e-12)
+    apart: Tensor = (got.double() - expected.double()).norm(dim=-1)
+    return apart / expected.double().norm(dim=-1).clamp(min=1e-12)
 
 
 def compare(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
