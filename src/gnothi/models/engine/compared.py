@@ -92,8 +92,8 @@ def close(got: Tensor, expected: Tensor, single: bool) -> bool:
 
 def _apart(got: Tensor, expected: Tensor) -> Tensor:
     """By position, of its norm."""
-    apart: Tensor = (got.double() - expected.double()).norm(dim=-1)
-    return apart / expected.double().norm(dim=-1).clamp(min=1e-12)
+    apart, size = (torch.linalg.vector_norm(one.double(), dim=-1) for one in (got.double() - expected.double(), expected))
+    return apart / size.clamp(min=1e-12)
 
 
 def compare(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
