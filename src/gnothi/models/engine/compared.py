@@ -92,7 +92,9 @@ def close(got: Tensor, expected: Tensor, single: bool) -> bool:
 
 def _apart(got: Tensor, expected: Tensor) -> Tensor:
     """By position, of its norm."""
-    apart, size = (torch.linalg.vector_norm(one.double(), dim=-1) for one in (got.double() - expected.double(), expected))
+    wanted = expected.double()
+    apart: Tensor = torch.linalg.vector_norm(got.double() - wanted, dim=-1)
+    size: Tensor = torch.linalg.vector_norm(wanted, dim=-1)
     return apart / size.clamp(min=1e-12)
 
 
