@@ -92,7 +92,10 @@ def close(got: Tensor, expected: Tensor, single: bool) -> bool:
 
 def _apart(got: Tensor, expected: Tensor) -> Tensor:
     """By position, of its norm."""
-    return (got.double() - expected.double()).norm(dim=-1) / expected.double().norm(dim=-1).clamp(min=1e-12)
+    wanted = expected.double()
+    apart: Tensor = torch.linalg.vector_norm(got.double() - wanted, dim=-1)
+    size: Tensor = torch.linalg.vector_norm(wanted, dim=-1)
+    return apart / size.clamp(min=1e-12)
 
 
 def compare(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
