@@ -48,6 +48,7 @@ class Waiting:
         line = partial(click.echo, file=sys.stderr)
         told, warned = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
         self._handler = _Telling(told, warned, logging.DEBUG if self._status else logging.INFO)
+        self._level = self._log.level
 
     def __enter__(self) -> Self:
         self._log.addHandler(self._handler)
@@ -64,7 +65,9 @@ class Waiting:
             self._status.update(message)
 
     def stop(self) -> None:
-        self._log.removeHandler(self._handler)
+        if self._handler in self._log.handlers:
+            self._log.removeHandler(self._handler)
+            self._log.setLevel(self._level)
         if self._status:
             self._status.stop()
 
