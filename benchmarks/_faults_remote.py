@@ -33,6 +33,8 @@ class Told:
     async def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         if path == "/v1/models":
             return {"object": "list", "data": [{"id": _NAME, "object": "model", "owned_by": "somebody"}]}
+        if not path.endswith("/completions"):  # where other servers say how much they read
+            return {"error": {"message": "not found"}}
         asked = str(body.get("prompt") or body["messages"])
         choices = []
         for row in range(body.get("n", 1)):
