@@ -88,7 +88,11 @@ class RealServer:
         ("method", "given"),
         [
             ("keqa", {"max_tokens": 48}),
-            *(("seakr", {"signal": name, "max_tokens": 48}) for name in ("consistency", "perplexity", "ln_entropy")),
+            ("seakr", {"signal": "consistency", "max_tokens": 48}),
+            *(
+                pytest.param("seakr", {"signal": name, "max_tokens": 48}, marks=pytest.mark.slow)
+                for name in ("perplexity", "ln_entropy")
+            ),
         ],
     )
     def test_methods_on_text_answer(self, url: str, index: Path, method: str, given: dict[str, Any], tmp_path: Path) -> None:

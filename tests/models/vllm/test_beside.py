@@ -20,7 +20,7 @@ for package in ("vllm", "openai"):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed here: run `make test-vllm`", allow_module_level=True)
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800), pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.filterwarnings("default")]
 
 MANY = 200
 TEXTS = [f"text {n} of the keeper" for n in range(MANY)]

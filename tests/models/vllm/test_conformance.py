@@ -146,6 +146,7 @@ def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Pat
     asyncio.run(check())
 
 
+@pytest.mark.slow
 def test_a_folder_that_vllm_cannot_load(tokenizer: Any, tmp_path: Path) -> None:
     build_model("llama", wide=True).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
