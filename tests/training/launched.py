@@ -3,18 +3,18 @@ forked from a server that has loaded the libraries."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 from gnothi.runs.journal import Journal
 from gnothi.training.finetuning import HEADER, METRICS
 from tests.ports import held_port
-from tests.training.killing import assert_same
+from tests.training.killing import assert_same, preloaded
 
 Training = Callable[[Path], object]
 PROCESSES = 2
@@ -22,11 +22,10 @@ LIMIT = 200
 """Seconds that a training may take."""
 
 
-def killed_and_undisturbed(folder: Path, train: Training, lines: int, same: tuple[str, ...], libraries: list[str]) -> None:
+def killed_and_undisturbed(folder: Path, train: Training, lines: int, same: tuple[str, ...]) -> None:
     """``train`` into ``undisturbed`` and ``killed`` in ``folder``, by two processes each; the second is killed after so many
     ``lines`` of metrics and started again. They have to end in the ``same`` files."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(libraries)
+    context = preloaded()
     run(context, train, folder / "undisturbed")
     killed = folder / "killed"
     run(context, train, killed, lines)
@@ -35,7 +34,7 @@ def killed_and_undisturbed(folder: Path, train: Training, lines: int, same: tupl
     assert_same(folder, same)
 
 
-def run(context: multiprocessing.context.ForkServerContext, train: Training, out: Path, lines: int | None = None) -> None:
+def run(context: ForkServerContext, train: Training, out: Path, lines: int | None = None) -> None:
     """Where ``lines`` says after how many lines of metrics, they are killed on the way to the next: the first process stands
     there until it is let go on, and again after the next line."""
     out.mkdir(exist_ok=True)

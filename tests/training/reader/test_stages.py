@@ -190,4 +190,4 @@ def by_two(out: Path) -> None:
 def test_two_processes(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
-    launched.killed_and_undisturbed(tmp_path, by_two, 6, files, ["gnothi.training.reader.trainers", "peft"])
+    launched.killed_and_undisturbed(tmp_path, by_two, 6, files)

@@ -135,4 +135,4 @@ def by_two(out: Path) -> None:
 def test_two_processes(make: Any, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     make(tmp_path / "base")
-    launched.killed_and_undisturbed(tmp_path, by_two, 3, (METRICS, HEADER, "model.safetensors"), ["sentence_transformers"])
+    launched.killed_and_undisturbed(tmp_path, by_two, 3, (METRICS, HEADER, "model.safetensors"))
