@@ -117,7 +117,7 @@ def test_patience_ends_it(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
-    settings = ("learning_rate=1e-3", "epochs=2", "batch=32", "evaluate_every=5")
+    settings = ("learning_rate=1e-3", "epochs=1", "batch=64", "evaluate_every=5")
     moments = (20, 43, 47)  # among the pairs, before and after the first checkpoint
     command = ("reranker", "lab-train:two_hop_choice", "--limit", "40")
     killed_and_undisturbed(tmp_path, command, settings, moments, (METRICS, "pairs/pairs.jsonl"))
