@@ -21,6 +21,7 @@ class Probes:
 
     def __init__(self, world: World, n: int = 64, seed: int = 0) -> None:
         self.world = world
+        self._facts: Context = {(fact.subject, fact.relation): [fact.object] for fact in world.facts}
         self.rng = random.Random(f"{world.seed}/probes/{seed}")
         self.curriculum = Curriculum(world, Mix(), seed=10_000 + seed)
         self.sets: dict[str, list[list[Segment]]] = {}
@@ -69,7 +70,7 @@ class Probes:
         return self.rng.choice(names)
 
     def _truth(self) -> Context:
-        return {(fact.subject, fact.relation): [fact.object] for fact in self.world.facts}
+        return dict(self._facts)
 
     def _recall(self, level: str, short: bool = False) -> list[Segment]:
         subject = self._subject(level)
