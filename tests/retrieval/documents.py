@@ -17,7 +17,7 @@ from gnothi.types import Passage
 def write_jsonl(path: Path, passages: Iterable[Passage]) -> Path:
     with path.open("w", encoding="utf-8") as file:
         for passage in passages:
-            file.write(json.dumps({"_id": passage.id, "title": passage.title, "text": passage.text}) + "\n")
+            file.write(json.dumps({**passage.metadata, "_id": passage.id, "title": passage.title, "text": passage.text}) + "\n")
     return path
 
 

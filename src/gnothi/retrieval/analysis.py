@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import tantivy
 
-from gnothi.retrieval.terms import terms
+from gnothi.retrieval.filters import Filters
+from gnothi.retrieval.terms import key_of, key_term, terms
 from gnothi.types import NO_METADATA, Metadata, Passage, Value
 
 FORMAT_VERSION = 2
@@ -78,6 +79,31 @@ def packed(metadata: Mapping[str, Value]) -> str:
 def unpacked(stored: bytes | str | None) -> Metadata:
     """The inverse of ``packed``; nothing stored is none. Raises ValueError or TypeError for what it did not write."""
     return Metadata(json.loads(stored)) if stored else NO_METADATA
+
+
+def among(index: tantivy.Index, asked: tantivy.Query, filters: Filters) -> tantivy.Query:
+    """What is asked, of passages that pass all filters; scores stay what they are."""
+    clauses = [(tantivy.Occur.Must, asked)]
+    for one in filters:
+        spans = tantivy.Query.boolean_query([(tantivy.Occur.Should, _span(index, *span)) for span in one.spans])
+        if one.negated:
+            clauses.append((tantivy.Occur.MustNot, spans))
+            spans = _span(index, *[key_term(one.key)] * 2)
+        clauses.append((tantivy.Occur.Must, tantivy.Query.boost_query(spans, 0.0)))
+    return tantivy.Query.boolean_query(clauses)
+
+
+def _span(index: tantivy.Index, low: str, high: str) -> tantivy.Query:
+    """Terms between two. They are letters and digits alone, and the parser, which alone makes ranges of text, reads them so."""
+    if low == high:
+        return tantivy.Query.term_query(index.schema, TERMS, low, "basic")
+    return index.parse_query(f"{TERMS}:[{low} TO {high}]")
+
+
+def keys(searcher: tantivy.Searcher) -> list[str]:
+    """Of the metadata of all passages."""
+    found = searcher.terms_with_prefix(TERMS, key_term(""))
+    return sorted(key_of(term) for term, _ in found)
 
 
 def query(index_schema: tantivy.Schema, terms: list[str]) -> tantivy.Query:

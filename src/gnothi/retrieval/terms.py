@@ -70,6 +70,11 @@ def text_code(text: str) -> str:
     return f"{code[: 2 * _LONGEST]}y{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
+def prefix_code(text: str) -> str:
+    """How the code of every text begins that begins with this one (and is no longer than a term holds)."""
+    return _hex(text)
+
+
 def as_number(text: str) -> float | None:
     """The number that the whole text is, as a float of 64 bits."""
     if not _NUMBER.fullmatch(text):
