@@ -95,6 +95,15 @@ class Searched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownKeys(Event):
+    """A search found nothing whose filters name keys that no passage of the index has; ``known`` are those that there are."""
+
+    index: str
+    lacking: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Partial(Event):
     """A search that some of an index's ``servers`` (or of a server's shards) had no part in: ``lacking`` are their names,
     each with the reason."""

@@ -33,6 +33,7 @@ from gnothi.events import (
     Revised,
     Searched,
     Summarised,
+    UnknownKeys,
 )
 from gnothi.report.words import TOLD, Line, Narrator
 from gnothi.runs.rows import jsonable
@@ -59,6 +60,7 @@ SAMPLES: tuple[Event, ...] = (
     Revised("before", "after"),
     Rephrased("before", "after"),
     Partial("index", 2, (("a", "a did not answer"),)),
+    UnknownKeys("index", ("lang",), ("date", "source")),
 )
 EMPTY: tuple[Event, ...] = (
     ModelCall("m", "score", "reason", 5, 0, 0.1),
@@ -80,6 +82,7 @@ EMPTY: tuple[Event, ...] = (
     Revised("same", "same"),
     Rephrased("", ""),
     Partial("index", 1, ()),
+    UnknownKeys("index", (), ()),
 )
 
 

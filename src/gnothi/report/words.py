@@ -32,8 +32,10 @@ from gnothi.events import (
     Revised,
     Searched,
     Summarised,
+    UnknownKeys,
 )
 from gnothi.report.numbers import counted
+from gnothi.retrieval.filtering import unknown_keys
 from gnothi.types import Passage
 
 FOUND = 3
@@ -124,6 +126,9 @@ class Narrator:
     def _partial(self, event: Partial) -> Iterator[Line]:
         without = "; ".join(reason for _, reason in event.lacking)
         yield Line("partial", f"without {len(event.lacking)} of {event.servers} servers: {without}", tone="doubt", whole=True)
+
+    def _unknown_keys(self, event: UnknownKeys) -> Iterator[Line]:
+        yield Line("filter", unknown_keys(event.lacking, event.known), tone="doubt", whole=True)
 
     def _linked(self, event: Linked) -> Iterator[Line]:
         names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
@@ -226,6 +231,7 @@ _TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
     Linked: Narrator._linked,
     ModelCall: Narrator._called,
     Partial: Narrator._partial,
+    UnknownKeys: Narrator._unknown_keys,
     Picked: Narrator._picked,
     QuizAnswered: Narrator._quiz_answered,
     Ranked: Narrator._ranked,

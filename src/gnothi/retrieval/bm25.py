@@ -18,6 +18,8 @@ import tantivy
 
 from gnothi.errors import GnothiError, IndexUnavailable
 from gnothi.retrieval import analysis
+from gnothi.retrieval.filtering import Narrows
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, open_engine
@@ -30,7 +32,7 @@ _PAGE = 10_000
 _MEMORY_WRITER_BYTES = 15_000_000
 
 
-class BM25Index:
+class BM25Index(Narrows):
     """A Retriever over a folder, over several as one, or over passages in memory. Many processes may read a folder while one
     writes it; a search sees the newest commit."""
 
@@ -109,18 +111,36 @@ class BM25Index:
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         """Runs in a worker thread; the event loop stays free."""
-        check_k(k)
-        return await asyncio.to_thread(self.search_blocking, query, k)
+        return await self.search_among(query, k, ())
 
-    def search_blocking(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
-        """``search`` for callers without an event loop."""
+    async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        return await asyncio.to_thread(self.search_blocking, query, k, filters)
+
+    def search_blocking(self, query: str, k: int, filters: Filters = ()) -> tuple[ScoredPassage, ...]:
+        """``search_among`` for callers without an event loop."""
         check_k(k)
         terms = self._analyser.analyze(encodable(query))
         if not terms or k == 0:
             return ()
         searcher = self._current()
         with _reading(self._name):
-            return self._top(searcher, analysis.query(self._schema, terms), k)
+            asked = analysis.query(self._schema, terms)
+            return self._top(searcher, analysis.among(self._index, asked, filters) if filters else asked, k)
+
+    async def keys(self) -> list[str]:
+        with _reading(self._name):
+            return analysis.keys(self._current())
+
+    def ids(self, filters: Filters) -> Iterator[str]:
+        """Of all passages that pass the filters, in the order of the index."""
+        searcher = self._current()
+        with _reading(self._name):
+            query = analysis.among(self._index, tantivy.Query.all_query(), filters)
+            found = searcher.search(query, limit=max(int(searcher.num_docs), 1), count=False).hits
+        for _, address in found:
+            with _reading(self._name):
+                yield analysis.passage(searcher.doc(address)).id
 
     def _top(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int) -> tuple[ScoredPassage, ...]:
         size = max(int(searcher.num_docs), 1)

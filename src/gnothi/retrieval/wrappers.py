@@ -10,6 +10,8 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
+from gnothi.retrieval.filtering import filtered
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Mention, Neighbourhood, Passage, ScoredPassage
 
@@ -39,6 +41,9 @@ class Traced(_Wrapper[Retriever]):
         passages = await self._wrapped.search(query, k)
         events.emit(events.Searched(query, passages, time.perf_counter() - started))
         return passages
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Traced(filtered(self._wrapped, filters))
 
 
 class TracedGraph(_Wrapper[KnowledgeGraph]):
@@ -88,6 +93,9 @@ class Reranked:
         found = [scored.passage for scored in await self._retriever.search(query, self._depth)]
         scores = await self._reranker.score(query, [shown(passage) for passage in found]) if found else ()
         return ranked((ScoredPassage(passage, score) for passage, score in zip(found, scores, strict=True)), k)
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Reranked(filtered(self._retriever, filters), self._reranker, self._depth)
 
     async def aclose(self) -> None:
         await gather(self._retriever.aclose(), self._reranker.aclose())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from gnothi.methods.steps.reflection import query, reflect, subjects
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.retrieval.filtering import filtered
+from gnothi.retrieval.filters import Filters
 from gnothi.types import Question, ScoredPassage
 
 
@@ -42,6 +44,9 @@ class Expanded:
         asked = Question("", query_text)
         internal = await reflect(self._model, await subjects(self._graph, asked), self._max_tokens, self._sure)
         return await self._retriever.search(" ".join(query(asked, internal).split()) if internal else query_text, k)
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Expanded(filtered(self._retriever, filters), self._model, self._graph, self._max_tokens, self._sure)
 
     async def aclose(self) -> None:
         """Closes the retriever; model and graph belong to others."""

@@ -10,6 +10,8 @@ from typing import Literal
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
+from gnothi.retrieval.filtering import filtered
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import ScoredPassage
 
@@ -69,6 +71,9 @@ class Hybrid:
         depth = max(k, DEPTH)
         by_words, by_vectors = await gather(self._by_words.search(query, depth), self._by_vectors.search(query, depth))
         return self._fusion.fuse(by_words, by_vectors, k)
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Hybrid(filtered(self._by_words, filters), filtered(self._by_vectors, filters), self._fusion, self._name)
 
     async def aclose(self) -> None:
         await gather(self._by_words.aclose(), self._by_vectors.aclose())

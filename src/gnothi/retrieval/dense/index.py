@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import IndexUnavailable
@@ -16,14 +17,22 @@ from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.dense import store
 from gnothi.retrieval.dense.encoders import EncodeQuestions, Vectors
 from gnothi.retrieval.dense.neighbours import Neighbours
+from gnothi.retrieval.filtering import Narrows
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
+from gnothi.retrieval.terms import terms
 from gnothi.types import ScoredPassage, encodable
 
 _DECIMALS = 5  # vectors of equal passages can differ in the last bits, by the batch they were in; rounding makes them tie
 _SPARE = 32
+_PART = 65_536
+_KEPT = 8
+"""Filters whose rows are kept."""
+
+Rows = NDArray[np.int64]
 
 
-class DenseIndex:
+class DenseIndex(Narrows):
     """A Retriever over the vectors of an index folder, as they were when it was opened; a passage deleted since is not found.
     Queries that wait at the same time are encoded together."""
 
@@ -37,6 +46,7 @@ class DenseIndex:
         self._vectors = store.mapped(folder, manifest, len(self._rows))
         self._neighbours = Neighbours.open(folder, manifest)
         self._asking = threading.Lock()
+        self._passing: dict[Filters, Rows] = {}
         self._batcher: Batcher[str, Vectors] = Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
 
     @classmethod
@@ -55,27 +65,49 @@ class DenseIndex:
         return self._rows.named
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        return await self.search_among(query, k, ())
+
+    async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
+        """Vectors of passages that pass the filters are looked at one by one; which these are is kept for the next search."""
         check_k(k)
         if not query.strip() or k == 0:
             return ()
         vector = await self._batcher.submit(encodable(query))
         if len(self._vectors) and vector.shape != self._vectors.shape[1:]:
             raise store.damaged(self._folder, f"they have {self._vectors.shape[1]} numbers, their encoder's {len(vector)}")
-        return await asyncio.to_thread(self.nearest, vector, k)
+        return await asyncio.to_thread(self._search, vector, k, filters)
 
-    def nearest(self, vector: Vectors, k: int) -> tuple[ScoredPassage, ...]:
-        """The k passages whose vectors have the largest inner product with this one."""
-        if not len(self._vectors):
+    async def keys(self) -> list[str]:
+        return await self._lexical.keys()
+
+    def _search(self, vector: Vectors, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
+        found = self.nearest(vector, k, self._among(filters) if filters else None)
+        # A build since this was opened may have changed what is known of a passage.
+        return tuple(one for one in found if all(each.passes(terms(one.passage.metadata)) for each in filters))
+
+    def _among(self, filters: Filters) -> Rows:
+        """The rows of passages that pass."""
+        with self._asking:
+            if filters not in self._passing:
+                if len(self._passing) >= _KEPT:
+                    self._passing.pop(next(iter(self._passing)))
+                self._passing[filters] = self._rows.of(self._lexical.ids(filters))
+            return self._passing[filters]
+
+    def nearest(self, vector: Vectors, k: int, among: Rows | None = None) -> tuple[ScoredPassage, ...]:
+        """The k passages (of those rows) whose vectors have the largest inner product with this one."""
+        size = len(self._vectors if among is None else among)
+        if not size:
             return ()
         limit = k + _SPARE
         while True:
-            limit = min(limit, len(self._vectors))
-            rows, scores = self._best(vector, limit)
+            limit = min(limit, size)
+            rows, scores = self._best(vector, limit, among)
             with self._asking:
                 ids = self._rows.ids(rows.tolist())
             named = [(score, ids[row]) for row, score in zip(rows.tolist(), scores.tolist(), strict=True) if row in ids]
             # Ties are broken by id: every passage tied with the k-th is needed.
-            if limit == len(self._vectors) or (len(named) > k and named[-1][0] < named[k - 1][0]):
+            if limit == size or (len(named) > k and named[-1][0] < named[k - 1][0]):
                 break
             limit *= 4
         tied = named[min(k, len(named)) - 1][0] if named else 0.0
@@ -86,9 +118,12 @@ class DenseIndex:
         """The files are memory-mapped and released with the object."""
         await self._batcher.aclose()
 
-    def _best(self, vector: Vectors, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    def _best(self, vector: Vectors, limit: int, among: Rows | None) -> tuple[np.ndarray, np.ndarray]:
         """Rows and rounded scores of the ``limit`` best, best first."""
-        if self._neighbours is None:
+        if among is not None:
+            rows, parts = among, range(0, len(among), _PART)
+            scores = np.concatenate([self._vectors[among[part : part + _PART]] @ vector for part in parts])
+        elif self._neighbours is None:
             rows = np.arange(len(self._vectors))
             scores = self._vectors @ vector
         else:

@@ -116,6 +116,16 @@ class Rows:
                 found |= ((row, str(key)) for row, key in rows_of)
         return found
 
+    def of(self, ids: Iterable[str]) -> NDArray[np.int64]:
+        """The rows of these passages, in order; those that have none are left out."""
+        every, found = list(ids), list[int]()
+        for start in range(0, len(every), _ASKED_AT_ONCE):
+            asked = every[start : start + _ASKED_AT_ONCE]
+            marks = ",".join("?" * len(asked))
+            with self._errors():
+                found += (row for (row,) in self._db.execute(f"SELECT row FROM rows WHERE id IN ({marks})", asked))
+        return np.array(sorted(found), np.int64)
+
     def digest(self, passage_id: str) -> bytes | None:
         """Of the passage that was encoded under this id; None where none was, or none that is one is noted."""
         with self._errors():

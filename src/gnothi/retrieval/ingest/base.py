@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from gnothi.errors import InvalidInput
@@ -86,6 +86,6 @@ def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:
     if words == 0 or count_words(passage.text) <= 2 * words:
         return Step((passage,), checkpoint, read=checkpoint.offset)
     parts = tuple(
-        Passage(f"{passage.id}#{number}", text, passage.title) for number, text in enumerate(split([passage.text], words), 1)
+        replace(passage, id=f"{passage.id}#{number}", text=text) for number, text in enumerate(split([passage.text], words), 1)
     )
     return Step(parts, checkpoint, read=checkpoint.offset)

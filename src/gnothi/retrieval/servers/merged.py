@@ -8,6 +8,8 @@ from typing import Protocol
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.filtering import Narrows
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Passage, ScoredPassage
 
@@ -24,14 +26,18 @@ class Part(Protocol):
     @property
     def optional(self) -> bool: ...
 
-    async def search(self, query: str, k: int) -> Found:
-        """Raises IndexUnavailable when there is no answer in time."""
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        """Of passages that pass the filters. Raises IndexUnavailable when there is no answer in time."""
+        ...
+
+    async def keys(self) -> Sequence[str]:
+        """Of the metadata of its passages. Raises as ``search``."""
         ...
 
     async def aclose(self) -> None: ...
 
 
-class Merged:
+class Merged(Narrows):
     """A retriever over passages that lie on several servers. ``comparable``: all score alike, so that the ranking by score is
     that of one server with all passages; else it is by rank, 1 / (60 + rank), equal ranks in order of passage id."""
 
@@ -43,11 +49,14 @@ class Merged:
         return self._name
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        return await self.search_among(query, k, ())
+
+    async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
         """Raises IndexUnavailable where a server gives no answer; ``events.Partial`` tells of those that were optional."""
         check_k(k)
         if not query.strip() or k == 0:
             return ()
-        outcomes = await gather(*(self._asked(part, query, k) for part in self._parts))
+        outcomes = await gather(*(self._asked(part, query, k, filters) for part in self._parts))
         lacking = tuple(
             (part.name, str(one)) for part, one in zip(self._parts, outcomes, strict=True) if isinstance(one, IndexUnavailable)
         )
@@ -60,12 +69,24 @@ class Merged:
             events.emit(events.Partial(self._name, len(self._parts), lacking))
         return self._one(found, k)
 
+    async def keys(self) -> list[str]:
+        found = await gather(*(self._keys(part) for part in self._parts))
+        return sorted({key for keys in found for key in keys})
+
+    async def _keys(self, part: Part) -> Sequence[str]:
+        try:
+            return await part.keys()
+        except IndexUnavailable:
+            if not part.optional:
+                raise
+            return ()
+
     async def aclose(self) -> None:
         await gather(*(part.aclose() for part in self._parts))
 
-    async def _asked(self, part: Part, query: str, k: int) -> Found | IndexUnavailable:
+    async def _asked(self, part: Part, query: str, k: int, filters: Filters) -> Found | IndexUnavailable:
         try:
-            return await part.search(query, k)
+            return await part.search(query, k, filters)
         except IndexUnavailable as error:
             if not part.optional:
                 raise

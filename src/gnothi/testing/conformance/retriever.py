@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Retriever
+from gnothi.retrieval.filtering import Filterable, filtered
+from gnothi.retrieval.filters import as_filters
 from gnothi.types import Passage, ScoredPassage
 
 CORPUS = (
-    Passage("p1", "The lighthouse of Orvel was built in 1820 by Dana Brisk.", "Orvel lighthouse"),
-    Passage("p2", "Orvel is a harbour town known for its salted plums.", "Orvel"),
-    Passage("p3", "Dana Brisk was an engineer and a painter of birds.", "Dana Brisk"),
+    Passage(
+        "p1", "The lighthouse of Orvel was built in 1820 by Dana Brisk.", "Orvel lighthouse", {"kind": "place", "year": 1820}
+    ),
+    Passage("p2", "Orvel is a harbour town known for its salted plums.", "Orvel", {"kind": "place", "date": "2025-01-31"}),
+    Passage("p3", "Dana Brisk was an engineer and a painter of birds.", "Dana Brisk", {"year": 1790.5, "sure": True}),
     # The next two are the same but for their id: whatever the score, they tie.
-    Passage("twin-b", "A heron stands in shallow water waiting for fish."),
-    Passage("twin-a", "A heron stands in shallow water waiting for fish."),
+    Passage("twin-b", "A heron stands in shallow water waiting for fish.", "", {"kind": "bird", "year": 1899}),
+    Passage("twin-a", "A heron stands in shallow water waiting for fish.", "", {"kind": "bird", "year": 1901}),
     Passage("p6", "Ümlaut naïve 東京 — “quoted” text\nwith a second line & <tags>.", 'Odd: "title"'),
 )
 # What each query must find first. A retriever under test finds at least this.
@@ -32,6 +37,20 @@ EXPECTED = {
     "naïve quoted text": "p6",
 }
 NO_MATCH = "qqxzzv wwkkj"
+# Filters, each with what passes them all.
+FILTERS: tuple[tuple[tuple[str, ...], set[str]], ...] = (
+    (("kind=bird",), {"twin-a", "twin-b"}),
+    (("kind!=bird",), {"p1", "p2"}),
+    (("kind=bird,place", "year>=1820"), {"p1", "twin-a", "twin-b"}),
+    (("year>1790.5", "year<=1899"), {"p1", "twin-b"}),
+    (("date>=2025-01", "date<2025-02"), {"p2"}),
+    (("date=2025",), {"p2"}),
+    (("date>2025-01",), set()),
+    (("sure=true",), {"p3"}),
+    (("kind=' OR 1=1 --",), set()),
+    (("kind=pl*",), {"p1", "p2"}),
+    (("nowhere=1",), set()),
+)
 ODD_QUERIES = (
     'unbalanced "quote',
     "a AND OR NOT (",
@@ -73,7 +92,38 @@ class RetrieverConformance:
         originals = {passage.id: passage for passage in self.corpus}
         for query in self.expected:
             for result in await retriever.search(query, 10):
-                assert result.passage == originals[result.passage.id]
+                original = originals[result.passage.id]
+                assert replace(result.passage, metadata={}) == replace(original, metadata={})
+                if isinstance(retriever, Filterable):
+                    assert result.passage.metadata.items() >= original.metadata.items()
+
+    @pytest.mark.parametrize(("filters", "passing"), FILTERS, ids=str)
+    async def test_a_filter_finds_all_that_passes_and_nothing_else(
+        self, retriever: Retriever, filters: tuple[str, ...], passing: set[str]
+    ) -> None:
+        """With the scores that it has without; a retriever that cannot filter says so."""
+        if not isinstance(retriever, Filterable):
+            with pytest.raises(InvalidSetting, match="cannot filter"):
+                filtered(retriever, as_filters(filters))
+            return
+        query = " ".join(one.text for one in CORPUS)
+        among = filtered(retriever, as_filters(filters))
+        every = await retriever.search(query, len(CORPUS))
+        expected = tuple(one for one in every if one.passage.id in passing)
+        assert {one.passage.id for one in every} == {one.id for one in CORPUS}
+        assert len(expected) == len(passing)
+        assert await among.search(query, len(CORPUS)) == expected
+        assert await among.search(query, 1) == expected[:1]
+        assert await retriever.search(query, len(CORPUS)) == every
+
+    async def test_filters_add_up(self, retriever: Retriever) -> None:
+        if not isinstance(retriever, Filterable):
+            pytest.skip("it cannot filter")
+        query = " ".join(one.text for one in CORPUS)
+        one, other = as_filters("kind=bird"), as_filters("year<1900")
+        both = await filtered(filtered(retriever, one), other).search(query, 10)
+        assert both == await filtered(retriever, one + other).search(query, 10)
+        assert [found.passage.id for found in both] == ["twin-b"]
 
     @pytest.mark.parametrize("k", [1, 2, 3, 1000, 10**12])
     async def test_at_most_k_best_first_ties_by_id_no_repeats(self, retriever: Retriever, k: int) -> None:

@@ -41,7 +41,7 @@ def stored(spec: str) -> dict[str, Passage]:
     folder, _, table = spec.removeprefix("lancedb:").partition("#")
     rows = lancedb.connect(folder).open_table(table).to_arrow().to_pylist()
     assert len({row["id"] for row in rows}) == len(rows)
-    return {row["id"]: Passage(row["id"], row["text"], row["title"]) for row in rows}
+    return {row["id"]: Passage(row["id"], row["text"], row["title"], json.loads(row["gnothi_metadata"])) for row in rows}
 
 
 async def found(spec: str, query: str, k: int = 3) -> list[Passage]:

@@ -57,5 +57,5 @@ def stored(engine: Engine, table: str) -> dict[str, Passage]:
     from psycopg import sql
 
     with psycopg.connect(f"postgresql:{engine.server}") as connection:
-        query = sql.SQL("SELECT id, text, title FROM {}").format(sql.Identifier(*table.split(".")))
+        query = sql.SQL("SELECT id, text, title, gnothi_metadata FROM {}").format(sql.Identifier(*table.split(".")))
         return {row[0]: Passage(*row) for row in connection.execute(query)}

@@ -9,10 +9,14 @@ from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
+from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.filtering import cannot
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.servers.lancedb.notes import NOTES, read_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, Table, tables
+from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, TERMS, Table, tables
+from gnothi.retrieval.servers.lancedb.where import condition, keys
 from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
 from gnothi.retrieval.servers.weights import check_weights
@@ -32,31 +36,37 @@ class ByWords:
         self._lance = _checked(table)
         self._rows: int = self._lance.count_rows()
 
-    async def search(self, query: str, k: int) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        _check(self._lance, filters, self.name)
         try:
-            return await asyncio.to_thread(self._search, encodable(query), min(k, self._rows))
+            return await asyncio.to_thread(self._search, encodable(query), min(k, self._rows), filters)
         except ERRORS as error:
             raise self._table.refused(error) from None
+
+    async def keys(self) -> Sequence[str]:
+        return await asyncio.to_thread(_keys, self._lance, self._table)
 
     async def aclose(self) -> None:
         """Nothing is held that ends not by itself."""
 
-    def _search(self, query: str, k: int) -> Found:
+    def _search(self, query: str, k: int, filters: Filters) -> Found:
         """LanceDB leaves open which of several with one score come first: all with the last one's are asked for."""
         wanted = k + _MORE
         while k:
-            rows = self._best(query, wanted)
+            rows = self._best(query, wanted, filters)
             if len(rows) < wanted or rows[k - 1]["_score"] > rows[-1]["_score"]:
                 found = [scored(row, float(row["_score"]), self._table) for row in rows]
                 return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
             wanted *= 4
         return []
 
-    def _best(self, query: str, count: int) -> list[Mapping[str, Any]]:
+    def _best(self, query: str, count: int, filters: Filters) -> list[Mapping[str, Any]]:
         from lancedb.query import MatchQuery
 
         asked = MatchQuery(query, self._table.words or self._table.text)
-        search = self._lance.search(asked, query_type="fts").select([*self._table.columns, "_score"])
+        search = self._lance.search(asked, query_type="fts").select([*_shown(self._lance, self._table), "_score"])
+        if filters:
+            search = search.where(condition(filters), prefilter=True)
         rows: list[Mapping[str, Any]] = search.limit(count).to_list()
         return rows
 
@@ -72,7 +82,8 @@ class ByVectors:
         self._rows: int = self._lance.count_rows()
         self._size = _size(self._lance, table)
 
-    async def search(self, query: str, k: int) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        _check(self._lance, filters, self.name)
         vector = await self._encoder.submit(encodable(query))
         if len(vector) != self._size:
             raise IndexUnavailable(
@@ -80,29 +91,34 @@ class ByVectors:
                 f"{self._table.vectors!r} have {self._size}. Name the encoder that made them."
             )
         try:
-            return await asyncio.to_thread(self._search, vector, min(k, self._rows))
+            return await asyncio.to_thread(self._search, vector, min(k, self._rows), filters)
         except ERRORS as error:
             raise self._table.refused(error) from None
+
+    async def keys(self) -> Sequence[str]:
+        return await asyncio.to_thread(_keys, self._lance, self._table)
 
     async def aclose(self) -> None:
         await self._encoder.aclose()
 
-    def _search(self, vector: Vectors, k: int) -> Found:
+    def _search(self, vector: Vectors, k: int, filters: Filters) -> Found:
         """As by words: all that are as far as the last one are asked for."""
         wanted = k + _MORE
         while k:
-            rows = self._nearest(vector, wanted)
+            rows = self._nearest(vector, wanted, filters)
             if len(rows) < wanted or rows[k - 1]["_distance"] < rows[-1]["_distance"]:
                 found = [scored(row, self._score(row["_distance"]), self._table) for row in rows]
                 return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
             wanted *= 4
         return []
 
-    def _nearest(self, vector: Vectors, count: int) -> list[Mapping[str, Any]]:
+    def _nearest(self, vector: Vectors, count: int, filters: Filters) -> list[Mapping[str, Any]]:
         table = self._table
         search = self._lance.search(vector, vector_column_name=table.vectors, query_type="vector")
-        search = search.distance_type(_DISTANCES[table.distance]).where(f"`{table.vectors}` IS NOT NULL", prefilter=True)
-        rows: list[Mapping[str, Any]] = search.select([*table.columns, "_distance"]).limit(count).to_list()
+        search = search.distance_type(_DISTANCES[table.distance]).where(
+            " AND ".join([f"`{table.vectors}` IS NOT NULL", *([condition(filters)] if filters else [])]), prefilter=True
+        )
+        rows: list[Mapping[str, Any]] = search.select([*_shown(self._lance, table), "_distance"]).limit(count).to_list()
         return rows
 
     def _score(self, distance: float) -> float:
@@ -114,7 +130,29 @@ class ByVectors:
 
 def scored(row: Mapping[str, Any], score: float, table: Table) -> ScoredPassage:
     title = row[table.title] if table.title else ""
-    return ScoredPassage(Passage(f"{table.prefix}{row[table.id]}", str(row[table.text] or ""), str(title or "")), score)
+    metadata = unpacked(row.get(METADATA))
+    return ScoredPassage(
+        Passage(f"{table.prefix}{row[table.id]}", str(row[table.text] or ""), str(title or ""), metadata), score
+    )
+
+
+def _shown(lance: Any, table: Table) -> list[str]:
+    return [*table.columns, *([METADATA] if METADATA in lance.schema.names else [])]
+
+
+def _check(lance: Any, filters: Filters, name: str) -> None:
+    if filters and TERMS not in lance.schema.names:
+        raise cannot(name, f"column {TERMS}")
+
+
+def _keys(lance: Any, table: Table) -> Sequence[str]:
+    if TERMS not in lance.schema.names:
+        return ()
+    try:
+        batches = lance.search().select([TERMS]).to_batches()
+        return sorted(keys(value for batch in batches for value in batch.column(TERMS).to_pylist()))
+    except ERRORS as error:
+        raise table.refused(error) from None
 
 
 def opened(argument: str) -> Retriever:

@@ -13,7 +13,7 @@ from gnothi.files import home_expanded
 from gnothi.retrieval.servers.questions import By, Distance, check_encoder
 from gnothi.retrieval.servers.settings import described
 
-ORIGIN = "gnothi_origin"
+ORIGIN, METADATA, TERMS = "gnothi_origin", "gnothi_metadata", "gnothi_terms"
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 ERRORS = (ValueError, RuntimeError, OSError)
 """What LanceDB raises, whatever went wrong."""

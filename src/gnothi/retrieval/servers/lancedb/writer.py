@@ -9,14 +9,16 @@ from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, InvalidSetting
 from gnothi.locks import hold
+from gnothi.retrieval.analysis import packed, unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.servers.lancedb.notes import SOURCES, LanceLedger, literal, merge, read_notes, write_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, ORIGIN, Table, tables
+from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, ORIGIN, TERMS, Table, tables
+from gnothi.retrieval.servers.lancedb.where import joined
 from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
-from gnothi.types import Passage, encodable
+from gnothi.types import Passage
 
 
 @contextmanager
@@ -74,7 +76,7 @@ class LanceWriter:
             self._flush()
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [(Passage(*map(encodable, (given.id, given.text, given.title))), origin) for given, origin in passages]
+        ours = [(given.storable(), origin) for given, origin in passages]
         if {origin for _, origin in ours} & set(self._emptied):
             self._flush()
         standing = self._standing({passage.id for passage, _ in ours})
@@ -85,8 +87,8 @@ class LanceWriter:
             standing[passage.id] = passage, origin
             if outcomes[-1] != "standing":
                 self._waiting[passage.id] = passage, origin
-                self._note("put", passage.id, passage.title, passage.text)
-                self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+                self._note("put", *passage.change)
+                self.pending_bytes += passage.size
         if self._encode:
             fresh = {
                 one.id: self._waiting[one.id][0] for (one, _), put in zip(ours, outcomes, strict=True) if put != "standing"
@@ -131,8 +133,8 @@ class LanceWriter:
             return {}
         table = self._table
         condition = f"{_quoted(table.id)} IN ({', '.join(map(literal, sorted(ids)))})"
-        rows = self._lance.search().where(condition).select([*table.columns, ORIGIN]).limit(None).to_list()
-        found = {row[table.id]: (Passage(row[table.id], row[table.text], row[table.title]), row[ORIGIN]) for row in rows}
+        rows = self._lance.search().where(condition).select([*table.columns, ORIGIN, METADATA]).limit(None).to_list()
+        found = {row[table.id]: (_passage(row, table), row[ORIGIN]) for row in rows}
         return {key: one for key, one in found.items() if one[1] not in self._emptied} | {
             key: self._waiting[key] for key in ids if key in self._waiting
         }
@@ -174,6 +176,8 @@ def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tup
             f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
         )
     check_vectors(notes, table.name, table.encoder)
+    if METADATA not in lance.schema.names:
+        raise IndexUnavailable(f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew.")
     lacking = {*table.columns, table.words, *([table.vectors] if encode else [])} - set(lance.schema.names)
     if lacking:
         raise IndexUnavailable(f"{table.name} was built with other names of columns: it has no {', '.join(sorted(lacking))}.")
@@ -190,7 +194,7 @@ def _schema(table: Table, size: int) -> Any:
     """``size`` of a vector in numbers, 0 without."""
     import pyarrow
 
-    names = [table.id, table.text, table.title, table.words, ORIGIN]
+    names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS]
     fields = [pyarrow.field(name, pyarrow.string(), nullable=False) for name in names]
     vectors = [pyarrow.field(table.vectors, pyarrow.list_(pyarrow.float32(), size), nullable=False)] if size else []
     return pyarrow.schema(fields + vectors)
@@ -199,12 +203,19 @@ def _schema(table: Table, size: int) -> Any:
 def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], vectors: Mapping[str, Vectors]) -> Any:
     import pyarrow
 
-    names = [table.id, table.text, table.title, table.words, ORIGIN, table.vectors]
+    def texts(one: Passage) -> tuple[str, ...]:
+        return one.id, one.text, one.title, f"{one.title}\n{one.text}"
+
+    names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS, table.vectors]
     values = [
-        (one.id, one.text, one.title, f"{one.title}\n{one.text}", origin, vectors.get(one.id)) for one, origin in passages
+        (*texts(one), origin, packed(one.metadata), joined(one.metadata), vectors.get(one.id)) for one, origin in passages
     ]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
 
 
-def _quoted(column: str) -> str:
-    return f"`{column}`"
+def _passage(row: Mapping[str, Any], table: Table) -> Passage:
+    return Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"

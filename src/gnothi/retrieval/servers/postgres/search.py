@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.filtering import cannot
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.postgres.notes import read_notes
 from gnothi.retrieval.servers.postgres.server import Server, checked
-from gnothi.retrieval.servers.postgres.table import Table, tables
+from gnothi.retrieval.servers.postgres.table import TERMS, Table, tables, values
 from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
 from gnothi.retrieval.servers.weights import check_weights
-from gnothi.types import Passage, ScoredPassage, encodable
+from gnothi.types import NO_METADATA, Metadata, Passage, ScoredPassage, encodable
 
 _MOST = 2**31 - 1
 
@@ -27,12 +29,15 @@ class ByWords:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.name, self.optional = server.table.name, server.table.optional
-        self._sql = server.table.by_words()
 
-    async def search(self, query: str, k: int) -> Found:
-        asked = encodable(query).replace("\0", " ")
-        rows = await self._server.rows(self._sql, (asked, min(k, _MOST)))
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        asked, ours = encodable(query).replace("\0", " "), await _ours(self._server, filters)
+        sql = self._server.table.by_words(ours, filters)
+        rows = await self._server.rows(sql, (asked, *values(filters), min(k, _MOST)))
         return [_scored(row, row[3], self._server.table) for row in rows]
+
+    async def keys(self) -> list[str]:
+        return await _keys(self._server)
 
     async def aclose(self) -> None:
         await self._server.aclose()
@@ -44,12 +49,15 @@ class ByVectors:
     def __init__(self, server: Server, encoder: Encoder) -> None:
         self._server, self._encoder = server, encoder
         self.name, self.optional = server.table.name, server.table.optional
-        self._sql = server.table.by_vectors()
 
-    async def search(self, query: str, k: int) -> Found:
-        vector = await self._encoder.submit(encodable(query))
-        rows = await self._server.rows(self._sql, (as_vector(vector), min(k, _MOST)))
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        vector, ours = await self._encoder.submit(encodable(query)), await _ours(self._server, filters)
+        sql = self._server.table.by_vectors(ours, filters)
+        rows = await self._server.rows(sql, (as_vector(vector), *values(filters), min(k, _MOST)))
         return [_scored(row, -row[3], self._server.table) for row in rows]
+
+    async def keys(self) -> list[str]:
+        return await _keys(self._server)
 
     async def aclose(self) -> None:
         await self._encoder.aclose()
@@ -112,4 +120,25 @@ def _checked(table: Table, look: Callable[[Any], None]) -> None:
 
 def _scored(row: tuple[Any, ...], score: float, table: Table) -> ScoredPassage:
     key, title, text = row[:3]
-    return ScoredPassage(Passage(f"{table.prefix}{key}", text, title), float(score))
+    return ScoredPassage(Passage(f"{table.prefix}{key}", text, title, from_jsonb(row[4])), float(score))
+
+
+def from_jsonb(stored: Mapping[str, Any] | None) -> Metadata:
+    """A large whole number was not one: PostgreSQL writes 1e20 out."""
+    found = {key: float(one) if isinstance(one, int) and abs(one) >= 2**63 else one for key, one in (stored or {}).items()}
+    return Metadata(found) if found else NO_METADATA
+
+
+async def _ours(server: Server, filters: Filters) -> bool:
+    """Whether metadata are kept; raises InvalidSetting where they are not and there are filters."""
+    ours = await server.ours()
+    if filters and not ours:
+        raise cannot(server.table.name, f"column {TERMS}")
+    return ours
+
+
+async def _keys(server: Server) -> list[str]:
+    if not await server.ours():
+        return []
+    rows = await server.rows(server.table.sql("SELECT DISTINCT jsonb_object_keys({metadata}) FROM {table}"), ())
+    return [str(key) for (key,) in rows]

@@ -11,7 +11,7 @@ import psycopg
 
 from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.servers.patience import Passing, Patience
-from gnothi.retrieval.servers.postgres.table import Table
+from gnothi.retrieval.servers.postgres.table import METADATA, TERMS, Table
 
 _PASSING = ("08", "53", "57", "58", "40", "55P03", "XX")
 """Classes of SQLSTATE after which another try may succeed: connection, resources, the operator or a crash, conflicts."""
@@ -25,11 +25,18 @@ class Server:
         self.table = table
         self._patience = Patience(table.patience, table.name)
         self._room = asyncio.Semaphore(table.connections)
+        self._ours: bool | None = None
         self._idle: list[psycopg.AsyncConnection[Any]] = []
 
     async def rows(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """Raises IndexUnavailable where there is no answer within the table's ``patience``, or none to be had."""
         return await self._patience.persist(lambda: self._try(query, values))
+
+    async def ours(self) -> bool:
+        """Whether the table keeps metadata: whether a build of ours made it. Raises as ``rows``."""
+        if self._ours is None:
+            self._ours = bool((await self.rows(self.table.columns(), (METADATA, TERMS)))[0][0] == 2)
+        return self._ours
 
     async def _try(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
         async with self._room:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import psycopg
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.analysis import packed
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
 from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
-from gnothi.retrieval.servers.postgres.search import as_vector
+from gnothi.retrieval.servers.postgres.search import as_vector, from_jsonb
 from gnothi.retrieval.servers.postgres.server import refused, said
-from gnothi.retrieval.servers.postgres.table import Table
+from gnothi.retrieval.servers.postgres.table import METADATA, TERMS, Table
 from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put
-from gnothi.types import Passage, encodable
+from gnothi.types import Passage
 
+_LOST = "\ufffd"
 _SOURCES = (
     "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, path text NOT NULL, stamp text NOT NULL, origin text NOT NULL,"
     ' stale text NOT NULL, "offset" bigint NOT NULL, line bigint NOT NULL, invalid bigint NOT NULL, empty bigint NOT NULL,'
@@ -63,10 +67,7 @@ class PostgresWriter:
         self.pending_bytes = 0
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [
-            (Passage(*(encodable(one).replace("\0", "\ufffd") for one in (given.id, given.text, given.title))), origin)
-            for given, origin in passages
-        ]
+        ours = [(_storable(given), origin) for given, origin in passages]
         standing = self._standing([passage.id for passage, _ in ours])
         outcomes: list[Put] = []
         for one in ours:
@@ -97,32 +98,40 @@ class PostgresWriter:
         if not last:
             return
         passages = [passage for passage, _ in last.values()]
-        columns: list[list[str]] = [
+        columns: list[list[Any]] = [
             [passage.id for passage in passages],
             [passage.title for passage in passages],
             [passage.text for passage in passages],
             [origin for _, origin in last.values()],
+            [packed(passage.metadata) for passage in passages],
+            [" ".join(terms(passage.metadata)) for passage in passages],
         ]
         columns += [[as_vector(one) for one in self._encode(passages)]] if self._encode else []
         vectors = ", {vectors}" if self._encode else ""
         changed = vectors and ", {vectors} = excluded.{vectors}"
-        values = "%s::text[], %s::text[], %s::text[], %s::text[]" + (", %s::text[]::vector[]" if self._encode else "")
+        values = ", ".join(["%s::text[]"] * 4 + ["%s::jsonb[]", "%s::text[]"] + ["%s::text[]::vector[]"] * bool(self._encode))
+        selected = ", ".join(
+            ["id", "title", "text", "origin", "known", "string_to_array(terms, ' ')"] + ["vector"] * bool(self._encode)
+        )
+        names = "id, title, text, origin, known, terms" + (", vector" if self._encode else "")
         self._connection.execute(
             self._table.sql(
-                f"INSERT INTO {{table}} ({{id}}, {{title}}, {{text}}, {{origin}}{vectors}) SELECT * FROM unnest({values})"
+                f"INSERT INTO {{table}} ({{id}}, {{title}}, {{text}}, {{origin}}, {{metadata}}, {{terms}}{vectors})"
+                f" SELECT {selected} FROM unnest({values}) AS given({names})"
                 " ON CONFLICT ({id}) DO UPDATE SET {title} = excluded.{title}, {text} = excluded.{text},"
-                f" {{origin}} = excluded.{{origin}}{changed}"
+                f" {{origin}} = excluded.{{origin}}, {{metadata}} = excluded.{{metadata}},"
+                f" {{terms}} = excluded.{{terms}}{changed}"
             ),
             columns,
         )
         for passage in passages:
-            self._note("put", passage.id, passage.title, passage.text)
-            self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+            self._note("put", *passage.change)
+            self.pending_bytes += passage.size
 
     def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
-        query = self._table.sql("SELECT {id}, {text}, {title}, {origin} FROM {table} WHERE {id} = ANY(%s)")
+        query = self._table.sql("SELECT {id}, {text}, {title}, {origin}, {metadata} FROM {table} WHERE {id} = ANY(%s)")
         rows = self._connection.execute(query, (ids,)).fetchall()
-        return {row[0]: (Passage(*row[:3]), row[3]) for row in rows}
+        return {row[0]: (Passage(*row[:3], from_jsonb(row[4])), row[3]) for row in rows}
 
     def _count(self) -> int:
         row = self._connection.execute(self._table.sql("SELECT count(*) FROM {table}"), ()).fetchone()
@@ -161,6 +170,17 @@ class PostgresLedger(Ledger):
         return None if row is None else from_row(row)
 
 
+def _storable(given: Passage) -> Passage:
+    """Without the character that PostgreSQL does not hold."""
+    if "\0" in f"{given.id}{given.text}{given.title}{''.join(map(str, chain(*given.metadata.items())))}":
+        known = {
+            key.replace("\0", _LOST): one.replace("\0", _LOST) if isinstance(one, str) else one
+            for key, one in given.metadata.items()
+        }
+        given = Passage(*(one.replace("\0", _LOST) for one in (given.id, given.text, given.title)), known)
+    return given.storable()
+
+
 def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
     """Held until the connection ends, also by a kill."""
     row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (f"gnothi {table.table}",)).fetchone()
@@ -181,6 +201,11 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
                 f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
             )
         check_vectors(notes, table.name, table.encoder)
+        row = connection.execute(table.columns(), (METADATA, TERMS)).fetchone()
+        if row is None or row[0] < 2:
+            raise IndexUnavailable(
+                f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew."
+            )
         return
     names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
 
@@ -189,10 +214,12 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
 
     run(
         'CREATE TABLE {table} ({id} text COLLATE "C" PRIMARY KEY, {title} text NOT NULL, {text} text NOT NULL,'
-        " {origin} text NOT NULL, {words} tsvector GENERATED ALWAYS AS {computed} STORED)"
+        " {origin} text NOT NULL, {metadata} jsonb NOT NULL, {terms} text[] NOT NULL,"
+        " {words} tsvector GENERATED ALWAYS AS {computed} STORED)"
     )
     run("CREATE INDEX ON {table} USING gin ({words})")
     run("CREATE INDEX ON {table} ({origin})")
+    run("CREATE INDEX ON {table} USING gin ({terms})")
     run(_SOURCES)
     run("CREATE INDEX ON {sources} (path)")
     run("CREATE TABLE {notes} (name text PRIMARY KEY, value text NOT NULL)")

@@ -1,0 +1,103 @@
+"""Searching among the passages alone that filters let through: who can, who cannot, and what is told where nothing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from gnothi import events
+from gnothi.errors import InvalidSetting
+from gnothi.protocols import Retriever
+from gnothi.retrieval.filters import Filters
+from gnothi.types import ScoredPassage
+
+_SHOWN = 20
+
+
+@runtime_checkable
+class Filterable(Protocol):
+    """A retriever that can be narrowed; wrappers hand it on to what they wrap."""
+
+    def filtered(self, filters: Filters) -> Retriever:
+        """This retriever among the passages that pass all of them: k of them where k match. It is not closed by closing that
+        one. Raises InvalidSetting where what is wrapped cannot filter."""
+        ...
+
+
+class Searched(Protocol):
+    """What ``Narrowed`` asks."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]: ...
+
+    async def keys(self) -> Sequence[str]:
+        """Of the metadata of all passages."""
+        ...
+
+
+class Narrows:
+    """What makes a retriever with ``search_among`` and ``keys`` a ``Filterable`` one."""
+
+    def filtered(self: Searched, filters: Filters) -> Retriever:
+        return Narrowed(self, filters)
+
+
+class Narrowed:
+    """Tells of keys that no passage has (``events.UnknownKeys``) where nothing is found."""
+
+    def __init__(self, retriever: Searched, filters: Filters) -> None:
+        self._retriever, self._filters = retriever, filters
+
+    @property
+    def name(self) -> str:
+        return self._retriever.name
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        found = await self._retriever.search_among(query, k, self._filters)
+        if not found and k and query.strip() and (unknown := await self.unknown()):
+            events.emit(unknown)
+        return found
+
+    async def unknown(self) -> events.UnknownKeys | None:
+        """The keys of the filters that no passage has; None where some passage has each."""
+        known = sorted(await self._retriever.keys())
+        lacking = [one.key for one in self._filters if one.key not in known]
+        return events.UnknownKeys(self.name, tuple(dict.fromkeys(lacking)), tuple(known)) if lacking else None
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Narrowed(self._retriever, (*self._filters, *filters))
+
+    async def aclose(self) -> None:
+        """The retriever is whoever's opened it."""
+
+
+def filtered(retriever: Retriever, filters: Filters) -> Retriever:
+    """The retriever among passages that pass all filters. Raises InvalidSetting where it cannot filter."""
+    if not filters:
+        return retriever
+    if not isinstance(retriever, Filterable):
+        raise InvalidSetting(
+            f"filter {str(filters[0])!r:.80}: the index {retriever.name!r} cannot filter by metadata. A folder made by `gnothi "
+            "index build` can (also as dense:, hybrid: and shards:), what --to wrote on LanceDB, PostgreSQL, Elasticsearch and "
+            "OpenSearch can, and retrievers of LangChain, LlamaIndex and Haystack that take filters; an object of your own "
+            "can with a method filtered(filters)."
+        )
+    return retriever.filtered(filters)
+
+
+def cannot(name: str, lacking: str) -> InvalidSetting:
+    """For what only builds of ours give a table."""
+    return InvalidSetting(
+        f"{name} cannot filter by metadata: it has no {lacking}, which `gnothi index build SOURCE... --to` writes. Build it "
+        "with that, or leave the filter out."
+    )
+
+
+def unknown_keys(lacking: Sequence[str], known: Sequence[str]) -> str:
+    """For messages."""
+    there = ", ".join(known[:_SHOWN]) + (f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else "")
+    return f"no passage has the key {' or '.join(map(repr, lacking))}; " + (
+        f"the keys there are: {there}" if known else "passages of this index have no metadata"
+    )
