@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.ingest.split import Code, count_words, split
-from gnothi.types import Passage
+from gnothi.types import Passage, Value
 
 
 class Unreadable(InvalidInput):
@@ -55,7 +55,7 @@ class Block:
     text: str
     read: int = 0
     notice: str = ""
-    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    metadata: Mapping[str, Value] = field(default_factory=dict)
     kind: Literal["text", "code", "row"] = "text"
 
 
@@ -118,7 +118,7 @@ class _Begun:
             self._letters += _letters(block.text)
             yield block.text if block.kind == "text" else Code(block.text)
 
-    def metadata(self, text: str) -> Mapping[str, str | int | float | bool]:
+    def metadata(self, text: str) -> Mapping[str, Value]:
         """Of the next passage."""
         while len(self._begun) > 1 and self._begun[1][0] <= self._passed:
             self._begun.popleft()
@@ -141,6 +141,6 @@ def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:
     if words == 0 or count_words(passage.text) <= 2 * words:
         return Step((passage,), checkpoint, read=checkpoint.offset)
     parts = tuple(
-        Passage(f"{passage.id}#{number}", text, passage.title) for number, text in enumerate(split([passage.text], words), 1)
+        replace(passage, id=f"{passage.id}#{number}", text=text) for number, text in enumerate(split([passage.text], words), 1)
     )
     return Step(parts, checkpoint, read=checkpoint.offset)
