@@ -24,7 +24,7 @@ def typed(wanted: Any, value: Any) -> Any:
         return None if value is None else typed(get_args(wanted)[0], value)
     if wanted is float:
         return math.nan if value is None else float(value)
-    if not isinstance(value, wanted):
+    if not isinstance(value, get_origin(wanted) or wanted):
         raise TypeError(f"{value!r:.60} is not of type {wanted.__name__}")
     return value
 

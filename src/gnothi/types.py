@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,81 @@ def encodable(text: str) -> str:
     return text
 
 
+Value = str | int | float | bool
+"""One of a passage's metadata."""
+
+
+class Metadata(dict[str, Value]):
+    """What is known of a passage beside its text: flat, in order of the keys, unchangeable and hashable.
+
+    Raises TypeError for a key or a value of another type. A whole number of more than 64 bits is kept as text, and so is a
+    number that JSON does not have.
+    """
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, given: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
+        super().__init__(sorted(_kept(*pair) for pair in dict(given).items()) if given else ())
+        self._hash: int | None = None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        if self._hash is None:
+            self._hash = hash(tuple(self.items()))
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Value]]]:
+        return type(self), (dict(self),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def _refused(self, *given: object, **more: object) -> NoReturn:  # noqa: ARG002 - whatever is asked
+        raise TypeError("metadata of a passage cannot be changed: make another passage with dataclasses.replace")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
+
+
+def _kept(key: object, value: object) -> tuple[str, Value]:
+    if not isinstance(key, str) or not isinstance(value, Value):
+        raise TypeError(f"metadata: got {key!r:.60} = {value!r:.60}, expected a text, a number, True or False under a text")
+    if isinstance(value, str):
+        return encodable(key), encodable(value)
+    fits = -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
+    return encodable(key), value if fits else str(value)
+
+
+NO_METADATA = Metadata()
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of evidence: what a retriever returns and a model reads."""
+    """A piece of evidence: what a retriever returns and a model reads. ``metadata``: any flat mapping, kept as ``Metadata``."""
 
     id: str
     text: str
     title: str = ""
+    metadata: Mapping[str, Value] = NO_METADATA
+
+    def __post_init__(self) -> None:
+        if type(self.metadata) is not Metadata:
+            object.__setattr__(self, "metadata", Metadata(self.metadata))
+
+    def storable(self) -> Passage:
+        """As UTF-8 can hold it; its metadata are already."""
+        return Passage(encodable(self.id), encodable(self.text), encodable(self.title), self.metadata)
+
+    @property
+    def change(self) -> tuple[str, ...]:
+        """What tells it from another one of the same id."""
+        return (self.id, self.title, self.text, *([repr(self.metadata)] if self.metadata else ()))
+
+    @property
+    def size(self) -> int:
+        """Characters, without those of the metadata."""
+        return len(self.id) + len(self.text) + len(self.title)
 
 
 @dataclass(frozen=True, slots=True)

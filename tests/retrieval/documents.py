@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import tantivy
@@ -26,6 +27,11 @@ def made_up(seed: int, size: int, words: int = 30) -> list[Passage]:
     return [
         Passage(f"s{seed}-{i}", " ".join(rng.choices(vocabulary, k=words)), rng.choice(vocabulary).title()) for i in range(size)
     ]
+
+
+def sourced(passage: Passage, source: str) -> Passage:
+    """As a build puts it."""
+    return replace(passage, metadata={**passage.metadata, "source": source})
 
 
 def contents(path: Path) -> dict[str, Passage]:

@@ -22,7 +22,7 @@ from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.sources import LISTED
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
-from tests.retrieval.documents import contents, made_up, make_pdf, write_jsonl
+from tests.retrieval.documents import contents, made_up, make_pdf, sourced, write_jsonl
 
 
 @pytest.fixture
@@ -47,6 +47,8 @@ ALL = {
     "x2": Passage("x2", "More text"),
     "1": Passage("1", "Tsv text", "T2"),
 }
+_FILES = {"x1": "docs/e.jsonl", "x2": "docs/e.jsonl", "1": "docs/f.tsv"}
+ALL = {key: sourced(one, _FILES.get(key, key.removesuffix("#1"))) for key, one in ALL.items()}
 
 
 def touch(path: Path, text: str) -> None:
@@ -84,9 +86,9 @@ def test_a_changed_file_is_replaced_and_a_new_one_added(docs: Path, tmp_path: Pa
     touch(docs / "g.txt", "New file.")
     report = build([docs], out)
     expected = ALL | {
-        "docs/a.txt#1": Passage("docs/a.txt#1", "It left.", "a"),
-        "x3": Passage("x3", "New"),
-        "docs/g.txt#1": Passage("docs/g.txt#1", "New file.", "g"),
+        "docs/a.txt#1": sourced(Passage("docs/a.txt#1", "It left.", "a"), "docs/a.txt"),
+        "x3": sourced(Passage("x3", "New"), "docs/e.jsonl"),
+        "docs/g.txt#1": sourced(Passage("docs/g.txt#1", "New file.", "g"), "docs/g.txt"),
     }
     del expected["x1"]
     assert contents(out) == expected
@@ -301,7 +303,7 @@ def test_an_interrupt_keeps_what_was_read_and_the_next_build_goes_on(tmp_path: P
     assert len(contents(tmp_path / "index")) == 200
     report = build([source], tmp_path / "index")
     assert report.added == 300
-    assert contents(tmp_path / "index") == {passage.id: passage for passage in corpus}
+    assert contents(tmp_path / "index") == {passage.id: sourced(passage, "corpus.jsonl") for passage in corpus}
 
 
 def test_a_stop_between_index_and_ledger_costs_nothing_but_reading_again(
@@ -320,7 +322,7 @@ def test_a_stop_between_index_and_ledger_costs_nothing_but_reading_again(
             build([source], tmp_path / "index")
     assert 0 < len(contents(tmp_path / "index")) < 300
     build([source], tmp_path / "index")
-    assert contents(tmp_path / "index") == {passage.id: passage for passage in corpus}
+    assert contents(tmp_path / "index") == {passage.id: sourced(passage, "corpus.jsonl") for passage in corpus}
 
 
 def test_a_foreign_folder_is_refused(docs: Path) -> None:

@@ -35,4 +35,4 @@ def told(result: Result | Knowledge) -> dict[str, Any]:
 
 def metadata(passage: Passage, score: float | None = None) -> dict[str, Any]:
     """What there is beside a passage's text."""
-    return {"id": passage.id, "title": passage.title} | ({} if score is None else {"score": score})
+    return {**passage.metadata, "id": passage.id, "title": passage.title} | ({} if score is None else {"score": score})

@@ -98,8 +98,10 @@ class GnothiRetriever(_Component):
 
 
 def _document(passage: Passage) -> Document:
-    return Document(id=passage.id, content=passage.text, meta={"title": passage.title})
+    return Document(id=passage.id, content=passage.text, meta={**passage.metadata, "title": passage.title})
 
 
 def _scored(one: ScoredPassage) -> Document:
-    return Document(id=one.passage.id, content=one.passage.text, meta={"title": one.passage.title}, score=one.score)
+    return Document(
+        id=one.passage.id, content=one.passage.text, meta={**one.passage.metadata, "title": one.passage.title}, score=one.score
+    )

@@ -31,7 +31,7 @@ class Sentence:
     @property
     def passage(self) -> Passage:
         """The sentence alone, under its passage's title."""
-        return Passage(f"{self.source.id}#{self.number}", self.text, self.source.title)
+        return replace(self.source, id=f"{self.source.id}#{self.number}", text=self.text)
 
 
 def split(text: str, language: str = LANGUAGE) -> tuple[str, ...]:

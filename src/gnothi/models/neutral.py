@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.models.rendering import Renderer
 from gnothi.models.thoughts import pieces
-from gnothi.types import Passage, Prompt
+from gnothi.types import Prompt
 
 # A space cannot be put into anything shorter.
 _SHORTEST = 3
@@ -36,7 +36,7 @@ class Neutral:
         return self.inner.special_tokens
 
     def render(self, prompt: Prompt) -> str:
-        passages = tuple(Passage(one.id, self.neutral(one.text), self.neutral(one.title)) for one in prompt.passages)
+        passages = tuple(replace(one, text=self.neutral(one.text), title=self.neutral(one.title)) for one in prompt.passages)
         choices = tuple(map(self.neutral, prompt.choices))
         return self.inner.render(replace(prompt, question=self.neutral(prompt.question), passages=passages, choices=choices))
 

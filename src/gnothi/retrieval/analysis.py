@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 
 import tantivy
 
-from gnothi.types import Passage
+from gnothi.retrieval.terms import terms
+from gnothi.types import NO_METADATA, Metadata, Passage, Value
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ANALYSER = "words, at most 40 letters, lower case, accents folded, English stems"
 # One field holds title and text as two values: BM25 sees one document of title + text, and the store keeps them apart.
 ID, ORIGIN, BODY = "id", "origin", "body"
+# Metadata as it is, to be shown, and as terms, to be filtered by: ranges over a JSON field need the parser of queries.
+METADATA, TERMS = "metadata", "terms"
 _ANALYSER_NAME = "gnothi_english"
 
 
@@ -37,6 +42,8 @@ def schema() -> tantivy.Schema:
     builder.add_text_field(ID, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(ORIGIN, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(BODY, stored=True, tokenizer_name=_ANALYSER_NAME, index_option="freq")
+    builder.add_bytes_field(METADATA, stored=True, indexed=False)
+    builder.add_text_field(TERMS, tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
@@ -47,6 +54,10 @@ def document(passage: Passage, origin: str) -> tantivy.Document:
     doc.add_text(ORIGIN, origin)
     doc.add_text(BODY, passage.title)
     doc.add_text(BODY, passage.text)
+    if passage.metadata:
+        doc.add_bytes(METADATA, packed(passage.metadata).encode())
+        for term in terms(passage.metadata):
+            doc.add_text(TERMS, term)
     return doc
 
 
@@ -54,9 +65,19 @@ def passage(doc: tantivy.Document) -> Passage:
     """Raises ValueError where the index keeps no passages, or others."""
     try:
         (title, text), (name, *_) = doc[BODY], doc[ID]
+        return Passage(name, text, title, unpacked(doc.get_first(METADATA)))
     except (LookupError, TypeError, ValueError):
-        raise ValueError("a passage without its id, title or text") from None
-    return Passage(name, text, title)
+        raise ValueError("a passage without its id, title or text, or with broken metadata") from None
+
+
+def packed(metadata: Mapping[str, Value]) -> str:
+    """Metadata as JSON."""
+    return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+
+
+def unpacked(stored: bytes | str | None) -> Metadata:
+    """The inverse of ``packed``; nothing stored is none. Raises ValueError or TypeError for what it did not write."""
+    return Metadata(json.loads(stored)) if stored else NO_METADATA
 
 
 def query(index_schema: tantivy.Schema, terms: list[str]) -> tantivy.Query:

@@ -125,7 +125,8 @@ class _Build(SourceReader[BuildReport]):
             if step.notice:
                 self.report.notices.add(f"{found.path} {step.notice}")
             for passage in step.passages:
-                self.waiting.append((passage, entry.origin, bool(entry.stale)))
+                named = replace(passage, metadata={"source": entry.key, **passage.metadata})
+                self.waiting.append((named, entry.origin, bool(entry.stale)))
                 self.handled += 1
             if len(self.waiting) >= BATCH:
                 self._put()

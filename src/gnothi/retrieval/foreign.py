@@ -7,17 +7,21 @@ import hashlib
 import importlib
 import math
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, MissingDependency
+from gnothi.retrieval.flat import flat
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Passage, ScoredPassage
 
 SECONDS = 120.0
 """After which a search counts as failed."""
+
+_NOT_KEPT = frozenset(("id", "title", "score"))
+"""Of a document's metadata: a passage has places of its own for them."""
 
 Found = Sequence[tuple[Passage, Any]]
 """Passages in the framework's own order, with its scores where it tells them. An id may be empty."""
@@ -51,6 +55,12 @@ class Foreign:
         """What was imported stays open: it is its module's."""
 
 
+def passage(passage_id: str, text: str, known: Mapping[Any, Any]) -> Passage:
+    """A document of another framework's, with what it knows of it: its title, and what is flat as metadata."""
+    metadata, _ = flat(known, _NOT_KEPT)
+    return Passage(passage_id, text, str(known.get("title") or ""), metadata)
+
+
 def scored(found: Found) -> list[ScoredPassage]:
     """The scores as they came where every passage has one and they fall; else 1 / rank, so that the order stays."""
     scores = [score for _, score in found if isinstance(score, int | float) and math.isfinite(score)]
@@ -64,9 +74,9 @@ def named(found: Found) -> Found:
     held: dict[str, tuple[Passage, Any]] = {}
     for passage, score in found:
         standing = held.get(passage.id)
-        if not passage.id or (standing is not None and standing[0] != passage):
+        if not passage.id or (standing is not None and (standing[0].title, standing[0].text) != (passage.title, passage.text)):
             digest = hashlib.blake2b(f"{passage.title}\0{passage.text}".encode("utf-8", "replace"), digest_size=8)
-            passage = Passage(digest.hexdigest(), passage.text, passage.title)
+            passage = replace(passage, id=digest.hexdigest())
         held.setdefault(passage.id, (passage, score))
     return [*held.values()]
 

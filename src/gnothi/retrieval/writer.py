@@ -63,7 +63,7 @@ class IndexWriter:
 
     def put(self, passage: Passage, origin: str = "") -> Put:
         """Add the passage, or replace the one of the same id, unless it stands there already, from the same origin."""
-        passage = Passage(*map(encodable, (passage.id, passage.text, passage.title)))
+        passage = passage.storable()
         with disk_errors(self.path):
             known = passage.id in self._pending or self._committed.doc_freq(analysis.ID, passage.id) > 0
             if known:
@@ -73,8 +73,8 @@ class IndexWriter:
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
             self._active.add_document(analysis.document(passage, origin))
             self._pending[passage.id] = (origin, self._tick())
-            self._note("put", passage.id, passage.title, passage.text)
-        self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+            self._note("put", *passage.change)
+        self.pending_bytes += passage.size
         return "replaced" if known else "added"
 
     def put_all(self, passages: Sequence[tuple[Passage, str]]) -> list[Put]:

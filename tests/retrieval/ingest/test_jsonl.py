@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 def test_both_spellings_of_the_id_and_optional_titles(file: Path) -> None:
     lines = '{"_id":"a","title":"T","text":"one"}\n{"id":7,"text":"two","url":"x"}\n\n{"text":"three","title":null}'
     found = [step.passages[0] for step in steps(file, lines)]
-    assert found == [Passage("a", "one", "T"), Passage("7", "two"), Passage("key#4", "three")]
+    assert found == [Passage("a", "one", "T"), Passage("7", "two", metadata={"url": "x"}), Passage("key#4", "three")]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
@@ -59,7 +59,7 @@ class Block:
     kind: Literal["text", "code", "row"] = "text"
 
 
-PLACES = ("page", "line")
+PLACES = ("page", "page_label", "line")
 """Metadata over whose ends a text goes on."""
 
 
@@ -141,6 +141,6 @@ def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:
     if words == 0 or count_words(passage.text) <= 2 * words:
         return Step((passage,), checkpoint, read=checkpoint.offset)
     parts = tuple(
-        Passage(f"{passage.id}#{number}", text, passage.title) for number, text in enumerate(split([passage.text], words), 1)
+        replace(passage, id=f"{passage.id}#{number}", text=text) for number, text in enumerate(split([passage.text], words), 1)
     )
     return Step(parts, checkpoint, read=checkpoint.offset)

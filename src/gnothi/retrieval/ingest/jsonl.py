@@ -1,27 +1,36 @@
-"""JSONL: one passage a line, ``{"_id", "title", "text"}`` as in BEIR or ``{"id", "title", "text"}``; other keys are ignored."""
+"""JSONL: one passage a line, ``{"_id", "title", "text"}`` as in BEIR or ``{"id", "title", "text"}``; other flat keys are
+metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from gnothi.retrieval.flat import flat
 from gnothi.retrieval.ingest.base import Checkpoint, Step
 from gnothi.retrieval.ingest.lines import lines, parse_json, record_steps
 from gnothi.types import Passage
 
 LONGEST_ID = 500
+_OWN = frozenset(("_id", "id", "title", "text"))
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
     """A line without an id gets ``key#line number``."""
-    return record_steps(lines(path, start), words, lambda line, text: _passage(text, f"{key}#{line.number}"))
+    dropped: set[str] = set()
+    yield from record_steps(lines(path, start), words, lambda line, text: _passage(text, f"{key}#{line.number}", dropped))
+    if dropped:
+        yield Step(notice=f"has keys that hold lists, which are left out: {', '.join(sorted(dropped))}")
 
 
-def _passage(text: str, default_id: str) -> Passage:
+def _passage(text: str, default_id: str, dropped: set[str]) -> Passage:
     record = parse_json(text)
     if not isinstance(record, dict):
         raise ValueError(f"got {_kind(record)}, expected an object with id, title and text")
-    return Passage(_id(record, default_id), _string(record, "text", required=True), _string(record, "title", required=False))
+    metadata, left = flat(record, _OWN)
+    dropped.update(left)
+    text, title = _string(record, "text", required=True), _string(record, "title", required=False)
+    return Passage(_id(record, default_id), text, title, metadata)
 
 
 def _id(record: dict[str, object], default: str) -> str:

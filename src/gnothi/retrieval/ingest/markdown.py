@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -13,27 +15,33 @@ from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
 from gnothi.retrieval.ingest.html import visible_text
 from gnothi.retrieval.ingest.split import collapse
 from gnothi.retrieval.ingest.text import blocks as text_blocks
+from gnothi.types import Value
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.*?)[\"']?\s*$", re.MULTILINE)
+_FRONT_LINE = re.compile(
+    r"^([^\s:#-][^:\n]*?)[ \t]*:[ \t]+(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s\[{|>&*!#][^\n]*?))(?:[ \t]+#.*)?[ \t\r]*$", re.M
+)
+_LONGEST_FRONT = 1 << 16
 _HEADING = re.compile(r"\n(?=#{1,6}\s)")
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 _PART = 1 << 18
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
+    headings, known = _Headings(path.stem), dict[str, Value]()
+    for step in document_steps(_blocks(path, headings, known), key, words):
+        yield replace(step, passages=tuple(replace(one, metadata=known) for one in step.passages)) if known else step
 
 
-def _blocks(path: Path) -> Iterator[Block]:
-    headings = _Headings(path.stem)
+def _blocks(path: Path, headings: _Headings, known: dict[str, Value]) -> Iterator[Block]:
+    """Fills ``known`` with what the front matter says beside the title."""
     parser = MarkdownIt("commonmark").enable("table")
     for text, place, notice in _parts(path):
         if notice:
             yield Block(headings.title, "", notice=notice)
         if place == 0 and (front := _FRONT_MATTER.match(text)):
-            if named := _FRONT_TITLE.search(front[1]):
-                headings.document = named[1]
+            known |= front_matter(front[1])
+            headings.document = str(known.pop("title", ""))
             text = text[front.end() :]
         tokens = parser.parse(text)
         for i, token in enumerate(tokens):
@@ -41,6 +49,23 @@ def _blocks(path: Path) -> Iterator[Block]:
                 headings.enter(int(tokens[i - 1].tag[1]), collapse(_inline(token)))
             elif words := _words(token):
                 yield Block(headings.title, words + "\n\n", place)
+
+
+def front_matter(text: str) -> dict[str, Value]:
+    """Its flat lines ``key: value`` (YAML); lists and what is below a key are left out. What JSON writes the same is a number,
+    true or false, unless it is quoted."""
+    found: dict[str, Value] = {}
+    for key, double, single, plain in _FRONT_LINE.findall(text[:_LONGEST_FRONT]):
+        found[key] = double or single or _plain(plain)
+    return found
+
+
+def _plain(text: str) -> Value:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float) and json.dumps(value) == text else text
 
 
 class _Headings:

@@ -1,4 +1,5 @@
-"""The tab-separated format of DPR's Wikipedia passages: a header ``id text title``, then a passage a line, quoted or not."""
+"""The tab-separated format of DPR's Wikipedia passages: a header ``id text title``, then a passage a line, quoted or not.
+Further named columns are metadata."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def _passage(text: str, columns: Sequence[str]) -> Passage:
     if len(row) != len(columns):
         raise ValueError(f"got {len(row)} tab-separated fields, expected {len(columns)} ({', '.join(columns)})")
     fields = dict(zip(columns, row, strict=True))
-    return Passage(check_id(fields["id"].strip()), fields["text"], fields.get("title", ""))
+    metadata = {name: value for name, value in fields.items() if name and value and name not in _NAMES}
+    return Passage(check_id(fields["id"].strip()), fields["text"], fields.get("title", ""), metadata)
 
 
 def _header(path: Path) -> list[str]:

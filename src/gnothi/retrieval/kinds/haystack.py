@@ -6,7 +6,7 @@ from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
-from gnothi.retrieval.foreign import Foreign, Found, imported
+from gnothi.retrieval.foreign import Foreign, Found, imported, passage
 from gnothi.schemes import Scheme
 from gnothi.types import Passage
 
@@ -39,7 +39,7 @@ def _fits(thing: Any) -> bool:
 
 
 def _passage(document: Any) -> Passage:
-    return Passage(document.id, document.content or "", str(document.meta.get("title") or ""))
+    return passage(document.id, document.content or "", document.meta)
 
 
 SCHEME = Scheme(open=_open, summary="a retriever of Haystack's: haystack:MODULE:OBJECT")

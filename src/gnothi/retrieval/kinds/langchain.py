@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from gnothi.protocols import Retriever
-from gnothi.retrieval.foreign import Foreign, Found, imported
+from gnothi.retrieval.foreign import Foreign, Found, imported, passage
 from gnothi.schemes import Scheme
 from gnothi.types import Passage
 
@@ -37,7 +37,7 @@ def _fits(thing: Any) -> bool:
 
 
 def _passage(document: Any) -> Passage:
-    return Passage(str(document.id or ""), document.page_content, str(document.metadata.get("title") or ""))
+    return passage(str(document.id or ""), document.page_content, document.metadata)
 
 
 SCHEME = Scheme(open=_open, summary="a retriever of LangChain's: langchain:MODULE:OBJECT")

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from gnothi.protocols import Retriever
-from gnothi.retrieval.foreign import Foreign, Found, imported
+from gnothi.retrieval.foreign import Foreign, Found, imported, passage
 from gnothi.schemes import Scheme
 from gnothi.types import Passage
 
@@ -36,7 +36,7 @@ def _fits(thing: Any) -> bool:
 
 
 def _passage(node: Any) -> Passage:
-    return Passage(node.node_id, node.get_content(), str(node.metadata.get("title") or ""))
+    return passage(node.node_id, node.get_content(), node.metadata)
 
 
 SCHEME = Scheme(open=_open, summary="a retriever of LlamaIndex': llamaindex:MODULE:OBJECT")

@@ -16,7 +16,7 @@ from gnothi.retrieval.servers.lancedb.table import ERRORS, ORIGIN, Table, tables
 from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
-from gnothi.types import Passage, encodable
+from gnothi.types import Passage
 
 
 @contextmanager
@@ -74,7 +74,7 @@ class LanceWriter:
             self._flush()
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [(Passage(*map(encodable, (given.id, given.text, given.title))), origin) for given, origin in passages]
+        ours = [(given.storable(), origin) for given, origin in passages]
         if {origin for _, origin in ours} & set(self._emptied):
             self._flush()
         standing = self._standing({passage.id for passage, _ in ours})
@@ -85,8 +85,8 @@ class LanceWriter:
             standing[passage.id] = passage, origin
             if outcomes[-1] != "standing":
                 self._waiting[passage.id] = passage, origin
-                self._note("put", passage.id, passage.title, passage.text)
-                self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+                self._note("put", *passage.change)
+                self.pending_bytes += passage.size
         if self._encode:
             fresh = {
                 one.id: self._waiting[one.id][0] for (one, _), put in zip(ours, outcomes, strict=True) if put != "standing"

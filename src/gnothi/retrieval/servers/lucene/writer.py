@@ -19,7 +19,7 @@ from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_
 from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
-from gnothi.types import Passage, encodable
+from gnothi.types import Passage
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -71,7 +71,7 @@ class LuceneWriter:
         self.passages = server.count()
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [(Passage(*map(encodable, (given.id, given.text, given.title))), origin) for given, origin in passages]
+        ours = [(given.storable(), origin) for given, origin in passages]
         standing = self._standing([passage.id for passage, _ in ours])
         outcomes: list[Put] = []
         written: dict[str, tuple[Passage, str]] = {}  # an id may come twice
@@ -81,8 +81,8 @@ class LuceneWriter:
             standing[passage.id] = passage, origin
             if outcomes[-1] != "standing":
                 written[passage.id] = passage, origin
-                self._note("put", passage.id, passage.title, passage.text)
-                self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+                self._note("put", *passage.change)
+                self.pending_bytes += passage.size
         if written:
             if self._committed:  # and so the ledger knows those of before
                 self._begun, self._committed = set(), False

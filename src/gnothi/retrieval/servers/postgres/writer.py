@@ -116,8 +116,8 @@ class PostgresWriter:
             columns,
         )
         for passage in passages:
-            self._note("put", passage.id, passage.title, passage.text)
-            self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
+            self._note("put", *passage.change)
+            self.pending_bytes += passage.size
 
     def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
         query = self._table.sql("SELECT {id}, {text}, {title}, {origin} FROM {table} WHERE {id} = ANY(%s)")
