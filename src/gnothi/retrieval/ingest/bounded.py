@@ -144,7 +144,9 @@ def serve() -> None:
         except Unreadable as error:
             say("unreadable", error.message)
         except MemoryError:
-            say("unreadable", f"{path} is refused: to read it takes more than {memory >> 20} MB. Leave it out, or save it anew.")
+            say(
+                "unreadable", f"{path} is refused: to read it takes more than {memory >> 20} MB. Leave it out, or save it anew."
+            )
         except Exception as error:  # noqa: BLE001 - a damaged file makes libraries raise anything
             say("unreadable", f"{path} cannot be read: {error}. Leave it out, or save it anew.")
         else:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median, quantiles
 
 _GAP = 0.7  # in heights of a line: wider gaps are not those between words
@@ -100,13 +101,13 @@ def _between(a: Segment, b: Segment) -> tuple[float, float] | None:
 
 def _gutters(found: Sequence[Segment]) -> list[float]:
     """Where most jumps cross, the most frequent place first."""
-    strips = [strip for a, b in zip(found, found[1:], strict=False) if (strip := _between(a, b))]
+    strips = [strip for a, b in pairwise(found) if (strip := _between(a, b))]
     gutters = []
     while len(strips) >= _ROWS:
         ends = sorted([(left, 0) for left, _ in strips] + [(right, 1) for _, right in strips])
         inside = most = 0
         best = (0.0, 0.0)
-        for (place, closes), (next_place, _) in zip(ends, ends[1:], strict=False):
+        for (place, closes), (next_place, _) in pairwise(ends):
             inside += -1 if closes else 1
             if inside > most:
                 most, best = inside, (place, next_place)
@@ -131,7 +132,7 @@ def _runs(found: Sequence[Segment], gutter: float) -> Iterator[list[Segment]]:
 
 
 def _jumps(run: Sequence[Segment], gutter: float) -> int:
-    strips = (_between(a, b) for a, b in zip(run, run[1:], strict=False))
+    strips = (_between(a, b) for a, b in pairwise(run))
     return sum(strip is not None and strip[0] <= gutter <= strip[1] for strip in strips)
 
 

@@ -54,7 +54,9 @@ def blocks(path: Path) -> Iterator[Block]:
     except PdfiumError as error:
         if error.err_code == 4:  # FPDF_ERR_PASSWORD
             raise Unreadable(f"{path} is protected by a password. Save it without one (qpdf --decrypt).") from None
-        raise Unreadable(f"{path} is not a PDF that can be read: {str(error).rstrip('.')}. Repair it, or convert it to text.") from None
+        raise Unreadable(
+            f"{path} is not a PDF that can be read: {str(error).rstrip('.')}. Repair it, or convert it to text."
+        ) from None
     count = len(document)
     if count > _PAGES or count * _PAGE_BYTES > size:
         raise Unreadable(
