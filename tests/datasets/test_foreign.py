@@ -37,21 +37,72 @@ def cell(tmp_path: Path, answer: str, head: str = "answers") -> tuple[str, ...]:
 
 NUMBERED = {"choices": ["Ann", "Dana Brisk"], "question": ASKED}
 SHAPES: dict[str, Any] = {
-    "SQuAD, hub": {"id": "5", "title": "O", "context": "c", "question": ASKED, "answers": {"text": ["Dana Brisk", "Brisk"], "answer_start": [0, 5]}},
-    "TriviaQA, hub": {"question": ASKED, "question_id": "t", "entity_pages": {}, "answer": {"aliases": ["Brisk"], "normalized_aliases": ["brisk"], "value": "Dana Brisk"}},
-    "KILT": {"id": "k", "input": ASKED, "output": [{"answer": "Dana Brisk", "provenance": [{"title": "Orvel"}]}, {"answer": "Brisk"}, {"provenance": [{"title": "Tarn"}]}]},
+    "SQuAD, hub": {
+        "id": "5",
+        "title": "O",
+        "context": "c",
+        "question": ASKED,
+        "answers": {"text": ["Dana Brisk", "Brisk"], "answer_start": [0, 5]},
+    },
+    "TriviaQA, hub": {
+        "question": ASKED,
+        "question_id": "t",
+        "entity_pages": {},
+        "answer": {"aliases": ["Brisk"], "normalized_aliases": ["brisk"], "value": "Dana Brisk"},
+    },
+    "KILT": {
+        "id": "k",
+        "input": ASKED,
+        "output": [
+            {"answer": "Dana Brisk", "provenance": [{"title": "Orvel"}]},
+            {"answer": "Brisk"},
+            {"provenance": [{"title": "Tarn"}]},
+        ],
+    },
     "FlashRAG": {"id": "test_0", "question": ASKED, "golden_answers": ["Dana Brisk", "Brisk"], "metadata": None},
-    "MuSiQue": {"id": "2hop__1_2", "question": ASKED, "answer": "Dana Brisk", "answer_aliases": ["Brisk"], "answerable": True, "question_decomposition": [], "paragraphs": [{"idx": 0, "title": "Orvel", "paragraph_text": "t", "is_supporting": True}, {"idx": 1, "title": "No", "paragraph_text": "t", "is_supporting": False}]},
-    "NQ, hub": {"id": "n", "document": {}, "question": {"text": ASKED, "tokens": []}, "annotations": {"id": ["1", "2"], "short_answers": [{"text": ["Dana Brisk"], "start_token": [1]}, {"text": ["Brisk"]}], "yes_no_answer": [-1, -1]}},
-    "NQ, simplified": {"example_id": 7, "question_text": ASKED, "document_text": "It was Dana Brisk .", "annotations": [{"short_answers": [{"start_token": 2, "end_token": 4}, {"start_token": 3, "end_token": 4}], "yes_no_answer": "NONE"}]},
+    "MuSiQue": {
+        "id": "2hop__1_2",
+        "question": ASKED,
+        "answer": "Dana Brisk",
+        "answer_aliases": ["Brisk"],
+        "answerable": True,
+        "question_decomposition": [],
+        "paragraphs": [
+            {"idx": 0, "title": "Orvel", "paragraph_text": "t", "is_supporting": True},
+            {"idx": 1, "title": "No", "paragraph_text": "t", "is_supporting": False},
+        ],
+    },
+    "NQ, hub": {
+        "id": "n",
+        "document": {},
+        "question": {"text": ASKED, "tokens": []},
+        "annotations": {
+            "id": ["1", "2"],
+            "short_answers": [{"text": ["Dana Brisk"], "start_token": [1]}, {"text": ["Brisk"]}],
+            "yes_no_answer": [-1, -1],
+        },
+    },
+    "NQ, simplified": {
+        "example_id": 7,
+        "question_text": ASKED,
+        "document_text": "It was Dana Brisk .",
+        "annotations": [
+            {"short_answers": [{"start_token": 2, "end_token": 4}, {"start_token": 3, "end_token": 4}], "yes_no_answer": "NONE"}
+        ],
+    },
     "WebQuestions": {"url": "u", "targetValue": '(list (description "Dana Brisk") (description Brisk))', "utterance": ASKED},
     "MRQA": {"qid": "m", "context": "c", "question": ASKED, "answers": ["Dana Brisk", "Brisk"]},
-    "DROP": {"query_id": "d", "passage": "p", "question": ASKED, "answers": {"spans": ["Dana Brisk", "Brisk"], "types": ["span", "span"]}},
+    "DROP": {
+        "query_id": "d",
+        "passage": "p",
+        "question": ASKED,
+        "answers": {"spans": ["Dana Brisk", "Brisk"], "types": ["span", "span"]},
+    },
     "Ragas": {"user_input": ASKED, "references": ["Dana Brisk", "Brisk"], "reference": "Dana Brisk"},
     "capitals": {"Question": ASKED, "Answer": ["Dana Brisk", "Brisk"]},
     "words": {"Question ": ASKED, "Gold-Answers": ["Dana Brisk", "Brisk"]},
     "numbered": {"question": ASKED, "answer_0": "Dana Brisk", "answer_1": "Brisk", "answer_2": None},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -72,12 +123,11 @@ def write_json(path: Path, value: object) -> Path:
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_of_others_in_parquet(tmp_path: Path, name: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    import pyarrow.parquet
-
+    parquet = pytest.importorskip("pyarrow.parquet")
     bare = {key: value for key, value in SHAPES[name].items() if value != {}}
     if name == "NQ, hub":
         bare["document"] = {"title": "t"}
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([bare]), tmp_path / "q.parquet")
+    parquet.write_table(pyarrow.Table.from_pylist([bare]), tmp_path / "q.parquet")
     (found,) = load(str(tmp_path / "q.parquet"))
     assert (found.text, found.answers[:2]) == (ASKED, ("Dana Brisk", "Brisk"))
 
@@ -243,8 +293,6 @@ def test_what_is_missing_is_said(tmp_path: Path, content: str, says: str) -> Non
 
 
 def test_the_nearest_format_is_named(tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(
-        json.dumps({"qid": "1", "term": "x", "facts": [], "decomposition": [], "wording": "Who?"})
-    )
-    with pytest.raises(InvalidInput, match="nearest format is strategyqa"):
+    write_json(tmp_path / "q.jsonl", {"asked": "Who?", "paragraphs": [{"x": 1}], "answer": "x", "answer_aliases": []})
+    with pytest.raises(InvalidInput, match="nearest format is musique"):
         load(str(tmp_path / "q.jsonl"))
