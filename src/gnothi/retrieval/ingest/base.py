@@ -18,6 +18,11 @@ class Unreadable(InvalidInput):
     an error."""
 
 
+class NoDocument(Unreadable):
+    """A file that holds something else than documents, as questions or settings. In a folder it is skipped and named, which is
+    no failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """Where to go on in a file of lines: byte offset and number of lines before it."""
@@ -59,7 +64,7 @@ class Block:
     kind: Literal["text", "code", "row"] = "text"
 
 
-PLACES = ("page", "line")
+PLACES = ("page", "page_label", "line")
 """Metadata over whose ends a text goes on."""
 
 

@@ -247,7 +247,8 @@ def _end(row: _Row) -> int:
 
 def _all_names(row: _Row) -> bool:
     return all(
-        len(cell.text) <= _LONG_HEAD and (not _VALUE.fullmatch(cell.text) or _YEAR.fullmatch(cell.text)) for cell in _filled(row)
+        len(cell.text) <= _LONG_HEAD and (not _VALUE.fullmatch(cell.text) or _YEAR.fullmatch(cell.text))
+        for cell in _filled(row)
     )
 
 
