@@ -13,7 +13,7 @@ import pytest
 import gnothi
 from tests.patience import PATIENCE
 
-HEAVY = {"torch", "transformers", "safetensors", "matplotlib", "jinja2", "trl", "peft", "vllm", "pypdf", "bs4"}
+HEAVY = {"torch", "transformers", "safetensors", "matplotlib", "jinja2", "trl", "peft", "vllm", "pypdf", "pypdfium2", "bs4"}
 SOURCE = Path(gnothi.__file__).parents[1]
 
 

@@ -41,7 +41,18 @@ def test_the_three_shapes_say_the_same(options: dict[str, str], data: st.DataObj
 
 @pytest.mark.parametrize(
     "given",
-    [None, "A", [], ["hay", "milk"], {}, {"A": "hay"}, {"A": 1, "B": 2}, COLUMNS | {"text": ["hay"]}, [LISTED[0], LISTED[0]]],
+    [
+        None,
+        "A",
+        [],
+        ["hay"],
+        ["hay", 1],
+        {},
+        {"A": "hay"},
+        {"A": 1, "B": 2},
+        COLUMNS | {"text": ["hay"]},
+        [LISTED[0], LISTED[0]],
+    ],
 )
 def test_other_shapes(given: object) -> None:
     with pytest.raises(InvalidInput, match="f, line 1: got choices"):

@@ -70,7 +70,9 @@ def test_formats_are_recognised(tmp_path: Path) -> None:
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="hotpotqa, iirc, jsonl"):
         load(write(tmp_path / "g.jsonl", {"question": "Who?", "answer": "Ann"}), format="csv")
-    with pytest.raises(InvalidInput, match=r"line 1: the format is not recognised: got the keys title.*Name it with format;"):
+    with pytest.raises(
+        InvalidInput, match=r"line 1: the format is not recognised: got the keys title, text.*index build.*name it with format"
+    ):
         load(write(tmp_path / "g.jsonl", {"title": "T", "text": "t"}))
 
 
@@ -83,7 +85,7 @@ def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
         (b'{"question": 5, "answer": "x"}', "text that is not empty"),
         (b'{"question": "Who?"}', "gold answers"),
         (b'{"answer": "x"}', "a key 'question' or 'query'"),
-        (b'{"question": "Who?", "answer": {"value": "x"}}', "an answer or a list of answers"),
+        (b'{"question": "Who?", "answer": {"worth": "x"}}', "an answer or a list of answers"),
         (b'{"question": "Who?", "answer": "x", "choices": "a, b"}', "a list of text"),
         (b'{"question": "Who?", "answer": "x", "id": 1.5}', "text or a whole number"),
         (b'{"question": "Who?", "answer": "x", "id": "a"}', "again .first at .*line 1"),

@@ -23,8 +23,9 @@ def test_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tup
         writer = csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL)
         writer.writerows([("one", "two"), *rows])
     found = list(read_table(path))
-    assert [tuple(record.data.values()) for record in found] == rows
-    assert [record.number for record in found] == list(range(1, len(rows) + 1))
+    filled = [row for row in rows if any(row)]
+    assert [tuple(record.data.values()) for record in found] == filled
+    assert [record.number for record in found] == list(range(1, len(filled) + 1))
 
 
 def test_the_place_is_the_line_in_which_a_row_begins(tmp_path: Path) -> None:

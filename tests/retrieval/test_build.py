@@ -42,7 +42,7 @@ ALL = {
     "docs/a.txt#1": Passage("docs/a.txt#1", "The heron waits.", "a"),
     "docs/sub/b.md#1": Passage("docs/sub/b.md#1", "Salted plums keep long.", "Plums"),
     "docs/c.html#1": Passage("docs/c.html#1", "Lighthouse.", "Page"),
-    "docs/d.pdf#1": Passage("docs/d.pdf#1", "A page of words.", "d"),
+    "docs/d.pdf#1": Passage("docs/d.pdf#1", "A page of words.", "d", {"page": 1}),
     "x1": Passage("x1", "Jsonl text", "T1"),
     "x2": Passage("x2", "More text"),
     "1": Passage("1", "Tsv text", "T2"),
@@ -230,7 +230,7 @@ def test_an_invalid_line_in_a_folder_stops_its_file_alone(docs: Path, tmp_path: 
 
 
 def test_a_format_whose_package_is_missing_stops_nothing(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pypdf", None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     report = build([docs], tmp_path / "index")
     assert "pip install 'gnothi[documents]'" in report.unreadable.first[0]
     assert set(contents(tmp_path / "index")) == set(ALL) - {"docs/d.pdf#1"}

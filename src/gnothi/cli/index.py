@@ -50,6 +50,9 @@ def index() -> None:
 )
 @click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
+@click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: by the first record]")
+@click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
+@click.option("--id-key", default="", metavar="KEY", help="Records: the key of the id.")
 @click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
@@ -65,6 +68,9 @@ def build(
     out: str,
     words: int,
     skip_invalid: bool,
+    text_key: str,
+    title_key: str,
+    id_key: str,
     memory_mb: int,
     graph: bool,
     templates: str | None,
@@ -87,7 +93,7 @@ def build(
 
     given = {
         f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        for name in ("words", "memory_mb", "templates", "columns", "language")
+        for name in ("words", "text_key", "title_key", "id_key", "memory_mb", "templates", "columns", "language")
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
@@ -95,7 +101,15 @@ def build(
     try:
         with progress(_bar, _line) as on_progress:
             report = build_index(
-                sources, out, words=words, skip_invalid=skip_invalid, memory_mb=memory_mb, on_progress=on_progress
+                sources,
+                out,
+                words=words,
+                skip_invalid=skip_invalid,
+                memory_mb=memory_mb,
+                text_key=text_key,
+                title_key=title_key,
+                id_key=id_key,
+                on_progress=on_progress,
             )
     except KeyboardInterrupt:
         say("Stopped. What was read is kept: run the same command again to go on.")

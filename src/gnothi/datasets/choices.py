@@ -9,7 +9,10 @@ from typing import Any
 
 from gnothi.datasets.records import Record
 
-_EXPECTED = 'choices as [{"label": "A", "text": ...}, ...], {"label": [...], "text": [...]} or {"A": ..., "B": ...}'
+_EXPECTED = (
+    'choices as [{"label": "A", "text": ...}, ...], {"label": [...], "text": [...]}, {"A": ..., "B": ...} or '
+    '["first", "second"]'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,12 @@ class Choices:
 
 def read(record: Record, given: Any, key: str) -> Choices:
     """The choices in any of the three shapes; ``key`` names them in complaints."""
-    labels: list[Any] | tuple[Any, ...]
+    labels: Sequence[Any]
     texts: list[Any] | tuple[Any, ...]
     if isinstance(given, list) and all(isinstance(item, Mapping) and {"label", "text"} <= item.keys() for item in given):
         labels, texts = [item["label"] for item in given], [item["text"] for item in given]
+    elif isinstance(given, list) and len(given) <= 26 and all(isinstance(item, str) for item in given):
+        labels, texts = string.ascii_uppercase[: len(given)], given
     elif isinstance(given, Mapping) and isinstance(given.get("label"), list) and isinstance(given.get("text"), list):
         labels, texts = given["label"], given["text"]
     elif isinstance(given, Mapping):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnothi.datasets import cells
 from gnothi.datasets.packed import opened
 from gnothi.errors import InvalidInput, shown
 from gnothi.types import Question
@@ -24,6 +25,8 @@ class Record:
     data: Mapping[str, Any]
     place: str
     number: int
+    cells: bool = False
+    """Whether it is a row of a table: text that would be a list elsewhere is a cell."""
 
     def invalid(self, got: str, expected: str) -> InvalidInput:
         return InvalidInput(f"{self.place}: got {got}, expected {expected}.")
@@ -68,21 +71,73 @@ class Record:
                 f"the keys {_listing(self.data)}", f"a key {_choice(keys)} with the gold answers, [] where none is known"
             )
         value = self.data[key]
-        items = [] if value is None else value if isinstance(value, list) else [value]
-        found = []
-        for item in items:
-            if isinstance(item, bool):
-                found.append("yes" if item else "no")
-            elif isinstance(item, str | int | float):
-                found.append(str(item).strip())
-            else:
-                raise self.invalid(
-                    f"{key} = {shown(value)}", "an answer or a list of answers, each text, a number, true or false"
-                )
+        if self.cells and isinstance(value, str):
+            self._check_single(key, value.strip())
+        found = list(_texts(value))
+        if None in found:
+            raise self.invalid(f"{key} = {shown(value)}", "an answer or a list of answers, each text, a number, true or false")
         return tuple(dict.fromkeys(answer for answer in found if answer))
+
+    def _check_single(self, key: str, cell: str) -> None:
+        """Raises InvalidInput for a cell that may hold several answers: as one it would make right answers wrong."""
+        parts = cells.separated(cell, many=key.lower().endswith("s"))
+        if len(parts) > 1:
+            listed = json.dumps(parts, ensure_ascii=False)
+            raise self.invalid(
+                f"{key} = {shown(cell)}",
+                f"one answer, or a list as JSON: {shown(listed)} (or {shown(json.dumps([cell]))} if it is one)",
+            )
+        if cells.is_broken_list(cell):
+            raise self.invalid(f"{key} = {shown(cell)}", 'one answer, or a list as JSON: ["one", "two"]')
+
+    def opened(self) -> Record:
+        """With the cells that are lists or objects as such."""
+        if not self.cells:
+            return self
+        given = {key: cells.opened(value) if isinstance(value, str) else value for key, value in self.data.items()}
+        return replace(self, data=given)
+
+    def plainly_named(self) -> Record:
+        """With its keys as plain names ("Gold Answer" is gold_answer), unless two would be one."""
+        named = {plain_name(key): value for key, value in self.data.items()}
+        return replace(self, data=named) if len(named) == len(self.data) else self
 
     def first(self, keys: Sequence[str]) -> str | None:
         return next((key for key in keys if key in self.data), None)
+
+
+_SHAPES = (
+    ("text",),  # SQuAD on the hub, MS MARCO's spans
+    ("answer",),  # KILT
+    ("spans",),  # DROP
+    ("value", "aliases", "normalized_aliases"),  # TriviaQA on the hub
+)
+
+
+def _texts(value: Any) -> Iterator[str | None]:
+    """Answers in the shapes that data sets have them in: one, a list, objects of a list or of texts. None where one is of
+    another shape."""
+    if isinstance(value, bool):
+        yield "yes" if value else "no"
+    elif isinstance(value, str | int | float):
+        yield str(value).strip()
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item) if not isinstance(item, list) else [None]
+    elif isinstance(value, Mapping):
+        keys = next((keys for keys in _SHAPES if keys[0] in value), ())
+        for key in keys:
+            inside = value.get(key)
+            plain = isinstance(inside, str) or (isinstance(inside, list) and all(isinstance(one, str) for one in inside))
+            yield from _texts(inside) if plain else [] if inside is None else [None]
+        if not keys:
+            yield None
+    elif value is not None:
+        yield None
+
+
+def plain_name(key: str) -> str:
+    return re.sub(r"\W+", "_", key.strip().lower()).strip("_")
 
 
 def _as_it_is(record: Record) -> Iterable[Record]:
@@ -95,8 +150,8 @@ class Format:
 
     ``container`` is the key under which the official file, one object, lists its records; ``table``: the official file is CSV
     or TSV; ``records``: the questions that one object of the file holds. ``columns``: the official file is a table of tabs
-    without a header, has these columns, and a name that ends in ``ending``. ``beside`` is asked with the file: what it gives
-    puts what another file beside it says into a record.
+    without a header, has these columns, and a name that ends in ``ending``. ``named`` must be in the file's name. ``beside``
+    is asked with the file: what it gives puts what another file beside it says into a record.
     Where several formats recognise a record, the most ``particular`` one has it: 0 for the keys that people use of their own
     accord, 1 for those of one data set, 2 for a data set that has all keys of another and some of its own.
     """
@@ -108,6 +163,7 @@ class Format:
     container: str = ""
     table: bool = False
     particular: int = 1
+    named: str = ""
     records: Callable[[Record], Iterable[Record]] = _as_it_is
     ending: str = ""
     columns: tuple[str, ...] = ()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gnothi.datasets.formats import generic
 from gnothi.datasets.named import DataSet, as_data_set
 from gnothi.datasets.packed import bare_name
-from gnothi.datasets.records import Format, Record, read_records
-from gnothi.datasets.tables import TABLES, read_table
+from gnothi.datasets.records import Format, Record, plain_name, read_records
+from gnothi.datasets.tables import PARQUET, TABLES, read_parquet, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.registry import Entry, Registry
 from gnothi.types import Question
@@ -27,7 +29,9 @@ DATASETS: Registry[DataSet | Callable[[str, int | None], Iterable[Question]]] = 
 )
 FORMATS: Registry[Format] = Registry("data set format", "gnothi.formats", home="gnothi.datasets.formats", attribute="FORMAT")
 
-_JSON = (".json", ".jsonl")
+_JSON = (".json", ".jsonl", ".ndjson")
+_CONTAINERS = ("data", "questions", "examples", "instances", "rows")  # of files that are one object
+_TEXTS = ("text", "contents", "passage", "passage_text", "wikipedia_id")
 
 
 def file_formats() -> Mapping[str, Format]:
@@ -102,11 +106,13 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
     chosen = known[format] if format is not None else None
     chosen = chosen or next((one for one in known.values() if one.ending and name.endswith(one.ending)), None)
     completed: Callable[[Record], Record] | None = None
+    plain: bool | None = None  # whether keys are to be read as plain names
     seen: dict[str, str] = {}
     for record in _records(path, chosen, known):
-        if not answered:
-            record = generic.unanswered(record)
-        chosen = chosen or _recognised(record, known)
+        if plain is None:
+            chosen, plain = _recognised(name, record, known if chosen is None else {chosen.name: chosen}, answered)
+        record = _read(record, plain, answered)
+        assert chosen is not None
         if chosen.beside is not None and completed is None:
             completed = chosen.beside(path)
         for one in chosen.records(record if completed is None else completed(record)):
@@ -122,23 +128,70 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
 def _records(path: Path, chosen: Format | None, known: Mapping[str, Format]) -> Iterator[Record]:
     """A table where the file's name or the format that was named says so, else JSON."""
     name = bare_name(path)
+    if name.endswith(PARQUET):
+        return read_parquet(path)
     if chosen is not None and chosen.columns and not name.endswith(_JSON):
         return read_table(path, chosen.columns)
     if name.endswith(TABLES) or (chosen is not None and chosen.table and not name.endswith(_JSON)):
-        return read_table(path)
-    return read_records(path, [format.container for format in known.values() if format.container])
+        return read_table(path, fits=lambda columns: _fits(name, columns, known))
+    return read_records(path, [*(format.container for format in known.values() if format.container), *_CONTAINERS])
 
 
-def _recognised(first: Record, known: Mapping[str, Format]) -> Format:
-    fitting = [format for format in known.values() if format.recognises(first.data)]
-    best = [format for format in fitting if format.particular == fitting[0].particular]
-    if len(best) == 1:
-        return best[0]
-    if best:
-        names = " and ".join(format.name for format in best)
-        raise InvalidInput(f"{first.place}: the record fits several formats: {names}. Name one with <--format>.")
-    shapes = "; ".join(f"{format.name}: {format.summary}" for format in known.values())
-    keys = ", ".join(first.data) or "(none)"
-    raise InvalidInput(
-        f"{first.place}: the format is not recognised: got the keys {keys:.200}. Name it with <--format>; known: {shapes}."
-    )
+def _fits(name: str, columns: Mapping[str, Any], known: Mapping[str, Format]) -> bool:
+    """Whether a header of these columns is of a format, with or without answers."""
+    try:
+        _recognised(name, Record(columns, "", 0), known, answered=False)
+    except InvalidInput as error:
+        return isinstance(error, _Several)
+    return True
+
+
+def _read(record: Record, plain: bool, answered: bool) -> Record:
+    named = record.opened().plainly_named() if plain else record.opened()
+    return named if answered else generic.unanswered(named)
+
+
+class _Several(InvalidInput):
+    """A record that fits several formats."""
+
+
+def _recognised(name: str, first: Record, known: Mapping[str, Format], answered: bool) -> tuple[Format, bool]:
+    """The format that the first record of a file is in, and whether that takes plain names for its keys."""
+    for plain in (False, True):
+        data = _read(first, plain, answered).data
+        fitting = [one for one in known.values() if one.named in name and one.recognises(data)]
+        best = [one for one in fitting if one.particular == fitting[0].particular]
+        if len(best) == 1:
+            return best[0], plain
+        if best:
+            names = " and ".join(one.name for one in best)
+            raise _Several(f"{first.place}: the record fits several formats: {names}. Name one with <--format>.")
+    if len(known) == 1:  # the user has named it: what is missing is said by its own reader
+        return next(iter(known.values())), False
+    raise InvalidInput(f"{first.place}: the format is not recognised: {_guessed(first, known)}")
+
+
+def _guessed(first: Record, known: Mapping[str, Format]) -> str:
+    """What the record holds, and what is missing to be the nearest thing that is known."""
+    names = [plain_name(key) for key in first.data]
+    got = f"got the keys {', '.join(first.data) or '(none)':.200}"
+    question, answer = first.plainly_named().first(generic.QUESTIONS), first.plainly_named().first(generic.ANSWERS)
+    if question is None and answer is None and any(key in names for key in _TEXTS):
+        return (
+            f"{got}, which look like passages, not questions. Passages are indexed (gnothi index build); questions are called "
+            f"{generic.QUESTIONS[0]}, their answers {generic.ANSWERS[0]}. Is it another format, name it with <--format>."
+        )
+    mentioned = {one.name: sum(name in re.findall(r"\w+", one.summary.lower()) for name in names) for one in known.values()}
+    nearest = max(mentioned, key=lambda name: mentioned[name])
+    near = f" The nearest format is {nearest} ({known[nearest].summary})." if mentioned[nearest] > 1 else ""
+    if question is not None:
+        missing = f"the question stands under {question!r}, and no key is known as its answers ({_listed(generic.ANSWERS)})"
+    elif answer is not None:
+        missing = f"the answers stand under {answer!r}, and no key is known as the question ({_listed(generic.QUESTIONS)})"
+    else:
+        missing = f"no key is known as the question ({_listed(generic.QUESTIONS)}) or its answers ({_listed(generic.ANSWERS)})"
+    return f"{got}: {missing}. Rename the keys, or name the format with <--format> (gnothi datasets lists them).{near}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:4])} ..."

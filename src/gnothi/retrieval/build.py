@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.retrieval.ingest.base import Step, Unreadable
+from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import SPLIT_VERSION
@@ -60,12 +61,16 @@ def build(
     words: int = DEFAULT_WORDS,
     skip_invalid: bool = False,
     memory_mb: int = DEFAULT_MEMORY_MB,
+    text_key: str = "",
+    title_key: str = "",
+    id_key: str = "",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
     """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
     ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report.
 
-    ``words`` is the length of a passage, 0 for never cutting. Raises InvalidInput for a named file or a record in it that
+    ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
+    records; empty, they are found by each file's first record. Raises InvalidInput for a named file or a record in it that
     cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
     keeps what was read.
     """
@@ -75,7 +80,9 @@ def build(
     here = Path(out)
     total = sum(found.size for found in discover(sources, here, FORMATS) if isinstance(found, Found))
     with opened as found:
-        return _Build(found, words, skip_invalid, total, on_progress).run(discover(sources, here, FORMATS))
+        return _Build(found, words, Keys(text_key, title_key, id_key), skip_invalid, total, on_progress).run(
+            discover(sources, here, FORMATS)
+        )
 
 
 class _Build(SourceReader[BuildReport]):
@@ -83,11 +90,14 @@ class _Build(SourceReader[BuildReport]):
         self,
         target: Target,
         words: int,
+        keys: Keys,
         skip_invalid: bool,
         total: int,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
-        super().__init__(BuildReport(), target.ledger, f"{words}:{SPLIT_VERSION}", skip_invalid, total)
+        settings = ":".join(map(str, (words, SPLIT_VERSION, *(astuple(keys) if keys != AS_FOUND else ()))))
+        super().__init__(BuildReport(), target.ledger, settings, skip_invalid, total)
+        self.keys = keys
         self.writer = target.writer
         self.waiting: list[
             tuple[Passage, str, bool]
@@ -119,7 +129,7 @@ class _Build(SourceReader[BuildReport]):
         self.writer.delete_origin(origin)
 
     def _read(self, found: Found, entry: Entry) -> None:
-        for step in _steps(found, entry, self.words):
+        for step in _steps(found, entry, self.words, self.keys):
             if step.invalid:
                 self._invalid(found, step)
             if step.notice:
@@ -163,9 +173,9 @@ class _Build(SourceReader[BuildReport]):
             self.on_progress(Progress(self.bytes_done + read, self.total, self.handled))
 
 
-def _steps(found: Found, entry: Entry, words: int) -> Iterator[Step]:
+def _steps(found: Found, entry: Entry, words: int, keys: Keys) -> Iterator[Step]:
     try:
-        yield from reader(found.path)(found.path, entry.key, words, entry.checkpoint)
+        yield from reader(found.path, keys)(found.path, entry.key, words, entry.checkpoint)
     except OSError as error:
         raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
     except (RecursionError, MemoryError) as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from gnothi.errors import MissingDependency
-from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.ingest.base import START, NoDocument, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped
 from gnothi.retrieval.ledger import Entry, Ledger
 
@@ -96,7 +96,8 @@ class SourceReader(ABC, Generic[R]):
                 self.ledger.put(reached)
             if found.named:
                 raise
-            self.report.unreadable.add(error.message)  # with the marks of parameters, as every message
+            listing = self.report.skipped if isinstance(error, NoDocument) else self.report.unreadable
+            listing.add(error.message)  # with the marks of parameters, as every message
             self.report.sources -= 1
             return entry
         for origin in self.current.stale:

@@ -1,4 +1,4 @@
-"""Plain text, Markdown, HTML and PDF."""
+"""Plain text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, Unreadable
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.html import visible_text
-from tests.retrieval.documents import make_pdf
 
 
 def passages(path: Path, words: int = 100) -> list[tuple[str, str, str]]:
@@ -220,44 +218,3 @@ def test_the_words_are_those_beautiful_soup_finds(markup: str) -> None:
 @given(markup=st.text(st.sampled_from("<>!-[]/&;=\"'? abpCDATAscript\n"), max_size=60))
 def test_no_markup_breaks_the_parser(markup: str) -> None:
     visible_text(markup)
-
-
-# PDF
-
-
-def test_pdf_pages_in_order_with_title_and_mended_hyphens(tmp_path: Path) -> None:
-    pages = [["The lighthouse was in-", "augurated (in 1820)."], ["Its keeper left."]]
-    make_pdf(tmp_path / "a.pdf", pages, title="Of lighthouses")
-    assert passages(tmp_path / "a.pdf") == [
-        ("docs/a.pdf#1", "Of lighthouses", "The lighthouse was inaugurated (in 1820). Its keeper left.")
-    ]
-    make_pdf(tmp_path / "b.pdf", [["Words."]])
-    assert passages(tmp_path / "b.pdf")[0][1] == "b"
-
-
-def test_a_pdf_without_text_is_reported(tmp_path: Path) -> None:
-    assert notices(tmp_path / "a.pdf", make_pdf(tmp_path / "a.pdf", [[]]).read_bytes()) == ["holds no text"]
-
-
-@pytest.mark.parametrize("data", [b"", b"not a PDF at all", b"%PDF-1.4\n" + b"\0garbage" * 100])
-def test_what_is_no_pdf_is_refused(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "a.pdf").write_bytes(data)
-    with pytest.raises(Unreadable, match=r"a\.pdf is not a PDF that can be read"):
-        passages(tmp_path / "a.pdf")
-
-
-def test_a_pdf_with_a_password_is_refused(tmp_path: Path) -> None:
-    import pypdf
-
-    writer = pypdf.PdfWriter(make_pdf(tmp_path / "plain.pdf", [["Secret."]]))
-    writer.encrypt("word", algorithm="RC4-128")
-    writer.write(tmp_path / "a.pdf")
-    with pytest.raises(Unreadable, match="password"):
-        passages(tmp_path / "a.pdf")
-
-
-def test_without_pypdf_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_pdf(tmp_path / "a.pdf", [["Words."]])
-    monkeypatch.setitem(__import__("sys").modules, "pypdf", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[documents\]"):
-        passages(tmp_path / "a.pdf")

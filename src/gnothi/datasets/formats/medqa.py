@@ -15,7 +15,7 @@ def question(record: Record) -> Question:
     (``answer_idx``) and its text (``answer``); where both are there they must agree."""
     offered = choices.read(record, record.data.get("options"), "options")
     by_letter = offered.right(record, "answer_idx")
-    answers = by_letter or tuple(" ".join(text.split()) for text in record.answers("answer"))
+    answers = by_letter or tuple(choices.by_label(" ".join(text.split()), offered.texts) for text in record.answers("answer"))
     if by_letter and "answer" in record.data and " ".join(record.text("answer").split()) != by_letter[0]:
         raise record.invalid(
             f"answer = {record.data['answer']!r:.60} with answer_idx = {record.data['answer_idx']!r}",

@@ -11,6 +11,9 @@ from gnothi.types import Question
 
 def questions(article: Record) -> Iterator[Record]:
     """The questions of an article, each with its ``title``. The paragraphs stay in the file: index it to search them."""
+    if "paragraphs" not in article.data and _is_hub(article.data.get("answers")):
+        yield article
+        return
     title = article.data.get("title", "")
     try:
         asked = [{**one, "title": title} for paragraph in article.data["paragraphs"] for one in paragraph["qas"]]
@@ -23,27 +26,35 @@ def questions(article: Record) -> Iterator[Record]:
 def question(record: Record) -> Question:
     """``metadata`` holds the article's title; of SQuAD 2.0 also whether the question is ``answerable``."""
     given = record.data.get("answers")
-    if not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given):
+    hub = _is_hub(given)
+    if not hub and (
+        not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given)
+    ):
         raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
-    metadata: dict[str, Any] = {"title": str(record.data["title"])}
+    answers = record.answers("answers")
+    title = record.data.get("title")
+    metadata: dict[str, Any] = {"title": str(title)} if title is not None else {}
     if "is_impossible" in record.data:
         metadata["answerable"] = not record.data["is_impossible"]
-    return Question(
-        id=record.identity("id"),
-        text=record.text("question"),
-        answers=tuple(dict.fromkeys(text for one in given if (text := one["text"].strip()))),
-        metadata=metadata,
-    )
+    elif hub and not answers:
+        metadata["answerable"] = False
+    return Question(id=record.identity("id"), text=record.text("question"), answers=answers, metadata=metadata)
 
 
 def recognises(first: Mapping[str, Any]) -> bool:
     paragraphs = first.get("paragraphs")
-    return isinstance(paragraphs, list) and all(isinstance(one, dict) and "qas" in one for one in paragraphs)
+    official = isinstance(paragraphs, list) and all(isinstance(one, dict) and "qas" in one for one in paragraphs)
+    return official or (isinstance(first.get("question"), str) and "context" in first and _is_hub(first.get("answers")))
+
+
+def _is_hub(answers: object) -> bool:
+    """The hub keeps a list of texts and one of places instead of a list of answers."""
+    return isinstance(answers, Mapping) and isinstance(answers.get("text"), list) and "answer_start" in answers
 
 
 FORMAT = Format(
     "squad",
-    "SQuAD 1.1 and 2.0, XQuAD: the official files (data: paragraphs, qas)",
+    "SQuAD 1.1 and 2.0, XQuAD: the official files (data: paragraphs, qas), and the hub's (question, context, answers: text)",
     recognises,
     question,
     container="data",

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Literal
 
 from gnothi.errors import InvalidInput
-from gnothi.retrieval.ingest.split import count_words, split
-from gnothi.types import Passage
+from gnothi.retrieval.ingest.split import Code, count_words, split
+from gnothi.types import Passage, Value
 
 
 class Unreadable(InvalidInput):
     """A file that is not what its name says, or cannot be read. In a folder it is skipped and reported; named by the user it is
     an error."""
+
+
+class NoDocument(Unreadable):
+    """A file that holds something else than documents, as questions or settings. In a folder it is skipped and named, which is
+    no failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +50,89 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a document: text under a title. Consecutive blocks with equal titles make up one section."""
+    """A part of a document: text under a title. Consecutive blocks with equal titles make up one section. A passage has the
+    ``metadata`` of the block that its first word stands in; where they differ in more than ``PLACES`` a section ends.
+
+    ``kind``: sentences; code, whose lines are kept; or a row of a table, which is a passage by itself.
+    """
 
     title: str
     text: str
     read: int = 0
     notice: str = ""
+    metadata: Mapping[str, Value] = field(default_factory=dict)
+    kind: Literal["text", "code", "row"] = "text"
+
+
+PLACES = ("page", "page_label", "line")
+"""Metadata over whose ends a text goes on."""
 
 
 def document_steps(blocks: Iterable[Block], key: str, words: int) -> Iterator[Step]:
-    """Passages of a document, numbered from 1 over all its sections: ``key#1``, ``key#2`` ..."""
+    """Passages of a document, numbered from 1 over all its sections: ``key#1``, ``key#2`` ... With ``words`` 0 a section is one
+    passage, rows included."""
     read = 0
     notices: list[str] = []
     number = 0
 
-    def texts(section: Iterable[Block]) -> Iterator[str]:
+    def told() -> Iterator[Block]:
         nonlocal read
-        for block in section:
+        for block in blocks:
             read = block.read
             if block.notice:
                 notices.append(block.notice)
-            yield block.text
+            if block.text:
+                yield block
 
-    for title, section in groupby(blocks, key=lambda block: block.title):
-        for text in split(texts(section), words):
+    for (title, row, _), section in groupby(told(), key=lambda block: _section(block, words)):
+        begun = _Begun()
+        for text in _row_texts(begun.texts(section), words) if row else split(begun.texts(section), words):
             number += 1
-            yield Step((Passage(f"{key}#{number}", text, title),), read=read)
+            yield Step((Passage(f"{key}#{number}", text, title, begun.metadata(text)),), read=read)
         while notices:
             yield Step(notice=notices.pop(0), read=read)
+    while notices:
+        yield Step(notice=notices.pop(0), read=read)
     if number == 0:
         yield Step(notice="holds no text", empty=True, read=read)
+
+
+def _section(block: Block, words: int) -> tuple[str, bool, Mapping[str, object]]:
+    kept = {name: value for name, value in block.metadata.items() if name not in PLACES}
+    return block.title, block.kind == "row" and words > 0, kept
+
+
+def _row_texts(rows: Iterable[str], words: int) -> Iterator[str]:
+    """As for ``record_step``: only a clearly long row is cut."""
+    for row in rows:
+        yield from split([str(row)], 0 if count_words(row) <= 2 * words else words)
+
+
+class _Begun:
+    """Which block the first word of each passage stands in: passages hold the letters of their blocks, in order."""
+
+    def __init__(self) -> None:
+        self._begun: deque[tuple[int, Block]] = deque()  # with the number of letters before it
+        self._letters = 0
+        self._passed = 0
+
+    def texts(self, blocks: Iterable[Block]) -> Iterator[str]:
+        for block in blocks:
+            if not self._begun or self._begun[-1][1].metadata != block.metadata:
+                self._begun.append((self._letters, block))
+            self._letters += _letters(block.text)
+            yield block.text if block.kind == "text" else Code(block.text)
+
+    def metadata(self, text: str) -> Mapping[str, Value]:
+        """Of the next passage."""
+        while len(self._begun) > 1 and self._begun[1][0] <= self._passed:
+            self._begun.popleft()
+        self._passed += _letters(text)
+        return self._begun[0][1].metadata
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, text.split()))
 
 
 def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:

@@ -7,16 +7,21 @@ called ``key#number``, so reading the same file again gives the same ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from inspect import signature
 from pathlib import Path
 
-from gnothi.retrieval.ingest import html, jsonl, markdown, pdf, text, tsv
-from gnothi.retrieval.ingest.base import Checkpoint, Step
+from gnothi.retrieval.ingest import html, json_file, jsonl, markdown, parquet, pdf, text, tsv
+from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step
+from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 
 Reader = Callable[[Path, str, int, Checkpoint], Iterator[Step]]
 
 FORMATS: dict[str, Reader] = {
     ".jsonl": jsonl.read,
     ".ndjson": jsonl.read,
+    ".json": json_file.read,
+    ".parquet": parquet.read,
     ".tsv": tsv.read,
     ".txt": text.read,
     ".md": markdown.read,
@@ -31,7 +36,10 @@ FORMATS: dict[str, Reader] = {
 }
 
 
-def reader(path: Path) -> Reader:
-    """What reads a file of a known format."""
+def reader(path: Path, keys: Keys = AS_FOUND) -> Reader:
+    """What reads a file of a known format; ``keys`` are those of records. Raises NoDocument for judgements beside a corpus."""
     name = path.name.lower()
-    return next(read for end, read in FORMATS.items() if name.endswith(end))
+    if path.parent.name.lower() == "qrels" or name.startswith("qrels"):
+        raise NoDocument(f"{path} holds judgements of relevance, no documents.")
+    read = next(read for end, read in FORMATS.items() if name.endswith(end))
+    return partial(read, keys=keys) if keys != AS_FOUND and "keys" in signature(read).parameters else read

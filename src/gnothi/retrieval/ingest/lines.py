@@ -39,8 +39,8 @@ class Line(NamedTuple):
 def lines(path: Path, start: Checkpoint) -> Iterator[Line]:
     """Every line from ``start`` that is not blank. Raises Unreadable for a file that is no text, damaged or out of reach."""
     packed = path.suffix.lower() == ".gz"
-    if not packed:
-        check_text(path)
+    if not packed and check_text(path).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise Unreadable(f"{path} is UTF-16, expected UTF-8. Save it anew (iconv -f utf-16 -t utf-8).")
     try:
         with path.open("rb") as raw:
             # GzipFile has readline and seek as a file has; to seek it unpacks what is before.

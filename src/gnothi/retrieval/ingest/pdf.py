@@ -1,56 +1,260 @@
-"""PDF, by pypdf (``pip install 'gnothi[documents]'``). The title is the document's own, else the file's name."""
+"""PDF, by pypdfium2 (``pip install 'gnothi[documents]'``), in a process of its own. The title is the document's own, else the
+file's name; each passage has the ``page`` its first word stands on, counted from 1, and its printed ``page_label`` where the
+file gives another."""
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from gnothi.errors import MissingDependency
+from gnothi.retrieval.ingest import bounded
 from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
+from gnothi.retrieval.ingest.columns import Segment, in_order, lines, segments
 from gnothi.retrieval.ingest.split import collapse
 
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-z])")
+_PAGES = 20_000
+_PAGE_BYTES = 20  # a page of an honest file takes more
+_CHARACTERS = 1_000_000  # of a page
+_UNPACKED = 200, 10_000_000  # text may be so many times the file, and so much more
+_SAMPLE = 20  # pages that are compared for repeated lines
+_REPEATED = 4
+_EDGE = 2  # lines at the top and at the bottom of a page, where running heads stand
+_PICTURE = 0.5  # of the page
+_STAMP = 10  # words: with a picture that large, no more are a stamp on a scanned page
+_END = "\ufffe"  # pdfium's mark for a hyphen at the end of a line, which it joins to the next
+_BREAK = re.compile(rf"([^\W\d_]+)(?:{_END}\n?|[-\u2010]\n|\u00ad\n?)(?=([^\W\d_]+))")
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_NUMBER = re.compile(r"\W*(\d{1,5})\W*(?:(?:of|/|von|de|sur|di|из)\W*\d+)?\W*")
+_NO_LETTER = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
+    if find_spec("pypdfium2") is None:
+        raise MissingDependency("pypdfium2", "documents", f"reading {path}")
+    yield from document_steps(bounded.blocks(__name__, path), key, words)
 
 
-def _blocks(path: Path) -> Iterator[Block]:
-    """One block a page; a page that cannot be read is a notice. Raises Unreadable for what is no PDF, or is encrypted."""
+def blocks(path: Path) -> Iterator[Block]:
+    """One block a page, then notices. Raises Unreadable for what is no PDF, is encrypted, or unpacks to too much.
+
+    Pdfium is not to be used by two threads at once: run by ``bounded`` alone.
+    """
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    size = path.stat().st_size
     try:
-        from pypdf import PdfReader
-    except ImportError:
-        raise MissingDependency("pypdf", "documents", f"reading {path}") from None
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns about every oddity of every file
+        document = PdfDocument(path)
+    except PdfiumError as error:
+        if error.err_code == 4:  # FPDF_ERR_PASSWORD
+            raise Unreadable(f"{path} is protected by a password. Save it without one (qpdf --decrypt).") from None
+        raise Unreadable(
+            f"{path} is not a PDF that can be read: {str(error).rstrip('.')}. Repair it, or convert it to text."
+        ) from None
+    count = len(document)
+    if count > _PAGES or count * _PAGE_BYTES > size:
+        raise Unreadable(
+            f"{path} is refused: it has {count:,} pages in {size:,} bytes, and at most {_PAGES:,} of more than {_PAGE_BYTES} "
+            "bytes each are read. Split it (qpdf --split-pages)."
+        )
+    title = collapse(document.get_metadata_dict().get("Title", "")) or path.stem
+    found = (_page(document, index) for index in range(count))
+    failed: dict[str, list[int]] = {}
+    allowed = _UNPACKED[0] * size + _UNPACKED[1]
+    for page in _texts(found):
+        allowed -= len(page.text)
+        if allowed < 0 or len(page.text) > _CHARACTERS:
+            raise Unreadable(f"{path} is refused: its {size:,} bytes unpack to too much text. Leave it out.")
+        if page.problem:
+            failed.setdefault(page.problem, []).append(page.number)
+        metadata = {"page": page.number, **({"page_label": page.label} if page.label not in ("", str(page.number)) else {})}
+        yield Block(title, page.text, size * page.number // count, metadata=metadata)
+    for problem, numbers in failed.items():
+        yield Block(title, "", size, notice=problem.format(_pages(numbers)))
+
+
+@dataclass(slots=True)
+class _Page:
+    number: int
+    label: str = ""
+    lines: tuple[tuple[str, ...], ...] = ()  # as they are read, each in the pieces between wide gaps
+    problem: str = ""
+    text: str = ""
+
+
+_NO_TEXT = "holds pictures of text on {}, which are left out: OCRmyPDF (ocrmypdf FILE FILE) makes them readable"
+_NO_MAP = "does not say which letters stand on {}: OCRmyPDF (ocrmypdf --force-ocr FILE FILE) may read them"
+_BROKEN = "could not be read on {}"
+
+
+def _page(document: Any, index: int) -> _Page:
+    from pypdfium2 import PdfiumError
+
+    made = _Page(index + 1)
     try:
-        with path.open("rb") as file:
-            reader = PdfReader(file)
-            if reader.is_encrypted and not reader.decrypt(""):
-                raise Unreadable(f"{path} is protected by a password. Save it without one.")
-            size = path.stat().st_size
-            title = _title(reader.metadata) or path.stem
-            pages = len(reader.pages)
-            for number in range(pages):
-                yield _page(reader, number, title, size * (number + 1) // pages)
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror or error}. Check its permissions.") from None
-    except (Unreadable, GeneratorExit):
-        raise
-    except Exception as error:  # noqa: BLE001 - a damaged file makes pypdf raise anything
-        raise Unreadable(f"{path} is not a PDF that can be read: {error}. Repair it, or convert it to text.") from None
+        page = document[index]
+    except PdfiumError:
+        made.problem = _BROKEN
+        return made
+    made.label = collapse(document.get_page_label(index))
+    found = list(segments(_words(page)))
+    if page.get_rotation() == 0:
+        found = in_order(found)
+    made.lines = tuple(tuple(segment.text for segment in line) for line in lines(found))
+    text = "".join(segment.text for segment in found)
+    words = sum(len(segment.text.split()) for segment in found)
+    if words < _STAMP and _is_picture(page, bare=not words):
+        made.problem = _NO_TEXT
+    elif 3 * len(_NO_LETTER.findall(text)) > len(text) > 0:
+        made.problem = _NO_MAP
+    page.close()
+    return made
 
 
-def _page(reader: object, number: int, title: str, read: int) -> Block:
-    try:
-        text = reader.pages[number].extract_text()  # type: ignore[attr-defined]
-    except Exception as error:  # noqa: BLE001 - as above, and the other pages may be fine
-        return Block(title, "", read, notice=f"page {number + 1} could not be read: {error}")
-    return Block(title, _HYPHEN.sub("", text) + "\n", read)
+def _words(page: Any) -> Iterator[Segment]:
+    """In the file's order. ``starts_line`` where pdfium ends a line before."""
+    import ctypes
+
+    from pypdfium2 import raw
+
+    text = page.get_textpage()
+    box = raw.FS_RECTF()
+    place = ctypes.byref(box)
+    letters: list[str] = []
+    left = bottom = right = top = 0.0
+    starts = True
+    count = text.count_chars()
+    if count > _CHARACTERS:
+        letters = ["x"] * (_CHARACTERS + 1)  # the page is refused
+        count = 0
+    last = -1
+    for index in range(count + 1):
+        code = raw.FPDFText_GetUnicode(text, index) if index < count else 0x20
+        letter = _END if code == 2 else chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+        if not letter.isspace():
+            if code < 32 and code != 2:
+                continue
+            if not letters:
+                raw.FPDFText_GetLooseCharBox(text, index, place)
+                left, bottom, right, top = box.left, box.bottom, box.right, box.top
+            letters.append(letter)
+            last = index
+            if letter != _END:
+                continue
+        if letters:
+            raw.FPDFText_GetLooseCharBox(text, last, place)
+            yield Segment(
+                "".join(letters), min(left, box.left), min(bottom, box.bottom), max(right, box.right), max(top, box.top), starts
+            )
+            letters, starts = [], False
+        starts = starts or letter in "\r\n" or letter == _END
+    text.close()
 
 
-def _title(metadata: object) -> str:
-    title = getattr(metadata, "title", None)
-    return collapse(title) if isinstance(title, str) else ""
+def _is_picture(page: Any, bare: bool) -> bool:
+    """Whether a picture takes much of the page, or, where it holds no text, whether there are letters drawn as lines."""
+    from pypdfium2 import raw
+
+    area = page.get_width() * page.get_height() or 1.0
+    drawn = 0
+    for thing in islice(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]), 1000):
+        if thing.type == raw.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = thing.get_bounds()
+            if (right - left) * (top - bottom) >= _PICTURE * area or (bare and (right - left) * (top - bottom) >= 0.05 * area):
+                return True
+        drawn += 1
+    return bare and drawn >= 50
+
+
+def _texts(pages: Iterable[_Page]) -> Iterator[_Page]:
+    """Pages with their text: without page numbers and lines that most pages repeat, words that a line's end divides put
+    together."""
+    pages = iter(pages)
+    first = list(islice(pages, _SAMPLE))
+    furniture = _Furniture(first)
+    compounds: set[str] = set()
+    held: _Page | None = None
+    for page in chain(first, pages):
+        page.text = "".join(" ".join(line) + "\n" for line in furniture.without(page))
+        compounds.update(match[0].lower() for match in _COMPOUND.finditer(page.text))
+        page.lines = ()
+        if held is not None:
+            # The end of a page with the beginning of the next, for a word that both share.
+            joined = _joined(held.text + page.text[:100], compounds)
+            beginning = _joined(page.text[:100], compounds)
+            if page.text and joined.endswith(beginning):
+                held.text = joined.removesuffix(beginning)
+            yield held
+        held = page
+    if held is not None:
+        held.text = _joined(held.text, compounds)
+        yield held
+    return
+
+
+def _joined(text: str, compounds: set[str]) -> str:
+    """A hyphen goes where a line's end put it. It stays before a capital, and in a word that the document spells so."""
+
+    def ending(match: re.Match[str]) -> str:
+        word, rest = match[1], match[2]
+        return f"{word}-" if rest[0].isupper() or f"{word}-{rest}".lower() in compounds else word
+
+    return _BREAK.sub(ending, text).replace(_END, "-")
+
+
+class _Furniture:
+    """Running heads and page numbers, by a sample of pages. A head stays where it stands first, so that no words are lost."""
+
+    def __init__(self, sample: list[_Page]) -> None:
+        seen = Counter(piece for page in sample for piece in {p for line in _edges(page) for p in line})
+        self.heads = {piece for piece, times in seen.items() if times >= _REPEATED and 3 * times >= len(sample)}
+        offsets = Counter(
+            offset for page in sample for offset in {o for line in _edges(page) for p in line for o in _offset(p, page)}
+        )
+        ((self.offset, times),) = offsets.most_common(1) or [(0, 0)]
+        self.numbered = times >= _REPEATED and 2 * times >= len(sample)
+        self.shown: set[tuple[str, ...]] = set()
+
+    def without(self, page: _Page) -> list[tuple[str, ...]]:
+        top, bottom = page.lines[:_EDGE], page.lines[_EDGE:][-_EDGE:]
+        middle = page.lines[len(top) : len(page.lines) - len(bottom)]
+        return [*self._unrepeated(top, page), *middle, *self._unrepeated(bottom, page)]
+
+    def _unrepeated(self, edge: Iterable[tuple[str, ...]], page: _Page) -> Iterator[tuple[str, ...]]:
+        for line in edge:
+            words = tuple(piece for piece in line if not self._numbers(piece, page))
+            if any(piece not in self.heads for piece in words):
+                yield line
+            elif words and words not in self.shown:
+                self.shown.add(words)
+                yield words
+
+    def _numbers(self, piece: str, page: _Page) -> bool:
+        return self.numbered and self.offset in _offset(piece, page)
+
+
+def _edges(page: _Page) -> list[tuple[str, ...]]:
+    return [*page.lines[:_EDGE], *page.lines[_EDGE:][-_EDGE:]]
+
+
+def _offset(piece: str, page: _Page) -> Iterator[int]:
+    if match := _NUMBER.fullmatch(piece):
+        yield int(match[1]) - page.number
+
+
+def _pages(numbers: list[int]) -> str:
+    """ "page 4", "pages 3-7, 9"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number, number])
+    shown = ", ".join(f"{a}-{b}" if a != b else str(a) for a, b in runs[:20])
+    return f"page{'s' if len(numbers) > 1 else ''} {shown}{' ...' if len(runs) > 20 else ''}"

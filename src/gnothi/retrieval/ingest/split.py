@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, dropwhile, groupby
 
 # Raised when a change here would cut the same text differently, so that sources indexed before are read again.
-SPLIT_VERSION = 1
+SPLIT_VERSION = 2
 # A run without spaces (an address, a table in code, a script written without spaces) counts as one word per 40 characters.
 _WORD = re.compile(r"\s*\S{1,40}\s*")
 _LANGUAGE = "en"
 _SLICE = 1500  # characters, at most four bytes each
 _SEGMENTER_BYTES = 8000
+_LONGEST_LINE = 1 << 16
 
 Piece = tuple[str, int]  # text with its white space, number of words
 
 
+class Code(str):
+    """Text whose lines are kept."""
+
+    __slots__ = ()
+
+
 def split(blocks: Iterable[str], words: int) -> Iterator[str]:
-    """Passages of at most ``words`` words with white space collapsed; 0 gives one passage, however long.
+    """Passages of at most ``words`` words; 0 gives one passage, however long. White space is collapsed, but in ``Code``, of which
+    lines stay whole.
 
     ``blocks`` are consecutive parts of one text, cut anywhere. Sentences stay whole unless one alone is longer than ``words``.
     A last passage under a quarter of the length shares the sentences of the one before.
     """
     if words == 0:
-        yield from filter(None, [collapse("".join(blocks))])
+        yield from filter(None, [_text([(block, 0) for block in blocks])])
         return
     previous: list[Piece] = []
     current: list[Piece] = []
     length = 0
-    for piece, size in _pieces(sentences(blocks), words):
+    for piece, size in _all_pieces(blocks, words):
         if length + size > words and length:
             if previous:
                 yield _text(previous)
@@ -84,6 +93,11 @@ def _segments(held: str, more: str, language: str) -> list[str]:
     return found if found and "".join(found) == text else [text]
 
 
+def _all_pieces(blocks: Iterable[str], words: int) -> Iterator[Piece]:
+    for kind, run in groupby(blocks, key=type):
+        yield from code_pieces(run, words) if kind is Code else _pieces(sentences(run), words)
+
+
 def _pieces(sentences: Iterable[str], words: int) -> Iterator[Piece]:
     """Sentences; one that is too long in parts of equal numbers of words."""
     for sentence in sentences:
@@ -96,6 +110,51 @@ def _pieces(sentences: Iterable[str], words: int) -> Iterator[Piece]:
         for i in range(parts):
             chosen = units[size * i // parts : size * (i + 1) // parts]
             yield "".join(chosen), len(chosen)
+
+
+def code_pieces(blocks: Iterable[str], words: int) -> Iterator[Piece]:
+    """Whole lines, cut where a definition or a paragraph of the code begins, if one does after a third of the length; only a
+    line that is longer than ``words`` is cut."""
+    held: list[Piece] = []
+    length = 0
+    for line in _lines(blocks):
+        for piece in _pieces([line], words):
+            while length + piece[1] > words and length:
+                cut = _cut([*held, piece])
+                yield _joined(held[:cut])
+                held = held[cut:]
+                length = sum(size for _, size in held)
+            held.append(piece)
+            length += piece[1]
+    if held:
+        yield _joined(held)
+
+
+def _lines(blocks: Iterable[str]) -> Iterator[str]:
+    """Lines with their ends. One of over 64 KiB is no line that a person wrote: it is given in parts."""
+    held: list[str] = []
+    size = 0
+    for block in blocks:
+        for part in block.splitlines(keepends=True):
+            held.append(part)
+            size += len(part)
+            if part[-1] in "\r\n" or size > _LONGEST_LINE:
+                yield "".join(held)
+                held, size = [], 0
+    if held:
+        yield "".join(held)
+
+
+def _cut(lines: list[Piece]) -> int:
+    def strength(place: int) -> int:
+        after_blank = not lines[place - 1][0].strip()
+        return 2 * after_blank + (after_blank and not lines[place][0][0].isspace())
+
+    return max(range(max(1, len(lines) // 3), len(lines)), key=lambda place: (strength(place), place))
+
+
+def _joined(lines: list[Piece]) -> Piece:
+    return Code("".join(text for text, _ in lines)), sum(size for _, size in lines)
 
 
 def _balanced(previous: list[Piece], last: list[Piece], words: int) -> Iterator[list[Piece]]:
@@ -113,4 +172,13 @@ def _balanced(previous: list[Piece], last: list[Piece], words: int) -> Iterator[
 
 
 def _text(pieces: list[Piece]) -> str:
-    return collapse("".join(text for text, _ in pieces))
+    runs = ((kind is Code, "".join(text for text, _ in run)) for kind, run in groupby(pieces, key=lambda piece: type(piece[0])))
+    return "\n".join(filter(None, (_tidy(text) if code else collapse(text) for code, text in runs)))
+
+
+def _tidy(code: str) -> str:
+    """Without spaces at the ends of lines and empty lines at both ends."""
+    lines = [line.rstrip() for line in code.splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join(dropwhile(operator.not_, lines))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gnothi.retrieval.ingest.base import START, Checkpoint, Step, Unreadable
-from gnothi.retrieval.ingest.jsonl import check_id
+from gnothi.retrieval.ingest.corpora import check_id
 from gnothi.retrieval.ingest.lines import LONGEST_LINE, lines, record_steps
 from gnothi.types import Passage
 

@@ -1,0 +1,128 @@
+"""JSON files that are an array of records, or an object that holds one array of them; read in pieces."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step, Unreadable
+from gnothi.retrieval.ingest.corpora import AS_FOUND, Given, Keys, steps
+from gnothi.retrieval.ingest.encoding import chunks, detect
+from gnothi.retrieval.ingest.lines import LONGEST_LINE
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FOUND) -> Iterator[Step]:  # noqa: ARG001
+    """A record without an id gets ``key#number``. Raises NoDocument where there are no records, Unreadable for broken JSON."""
+    given = _records(path)
+    first = next(given, None)
+    if first is None:
+        raise NoDocument(f"{path} holds no array of records. Expected [{{...}}, ...] or one object with such an array.")
+    yield from steps(path, chain([first], given), first.record, key, words, keys)
+
+
+def _records(path: Path) -> Iterator[Given]:
+    text = _Text(path)
+    try:
+        if not _array_begins(text):
+            return
+        for number, record in enumerate(_values(text), start=1):
+            if number == 1 and not isinstance(record, dict):
+                return
+            yield Given(record, number, read=text.read)
+    except RecursionError:
+        raise Unreadable(f"{path} is not valid JSON: too many nested brackets. Leave it out.") from None
+    except ValueError as error:
+        raise Unreadable(f"{path} is not valid JSON: {error}. Repair it, or leave it out.") from None
+
+
+def _array_begins(text: _Text) -> bool:
+    """Goes into the file's array, or the first one of objects that its object holds, if there is one."""
+    if text.skips("["):
+        return True
+    if not text.skips("{"):
+        return False
+    while text.peek() not in ("}", ""):
+        text.value()  # a key
+        text.skips(":")
+        if not text.skips("["):
+            text.value()
+        elif text.peek() == "{":
+            return True
+        else:
+            deque(_values(text), maxlen=0)
+        text.skips(",")
+    return False
+
+
+def _values(text: _Text) -> Iterator[Any]:
+    """The rest of an array."""
+    while not text.skips("]"):
+        yield text.value()
+        comma = text.skips(",")
+        if not comma and text.peek() != "]":
+            raise ValueError("an array that does not end" if not text.peek() else f"{text.peek()!r} where a comma should be")
+        if text.peek() == "]" and comma:
+            raise ValueError("a comma before the end of an array")
+
+
+class _Text:
+    """The file's text from a place on, in pieces. Raises ValueError for what is no JSON, and for a value over 16 MiB."""
+
+    def __init__(self, path: Path) -> None:
+        self._pieces = chunks(path, detect(path).name)
+        self._held = ""
+        self._at = 0
+        self._decoder = json.JSONDecoder()
+        self.read = 0
+
+    def peek(self) -> str:
+        """The next character that is no space; empty at the end."""
+        while True:
+            self._at = _SPACE.match(self._held, self._at).end()  # type: ignore[union-attr] - it always matches
+            if self._at < len(self._held):
+                return self._held[self._at]
+            if not self._more(1):
+                return ""
+
+    def skips(self, character: str) -> bool:
+        """Whether this is the next character, and then goes on behind it."""
+        if self.peek() != character:
+            return False
+        self._at += 1
+        return True
+
+    def value(self) -> Any:
+        """The JSON value that begins here."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._held, self._at)
+            except json.JSONDecodeError as error:
+                length = len(self._held) - self._at
+                if length > LONGEST_LINE:
+                    raise ValueError(f"a value of more than {LONGEST_LINE >> 20} MiB") from None
+                if not self._more(length):
+                    raise ValueError(error.msg) from None
+            else:
+                if end < len(self._held) or not self._more(1):  # a number may go on
+                    self._at = end
+                    return value
+
+    def _more(self, size: int) -> bool:
+        """Adds so many characters at least, and drops those that were passed. False at the end of the file."""
+        parts, added = [self._held[self._at :]], 0
+        for piece, read in self._pieces:
+            self.read = read
+            parts.append(piece)
+            added += len(piece)
+            if added >= size:
+                break
+        self._held, self._at = "".join(parts), 0
+        return added > 0

@@ -1,0 +1,68 @@
+"""Where a reader is in a document: its headings, and what every passage of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gnothi.retrieval.ingest.base import Block
+from gnothi.retrieval.ingest.split import collapse
+from gnothi.retrieval.ingest.tables import Cell, Said, Table
+
+BETWEEN = " > "
+_LONGEST = 300  # characters of a heading; what is longer is text that was made to look like one
+
+
+class Outline:
+    """Makes the blocks of a document. Their title is the document's (its own, else its first heading of level 1, else the
+    file's name) and that of the section; ``metadata`` are those of all passages that follow, and may be added to."""
+
+    def __init__(self, name: str, document: str = "") -> None:
+        self.name = name
+        self.document = collapse(document)
+        self.metadata: dict[str, str | int | float | bool] = {}
+        self._path: list[tuple[int, str]] = []
+
+    def enter(self, level: int, heading: str) -> Iterator[Block]:
+        """A section begins. Gives a block where the heading is too long to be one."""
+        text = collapse(heading)
+        if len(text) > _LONGEST:
+            yield self.block(text + "\n\n")
+            return
+        if level == 1 and not self.document:
+            self.document = text
+        self._path = [(above, title) for above, title in self._path if above < level]
+        if text and text != self.document:
+            self._path.append((level, text))
+
+    @property
+    def title(self) -> str:
+        return BETWEEN.join([self.document or self.name, *(title for _, title in self._path)])
+
+    def block(self, text: str, read: int = 0, kind: str = "text", under: Sequence[str] = (), **places: str | int) -> Block:
+        """``under`` are the names of parts below the section, as a table's caption; ``places`` are metadata of this block."""
+        below = [part for part in dict.fromkeys(under) if part]
+        title = BETWEEN.join([self.title, *(part for part in below if part != self.title.rpartition(BETWEEN)[2])])
+        section = BETWEEN.join([*(part for _, part in self._path), *below])
+        metadata = {**self.metadata, **({"section": section} if section else {}), **places}
+        return Block(title, text, read, metadata=metadata, kind=kind)  # type: ignore[arg-type]
+
+    def notice(self, text: str) -> Block:
+        return Block(self.title, "", notice=text)
+
+    def code(self, text: str, read: int = 0, **places: str | int) -> Block:
+        return self.block(text.removesuffix("\n") + "\n", read, "code", **places)
+
+    def said(self, table: Table, said: Iterable[Said], read: int = 0, **places: str | int) -> Iterator[Block]:
+        """The blocks of a table's rows."""
+        for one in said:
+            text = f"{one.text}\n"
+            yield self.block(text if one.kind == "row" else text + "\n", read, one.kind, (table.caption, one.group), **places)
+
+    def table(
+        self, rows: Iterable[Sequence[Cell]], table: Table | None = None, read: int = 0, **places: str | int
+    ) -> Iterator[Block]:
+        """The blocks of a whole table."""
+        table = table or Table()
+        for row in rows:
+            yield from self.said(table, table.add(row), read, **places)
+        yield from self.said(table, table.end(), read, **places)
