@@ -287,10 +287,6 @@ def cut_in_thought(reply: dict[str, Any], body: Body) -> Any:
     return reply
 
 
-def first_alone(logprobs: Any) -> Any:
-    return logprobs and {"content": logprobs["content"][:1]}
-
-
 def billed(counted: dict[str, Any], _: Any) -> dict[str, Any]:
     return {**counted, "completion_tokens_details": {"reasoning_tokens": 12}}
 

@@ -14,7 +14,6 @@ from tests.models.habit_server import (
     certain_if_greedy,
     cut_in_thought,
     extras,
-    first_alone,
     first_choice,
     inside,
     instead,
@@ -59,7 +58,6 @@ HABITS: tuple[Habit, ...] = (
         "reasoning_content",
         mend=said_with(lambda text: f"\n\n{text}"),
         thinking="reasoning_content",
-        logprobs=False,
     ),
     Habit("thinks in marks that nobody knows", Always, "unknown marks", thinking=STUCK),
     Habit("thinks twice", Always, "two blocks", thinking=STUCK),
@@ -284,11 +282,6 @@ HABITS: tuple[Habit, ...] = (
     Habit("-9999", numbers=lambda _, count: [-9999.0] * count),
     Habit("taken after the temperature", numbers=tempered),
     Habit("greedy is certain", numbers=certain_if_greedy),
-    Habit(
-        "numbers of the first token alone",
-        mend=first_choice(lambda choice: choice.update(logprobs=first_alone(choice["logprobs"]))),
-        logprobs=False,
-    ),
     Habit(
         "no numbers after the trial",
         mend=first_choice(lambda choice: choice.update(logprobs=None)),

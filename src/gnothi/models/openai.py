@@ -131,7 +131,7 @@ class OpenAIModel:
                 # The model says again what it was told; a stop string in that ended its reply before anything new.
                 reply, request = await self._continue(prompt, decoding, n, seed, stops=False)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
-        fresh = not prompt.answer_so_far.strip()
+        fresh = self._begins_turn(prompt)
         choices = [cut(choice, partial(_end, decoding.stop, fresh), "stop") for choice in reply.choices]
         if self._format.thinks:
             choices = [_shortened(choice, decoding.max_tokens) for choice in choices]
@@ -141,7 +141,7 @@ class OpenAIModel:
         self, prompt: Prompt, decoding: Decoding, n: int, seed: int | None, stops: bool = True
     ) -> tuple[Reply, dict[str, Any]]:
         wanted = self.features.logprobs and numbers_count(self.features, decoding.temperature)
-        fresh = not prompt.answer_so_far.strip()
+        fresh = self._begins_turn(prompt)
         asked = replace(decoding, stop=()) if not stops or (fresh and self._begins_blank) else decoding
 
         thinks = self._format.thinks
@@ -177,6 +177,10 @@ class OpenAIModel:
             if wanted and choice.text and choice.tokens is None:
                 self._lacking[choice.lacking or "none came though they were asked for"] += 1
         return reply, request
+
+    def _begins_turn(self, prompt: Prompt) -> bool:
+        """Whether the reply is a turn of its own, not the rest of one."""
+        return not prompt.answer_so_far.strip() or self._format.told_in_text(prompt, self._habits.without)
 
     def _check_answered(self, choice: Choice, decoding: Decoding) -> None:
         """Raise UsageError for a reply that holds no answer: all its tokens went into a thought, shown or not."""
