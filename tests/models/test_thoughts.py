@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from gnothi.models.thoughts import MARKS, Marks, tell_apart
 
-
 ALONE = [marks for marks in MARKS if not marks.paired]
 
 

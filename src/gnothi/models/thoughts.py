@@ -167,9 +167,8 @@ def tell_apart(text: str, opened: bool = False) -> Told:
 def _possible(text: str) -> Iterator[Marks]:
     """The table, and what a text begins with, or closes, that is like it."""
     yield from MARKS
-    if (tag := re.match(_BLANK + _TAG.pattern, text, re.IGNORECASE)) is not None:
-        yield _alike(tag)
-    elif (tag := _TAG.search(text.replace("</", "<").replace("<|/", "<|"))) is not None:
+    begun = re.match(_BLANK + _TAG.pattern, text, re.IGNORECASE)
+    if (tag := begun or _TAG.search(text.replace("</", "<").replace("<|/", "<|"))) is not None:
         yield _alike(tag)
 
 
@@ -179,7 +178,7 @@ def _alike(tag: re.Match[str]) -> Marks:
 
 
 def _end_of_thought(marks: Marks, text: str, begins: int) -> re.Match[str] | None:
-    """The mark that closes the thought that has begun there: the one that closes as many blocks as are open, or else the last."""
+    """The mark that closes the thought begun there: the one that closes as many blocks as are open, or else the last."""
     opens, closes = re.escape(marks.opens), re.escape(marks.closes)
     found: re.Match[str] | None = None
     depth = 1

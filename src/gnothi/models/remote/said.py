@@ -16,7 +16,7 @@ _TEXTS = ("text", "thinking", "reasoning", "summary", "content", "reasoning_cont
 _THOUGHTS = ("think", "reason", "thought", "analysis")
 """What the type of a part has in it that is no answer."""
 MARKED, ENDED = "marks in the text", "the text before a closing mark"
-"""Places of thoughts in the text itself: after an opening mark, or from the beginning, where the prompt has opened the block."""
+"""Places of thoughts in the text itself: after an opening mark; from its beginning, where the prompt has opened the block."""
 
 
 @dataclass(frozen=True, slots=True)
