@@ -161,6 +161,9 @@ PLACES: dict[str, Callable[..., tuple[Any, str]]] = {
     "brackets": _marks("[THINK]", "[/THINK]"),
     "channels": _marks("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     "seed": _marks("<seed:think>", "</seed:think>"),
+    "unknown marks": _marks("<inner_thoughts>", "</inner_thoughts>"),
+    "two blocks": _marks("<think>First.</think>\n<think>", "</think>\n"),
+    "nested": _marks("<think>They write <think>so</think>: ", "</think>\n"),
     "reasoning_content": _fields("reasoning_content"),
     "reasoning": _fields("reasoning"),
     "reasoning_details": _fields("reasoning_details"),
@@ -252,6 +255,36 @@ def first_choice(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str,
         return reply
 
     return mend
+
+
+def said_with(change: Callable[[str], str]) -> Callable[[dict[str, Any], Body], Any]:
+    def mend(reply: dict[str, Any], _: Body) -> Any:
+        for choice in reply["choices"]:
+            choice["message"]["content"] = change(choice["message"]["content"] or "")
+        return reply
+
+    return mend
+
+
+def begins_blank(reply: dict[str, Any], body: Body) -> Any:
+    """The model's first token is an empty line, wherever nothing is begun."""
+    if is_trial(body) or body["messages"][-1]["role"] == "assistant":
+        return reply
+    stopped = any(stop.startswith("\n") for stop in body.get("stop") or ())
+    for choice in reply["choices"]:
+        entries = (choice["logprobs"] or {}).get("content")
+        if entries is not None:
+            entries[:] = [] if stopped else [{**entries[0], "token": "\n", "bytes": [10]}, *entries]
+        choice["message"]["content"] = "" if stopped else "\n" + choice["message"]["content"]
+    return reply
+
+
+def cut_in_thought(reply: dict[str, Any], body: Body) -> Any:
+    if not is_trial(body):
+        for choice in reply["choices"]:
+            choice["message"]["content"] = choice["message"]["content"].partition("\n</think>")[0]
+            choice["finish_reason"] = "length"
+    return reply
 
 
 def billed(counted: dict[str, Any], _: Any) -> dict[str, Any]:

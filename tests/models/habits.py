@@ -7,10 +7,12 @@ from tests.models.habit_server import (
     LOGPROB,
     Always,
     Habit,
+    begins_blank,
     begun,
     beside,
     billed,
     certain_if_greedy,
+    cut_in_thought,
     extras,
     first_choice,
     inside,
@@ -21,6 +23,7 @@ from tests.models.habit_server import (
     more_than_it_shows,
     raw_inside,
     refuse,
+    said_with,
     tempered,
     thinks_unless,
     usage,
@@ -49,6 +52,35 @@ HABITS: tuple[Habit, ...] = (
     Habit("thinks out of sight, billed beside", Always, "nowhere", mend=usage(beside), thinking="the bill alone"),
     Habit("thinks out of sight", Always, "nowhere", mend=usage(more_than_it_shows), thinking="the bill alone"),
     Habit("thinks at times, not in the trial", lambda body: not is_trial(body), "tags", thinking=STUCK),
+    Habit(
+        "thinks in a field, an empty line before the answer",
+        Always,
+        "reasoning_content",
+        mend=said_with(lambda text: f"\n\n{text}"),
+        thinking="reasoning_content",
+    ),
+    Habit("thinks in marks that nobody knows", Always, "unknown marks", thinking=STUCK),
+    Habit("thinks twice", Always, "two blocks", thinking=STUCK),
+    Habit("thinks in thoughts", Always, "nested", thinking=STUCK),
+    Habit(
+        "a thought cut before its closing mark",
+        Always,
+        "closing tag",
+        mend=cut_in_thought,
+        thinking="the text before a closing mark",
+        error="before any answer: all went into thoughts",
+    ),
+    Habit(
+        "answers only where it is told not to think",
+        thinks_unless(enable_thinking=False),
+        refuse=refuse(
+            "parameter.enable_thinking must be set to false for non-streaming calls",
+            "messages",
+            when=lambda body: body.get("enable_thinking") is not False,
+        ),
+        thinking=OFF + "enable_thinking=false",
+    ),
+    Habit("begins with an empty line", mend=begins_blank),
     # thoughts: log-probabilities
     Habit("numbers of thought and answer", Always, "tags", covers=True, thinking=STUCK),
     Habit("numbers of a thought in a field", Always, "reasoning_content", covers=True, thinking="reasoning_content"),
@@ -260,6 +292,11 @@ HABITS: tuple[Habit, ...] = (
     Habit("a bill of nothing", mend=usage(lambda *_: None)),
     Habit(
         "a filter at the end", mend=first_choice(lambda one: one.update(finish_reason="content_filter")), error="content filter"
+    ),
+    Habit(
+        "calls a tool",
+        mend=first_choice(lambda one: (one.update(finish_reason="tool_calls"), one["message"].update(content=None))),
+        error="a call of a tool",
     ),
     Habit("SAFETY", mend=first_choice(lambda choice: choice.update(finish_reason="SAFETY")), error="content filter"),
     Habit(

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from gnothi.models.thoughts import MARKS, Marks, tell_apart
 
+ALONE = [marks for marks in MARKS if not marks.paired]
 
-@pytest.mark.parametrize("marks", MARKS, ids=lambda marks: marks.name)
+
+@pytest.mark.parametrize("marks", ALONE, ids=lambda marks: marks.name)
 class TestMarks:
     def test_a_block_at_the_beginning(self, marks: Marks) -> None:
         told = tell_apart(f"{marks.opens}\nIs it Ann? Yes.\n{marks.closes}\n\nAnn Bell")
@@ -45,6 +47,42 @@ def test_messages_of_harmony() -> None:
 )
 def test_what_stands_around_an_answer_is_left_out(text: str) -> None:
     assert tell_apart(text).answer == "Ann Bell"
+
+
+@pytest.mark.parametrize(
+    ("text", "thought"),
+    [
+        ("<think>One.</think>\n<think>Two.</think>\nAnn Bell", "Two."),
+        ("<think>So <think>inner</think> outer</think>Ann Bell", "outer"),
+        ("<think>They write <think> before.</think>Ann Bell", "before."),
+        ("<THINK>Who?</THINK>Ann Bell", "Who?"),
+        ("\ufeff\n<thought>Who?</thought>Ann Bell", "Who?"),
+        ("<mm:think>Who?</mm:think>Ann Bell", "Who?"),
+        ("<longcat_think>\nWho?\n</longcat_think>\nAnn Bell", "Who?"),
+        ("<|thinking|>Who?<|/thinking|>Ann Bell", "Who?"),
+        ("<Reflection>Who?</Reflection> Ann Bell", "Who?"),
+        ("Who?</inner_thoughts>Ann Bell", "Who?"),
+        ("analysisWho kept it?assistantfinalAnn Bell", "Who kept it?"),
+        ('<details type="reasoning" done="true">Who?</details>\n\nAnn Bell', "Who?"),
+    ],
+)
+def test_marks_in_other_spellings_and_numbers(text: str, thought: str) -> None:
+    told = tell_apart(text)
+    assert told.answer == "Ann Bell"
+    assert thought in told.thought
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "analysis of the deed: Ann Bell",
+        "<details><summary>Who</summary>Ann Bell</details>",
+        "Ann Bell; <reasonable> is no mark, nor is its end.",
+        "Write <scratchpad> first and </scratchpad> last.",
+    ],
+)
+def test_what_only_looks_like_marks(text: str) -> None:
+    assert tell_apart(text).answer == text
 
 
 @given(st.text(), st.booleans())

@@ -28,6 +28,7 @@ from gnothi.models.remote.features import Features, find_out
 from gnothi.models.remote.refusals import Refused
 from gnothi.models.remote.replies import Bill, Choice, Reply, cut, read, without_start
 from gnothi.models.remote.requests import Format
+from gnothi.models.remote.said import ENDED
 from gnothi.models.remote.scoring import Scorer
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.remote.telling import described, numbers_count
@@ -71,6 +72,7 @@ class OpenAIModel:
         self._thoughts = features.thoughts
         self._lacking: Counter[str] = Counter()
         self._floors = 0
+        self._begins_blank = False
         self.capabilities = Capabilities(logprobs=features.logprobs and features.greedy, scoring=features.scoring != "off")
         self.profile = Profile()  # nothing is known of a model that others may change
 
@@ -129,7 +131,8 @@ class OpenAIModel:
                 # The model says again what it was told; a stop string in that ended its reply before anything new.
                 reply, request = await self._continue(prompt, decoding, n, seed, stops=False)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
-        choices = [cut(choice, partial(_end, decoding.stop), "stop") for choice in reply.choices]
+        fresh = self._begins_turn(prompt)
+        choices = [cut(choice, partial(_end, decoding.stop, fresh), "stop") for choice in reply.choices]
         if self._format.thinks:
             choices = [_shortened(choice, decoding.max_tokens) for choice in choices]
         return _generations(tuple(choices[:n]), reply.bill or _guess(request, choices))
@@ -138,7 +141,8 @@ class OpenAIModel:
         self, prompt: Prompt, decoding: Decoding, n: int, seed: int | None, stops: bool = True
     ) -> tuple[Reply, dict[str, Any]]:
         wanted = self.features.logprobs and numbers_count(self.features, decoding.temperature)
-        asked = decoding if stops else replace(decoding, stop=())
+        fresh = self._begins_turn(prompt)
+        asked = replace(decoding, stop=()) if not stops or (fresh and self._begins_blank) else decoding
 
         thinks = self._format.thinks
 
@@ -155,17 +159,28 @@ class OpenAIModel:
             reply, request = await self._habits.ask(self._client, self._format.path, build, parse)
         except Refused as refused:
             self._refused(refused)
+        if self.features.thoughts == ENDED:
+            reply = replace(reply, choices=tuple(map(_inside, reply.choices)))
         if reply.place and not thinks:
             # It did not think at opening. A stop string or the limit may have cut the thought, or the answer's room.
             self._thoughts = reply.place
             self._format.thinks = True
             return await self._continue(prompt, decoding, n, seed, stops)
+        if fresh and "stop" in request and any(one.finish == "stop" and not one.text.strip() for one in reply.choices):
+            # Some models begin with an empty line, where a stop string then ends the reply.
+            reply, request = await self._continue(prompt, decoding, n, seed, stops=False)
+            self._begins_blank |= any(one.text.strip() for one in reply.choices)
+            return reply, request
         for choice in reply.choices:
             self._check_answered(choice, decoding)
             self._floors += choice.floors
             if wanted and choice.text and choice.tokens is None:
                 self._lacking[choice.lacking or "none came though they were asked for"] += 1
         return reply, request
+
+    def _begins_turn(self, prompt: Prompt) -> bool:
+        """Whether the reply is a turn of its own, not the rest of one."""
+        return not prompt.answer_so_far.strip() or self._format.told_in_text(prompt, self._habits.without)
 
     def _check_answered(self, choice: Choice, decoding: Decoding) -> None:
         """Raise UsageError for a reply that holds no answer: all its tokens went into a thought, shown or not."""
@@ -260,10 +275,18 @@ def _seed(seed: int | None, row: int) -> int | None:
     return seed & ((1 << SEED_BITS) - 1)
 
 
-def _end(stop: Sequence[str], text: str) -> int | None:
-    """Where the first stop string begins."""
-    places = [text.index(one) for one in stop if one in text]
+def _end(stop: Sequence[str], fresh: bool, text: str) -> int | None:
+    """Where the first stop string begins, in a ``fresh`` answer not before its first word."""
+    begins = len(text) - len(text.lstrip()) if fresh else 0
+    places = [at for one in stop if (at := text.find(one, begins)) >= 0]
     return min(places) if places else None
+
+
+def _inside(choice: Choice) -> Choice:
+    """A reply of a model whose prompts open the thought: where the limit came before a closing mark, all of it is thought."""
+    if choice.finish != "length" or choice.place or not choice.closed:
+        return choice
+    return replace(choice, text="", tokens=None, thought=choice.text.strip(), place=ENDED, closed=False, before=None)
 
 
 def _only_repeats(text: str, so_far: str) -> bool:

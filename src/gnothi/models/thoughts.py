@@ -7,7 +7,7 @@ Families mark thoughts in their own ways; ``MARKS`` is the one table of them. A 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -17,7 +17,7 @@ class Marks:
 
     ``opening``, ``closing`` and ``nothing`` are what the family writes, white space included: how a thought begins, what stands
     between it and the answer, and a thought that is none. ``stops`` are the strings that end a thought, ``ends`` those that end
-    the answer where it is marked, too.
+    the answer where it is marked, too. ``paired``: so usual a text that only both together are marks.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Marks:
     nothing: str = ""
     stops: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
+    paired: bool = False
 
     def __post_init__(self) -> None:
         usual = {
@@ -83,6 +84,7 @@ MARKS: tuple[Marks, ...] = (
     _tight("apertus", "<|inner_prefix|>", "<|inner_suffix|>"),
     Marks("gemma4", "<|channel>thought", "<channel|>", closing="<channel|>", nothing="<|channel>thought\n<channel|>"),
     HARMONY,  # gpt-oss
+    Marks("harmony, shown without its special tokens", "analysis", "assistantfinal", paired=True),
     Marks(
         "kimi3",
         "<|open|>think<|sep|>",
@@ -103,7 +105,12 @@ MARKS: tuple[Marks, ...] = (
         ends=("[END FINAL RESPONSE]",),
     ),
     Marks("granite", "Here is my thought process:", "Here is my response:"),  # Granite 3.2; later ones think in tags
+    Marks("front ends", '<details type="reasoning"', "</details>", paired=True),
 )
+_SURE = tuple(marks for marks in MARKS if not marks.paired)
+_BLANK = r"[\s\ufeff\u200b]*"
+_TAG = re.compile(r"<(\|?)(?!end)([\w:.-]*(?:think|thought|reason|reflect|scratchpad|monologue)[\w:.-]*)(\|?)>", re.IGNORECASE)
+"""A tag of a family that is not in the table, by what its name says."""
 
 WRAPPERS = (
     ("<answer>", "</answer>"),  # Hunyuan
@@ -118,13 +125,14 @@ WRAPPERS = (
 class Told:
     """A reply in its parts; the answer is ``text[start:end]`` of the whole.
 
-    Where the thought never ended, ``closed`` is False and there is no answer."""
+    Where the thought never ended, ``closed`` is False and there is no answer. ``opened``: the reply has an opening mark."""
 
     thought: str
     answer: str
     start: int
     end: int
     closed: bool = True
+    opened: bool = False
 
     @property
     def thinks(self) -> bool:
@@ -135,51 +143,88 @@ def tell_apart(text: str, opened: bool = False) -> Told:
     """Thought and answer of a reply. ``opened`` says that the prompt opened the block, so that the reply begins inside it.
 
     A mark counts at the beginning of the reply, or, closing only, anywhere where no opening one stands before it: an answer
-    that speaks about marks in its middle stays whole. Marks that are plain words count in pairs.
+    that speaks about marks in its middle stays whole. Marks that are plain words count in pairs. Blocks that follow each other,
+    or stand in each other, are one thought.
     """
-    for marks in MARKS:
-        opening = re.match(r"\s*" + re.escape(marks.opens), text)
-        close = text.find(marks.closes, opening.end() if opening else 0)
-        if opening is None and (close < 0 or marks.opens in text[:close] or not (opened or marks.pieces)):
-            continue
+    for marks in _possible(text):
+        opening = re.match(_BLANK + re.escape(marks.opens), text, re.IGNORECASE)
         begins = opening.end() if opening else 0
-        if close < 0:
-            return Told(text[begins:].strip(), "", len(text), len(text), closed=False)
-        return _answered(text, text[begins:close], close + len(marks.closes))
+        close = _end_of_thought(marks, text, begins)
+        if marks.paired and (opening is None or close is None):
+            continue
+        if opening is None:
+            first = re.search(re.escape(marks.closes), text, re.IGNORECASE)
+            if first is None or marks.opens.lower() in text[: first.start()].lower() or not (opened or marks.pieces):
+                continue
+        if close is None:
+            return Told(text[begins:].strip(), "", len(text), len(text), closed=False, opened=opening is not None)
+        return _answered(text, text[begins : close.start()], close.end(), opening is not None)
     if opened:
         return Told(text.strip(), "", len(text), len(text), closed=False)
     return Told("", text, 0, len(text))
+
+
+def _possible(text: str) -> Iterator[Marks]:
+    """The table, and what a text begins with, or closes, that is like it."""
+    yield from MARKS
+    begun = re.match(_BLANK + _TAG.pattern, text, re.IGNORECASE)
+    if (tag := begun or _TAG.search(text.replace("</", "<").replace("<|/", "<|"))) is not None:
+        yield _alike(tag)
+
+
+def _alike(tag: re.Match[str]) -> Marks:
+    before, name, after = tag.groups()
+    return Marks(name, f"<{before}{name}{after}>", f"<{before}/{name}{after}>")
+
+
+def _end_of_thought(marks: Marks, text: str, begins: int) -> re.Match[str] | None:
+    """The mark that closes the thought begun there: the one that closes as many blocks as are open, or else the last."""
+    opens, closes = re.escape(marks.opens), re.escape(marks.closes)
+    found: re.Match[str] | None = None
+    depth = 1
+    for mark in re.compile(f"(?P<opens>{opens})|{closes}", re.IGNORECASE).finditer(text, begins):
+        if mark["opens"] is not None:
+            if not depth and text[found.end() if found else 0 : mark.start()].strip():
+                break  # in the middle of the answer
+            depth += 1
+        elif depth:
+            depth, found = depth - 1, mark
+    return found
 
 
 def begun(text: str, cut: bool = False) -> Marks | None:
     """The marks of the thought that a reply begins with. ``cut``: the reply ended at the limit of its length, so that it may
     end within the opening mark."""
     text = text.lstrip()
-    for marks in MARKS:
+    for marks in _SURE:
         if text.startswith(marks.opens):
             return marks
         if cut and any(text.startswith(piece) for piece in marks.pieces[:1]) and marks.opens.startswith(text):
             return marks
-    return None
+    tag = _TAG.match(text)
+    return None if tag is None else _alike(tag)
 
 
 def unclosed(text: str) -> tuple[Marks, str] | None:
     """The marks of the block that stands open at the end of a prompt, and the block so far."""
-    for marks in MARKS:
+    for marks in _SURE:
         at = text.rfind(marks.opens)
         if at >= 0 and marks.closes not in text[at:]:
             return marks, text[at:]
-    return None
+    tag = re.search(_TAG.pattern + r"\s*$", text, re.IGNORECASE)
+    return None if tag is None else (_alike(tag), tag[0])
 
 
 def named(text: str) -> Marks | None:
     """The marks that a text speaks of: a template, or the instructions before a conversation."""
-    return next((marks for marks in MARKS if marks.opens in text or marks.closes in text), None)
+    if (found := next((marks for marks in _SURE if marks.opens in text or marks.closes in text), None)) is not None:
+        return found
+    return next((_alike(tag) for tag in _TAG.finditer(text) if _alike(tag).closes in text), None)
 
 
 def of_vocabulary(added: Collection[str]) -> Marks | None:
     """The marks that the tokens added to a vocabulary make up."""
-    return next((marks for marks in MARKS if marks.pieces and set(marks.pieces) <= set(added)), None)
+    return next((marks for marks in _SURE if marks.pieces and set(marks.pieces) <= set(added)), None)
 
 
 def pieces(added: Iterable[str]) -> frozenset[str]:
@@ -190,7 +235,7 @@ def pieces(added: Iterable[str]) -> frozenset[str]:
     return frozenset(there if set(HARMONY.pieces) <= there else there - {"<|end|>"})
 
 
-def _answered(text: str, thought: str, start: int) -> Told:
+def _answered(text: str, thought: str, start: int, opened: bool) -> Told:
     """With the answer from ``start`` on, without white space before it and without what is put around it."""
     start += len(text[start:]) - len(text[start:].lstrip())
     end = len(text)
@@ -200,7 +245,7 @@ def _answered(text: str, thought: str, start: int) -> Told:
             start += len(text[start:]) - len(text[start:].lstrip())
             close = text.find(closes, start)
             end = close if close >= 0 else end
-    return Told(_plain(thought), text[start:end], start, end)
+    return Told(_plain(thought), text[start:end], start, end, opened=opened)
 
 
 _CHANNELS = re.compile(r"<\|(?:end|start|channel|message|return)\|>(?:assistant|analysis|commentary)?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import time
@@ -14,12 +15,46 @@ from typing import Any
 import pytest
 
 import gnothi
-from gnothi.types import Question
+from gnothi.errors import UsageError
+from gnothi.models import RemoteSettings, load_model
+from gnothi.models.switches import Thinking
+from gnothi.types import Decoding, Generation, Prompt, Question, Task
 
 SPEC = "openai:smollm2"
 TRIES = 3
 REMOTE: dict[str, Any] = {"cache": "off", "timeout": 600.0, "concurrency": 4, "retries": 2}
 PLACES = {"Orvel": "a lighthouse", "Salen": "a harbour", "Brisk": "a mill", "Tarn": "a bridge"}
+
+THINKING = """{%- set on = enable_thinking is defined and enable_thinking -%}
+{%- if on -%}
+{%- for asked, thought, said in [
+    ("What is the capital of France?", "The user asks for the capital of France. That is Paris.", "Paris"),
+    ("What colour is snow?", "Snow is made of ice crystals, which look white.", "white"),
+    ("Say no.", "I am told to say no.", "No.")] -%}
+<|im_start|>user
+{{ asked }}<|im_end|>
+<|im_start|>assistant
+<think>
+{{ thought }}
+</think>
+
+{{ said }}<|im_end|>
+{% endfor -%}
+{%- endif -%}
+{%- for message in messages -%}
+<|im_start|>{{ message.role }}
+{{ message.content }}{% if add_generation_prompt or not loop.last or message.role != 'assistant' %}<|im_end|>
+{% endif %}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+<|im_start|>assistant
+{% if on %}<think>
+{% endif %}
+{%- endif -%}
+"""
+"""A template that shows a model how to think and opens the block, where it is told to."""
+COUNTRIES = "Italy Spain Japan Egypt Greece Norway Peru Kenya Cuba India Chile Iran Iraq Nepal Ghana Mali Chad Togo Fiji Malta"
+THINGS = ("grass", "snow", "the sky", "a tomato", "coal")
 
 
 @contextmanager
@@ -118,3 +153,28 @@ class RealServer:
         )
         assert run.failures == 0
         assert sorted(row.question_id for row in run.rows) == sorted(question.id for question in questions(self.many))
+
+
+async def check_thoughts(url: str, thinking: Thinking, thoughts: str = "") -> None:
+    """25 easy questions under THINKING: each has an answer that is no thought, with the numbers of its own tokens or none, or
+    an error that says that there is no answer. ``thoughts`` is a part of what is told of their place."""
+    settings = RemoteSettings(base_url=url, thinking=thinking, thinking_tokens=96, **REMOTE)
+    model = await asyncio.to_thread(load_model, SPEC, settings)
+    asked = [f"What is the capital of {name}?" for name in COUNTRIES.split()] + [f"What colour is {one}?" for one in THINGS]
+    task, decoding = Task("answer"), Decoding(max_tokens=24, stop=("\n",))
+    replies = [model.generate(Prompt(task, question), decoding) for question in asked]
+    found = await asyncio.gather(*replies, return_exceptions=True)
+    told = model.metadata
+    await model.aclose()
+    failed = [one for one in found if isinstance(one, BaseException)]
+    assert all(isinstance(one, UsageError) and "answer" in one.message for one in failed), failed
+    answered = [one for one in found if isinstance(one, Generation)]
+    assert len(answered) >= (len(asked) if thinking == "off" else 10)
+    for one in answered:
+        assert "think>" not in one.text
+        assert "\n" not in one.text.strip()
+        assert "".join(token.text for token in one.tokens) in ("", one.text)
+    assert any(one.tokens for one in answered)
+    assert any(one.thought_tokens for one in answered) == (thinking == "on")
+    assert thoughts in told.get("thinking", "")
+    assert told.get("thinking", "").startswith("on by" if thinking == "on" else "")

@@ -90,6 +90,13 @@ def test_an_answer_that_cannot_be_found_exactly_has_no_numbers(names: list[str])
     assert found.lacking
 
 
+@pytest.mark.parametrize("names", [["Ann"], ["Ann", " Bell"], ["Ann", " Bell", " kept"]])
+def test_numbers_of_the_first_tokens_alone_are_none_of_the_answer(names: list[str]) -> None:
+    found = aligned(names, [-1.0] * len(names), "Ann Bell kept the lighthouse of Orvel for long")
+    assert found.tokens is None
+    assert found.lacking
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -26,6 +27,8 @@ ROOMS = (512, 128, 16)
 """Tokens of the trial's reply: enough to see a model think and come to an end, less where that does not fit."""
 FIELDS = Decoding(temperature=0.5, top_k=5, top_p=0.9, seed=1)
 BY_SETTING = "a setting"
+_THINKING = re.compile(r"think|reasoning", re.IGNORECASE)
+"""In the words of a server that answers only where it is told to think, or not to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +153,20 @@ async def _endpoint(client: Client, model: str, settings: RemoteSettings) -> tup
         candidates = (settings.endpoint,)
     for endpoint in candidates:
         format, habits = Format(model, endpoint, settings), Habits(untried(settings))
+        reply, alone = None, ""
         try:
             reply = await _trial(client, format, settings, habits)
+            alone = seen(reply)
         except (Missing, Refused) as error:
             failure = failure or error
-            continue
-        alone = seen(reply)
+            if not (isinstance(error, Refused) and _THINKING.search(error.said)):
+                continue
+            alone = "its refusal"
         found = await _told(client, model, endpoint, settings, alone) if endpoint == "chat" else None
-        format, habits, reply = found or (format, habits, reply)
+        if found is not None:
+            format, habits, reply = found
+        if reply is None:
+            continue
         format.thinks = bool(seen(reply))
         return format, habits, reply, alone
     assert failure is not None

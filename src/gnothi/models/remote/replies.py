@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import UsageError
 from gnothi.models.remote import tokens as measuring
-from gnothi.models.remote.said import said
+from gnothi.models.remote.said import MARKED, said
 from gnothi.types import Finish, Token
 
 WITHHELD = "the server withheld the reply: its content filter stepped in. Ask differently, or another model."
@@ -20,6 +20,7 @@ _FILTERS = frozenset(
 _LIMITS = frozenset({"length", "max_tokens", "model_length", "max_length", "max_output_tokens", "token_limit"})
 _BROKEN = frozenset({"error", "insufficient_system_resource", "abort", "aborted"})
 """Reasons of an end that may be another at the next try."""
+_CALLS = frozenset({"tool_calls", "tool_call", "function_call", "tool_use", "malformed_function_call"})
 HIDDEN = 16
 """A reply of so many more tokens than it has bytes was thought over, wherever the thoughts are: a token has a byte at least."""
 
@@ -70,7 +71,7 @@ class Reply:
         """Where thoughts were seen; empty where none were."""
         for choice in self.choices:
             if choice.thought or not choice.closed:
-                return choice.place or "marks in the text"
+                return choice.place or MARKED
         return "the bill alone" if self.bill is not None and self.bill.thought_tokens else ""
 
     @property
@@ -151,6 +152,8 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     found = said(message if isinstance(message, Mapping) else choice)
     if found is None:
         raise OtherShape(f"expected a text, got {_shown(dict(choice))}")
+    if reason in _CALLS and not found.text:
+        raise UsageError("the server gave a call of a tool in place of a text, though it was offered none. Ask another model.")
     thought = bool(found.thought) or not found.closed or thinks
     numbers = measuring.measured(choice.get("logprobs"), found.text, thought)
     return Choice(

@@ -78,8 +78,9 @@ class Format:
         if n > 1:
             body["n"] = n
         if logprobs and "logprobs" not in without:
-            # llama-cpp-python gives a chat's log-probabilities only where alternatives are asked for, be it none.
-            body |= {"logprobs": True, "top_logprobs": 0} if self.chat else {"logprobs": 1}
+            # llama-cpp-python gives a chat's log-probabilities only where alternatives are asked for, llama-server only where
+            # there is to be one at least.
+            body |= {"logprobs": True, "top_logprobs": 1} if self.chat else {"logprobs": 1}
         return {key: value for key, value in (body | self.thinking | self._extra).items() if key not in without}
 
     def _prefills(self, without: Collection[str]) -> bool:

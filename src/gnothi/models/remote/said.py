@@ -15,6 +15,8 @@ _TEXTS = ("text", "thinking", "reasoning", "summary", "content", "reasoning_cont
 """Where a part of a message holds its text."""
 _THOUGHTS = ("think", "reason", "thought", "analysis")
 """What the type of a part has in it that is no answer."""
+MARKED, ENDED = "marks in the text", "the text before a closing mark"
+"""Places of thoughts in the text itself: after an opening mark; from its beginning, where the prompt has opened the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,11 @@ def said(message: Mapping[str, Any]) -> Said | None:
         place, thought = next(((name, found) for name in FIELDS if (found := _texts(message.get(name)).strip())), ("", ""))
     told = tell_apart(text)
     if not told.thinks:
-        return Said(text, thought, place)
+        # After a thought, chat templates leave lines empty; a stop string in them is not the answer's end.
+        return Said(text.lstrip() if thought else text, thought, place)
     if told.thought:
-        thought, place = "\n".join(filter(None, (thought, told.thought))), place or "marks in the text"
+        place = place or (MARKED if told.opened else ENDED)
+        thought = "\n".join(filter(None, (thought, told.thought)))
     return Said(told.answer, thought, place, told.closed)
 
 

@@ -17,6 +17,8 @@ _ROUNDING = 1e-4
 """By so much a logarithm of a probability may exceed 0, in 16 bits."""
 _MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n", "</w>": " "}
 """How vocabularies write white space, where a server shows names of tokens in place of their texts."""
+_COVERED = 0.6
+"""Of a text, so much must be in the names of its tokens: some servers tell only of the first tokens."""
 _SPECIAL = re.compile(r"(\s|<[^<>]*>|\[/?[A-Z_]+\])*")
 """What may follow an answer: white space and the names of tokens that end a reply."""
 
@@ -138,7 +140,7 @@ def _found(names: Sequence[str], text: str) -> list[str]:
         known += place >= 0
         starts.append(at if place < 0 else place)
         at = starts[-1] if place < 0 else place + len(name.strip())
-    if 2 * known < sum(bool(name.strip()) for name in names) or not known:
+    if 2 * known < sum(bool(name.strip()) for name in names) or sum(map(len, names)) < _COVERED * len(text):
         return []
     starts[0] = 0
     ends = [*starts[1:], len(text)]
