@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 
 from gnothi.errors import MALFORMED
 from gnothi.files import all_regular
-from gnothi.retrieval.analysis import BODY, ID, ORIGIN
+from gnothi.retrieval.analysis import BODY, ID, ORIGIN, UNITS
 
 _META = "meta.json"
 _SEGMENT = re.compile(r"[0-9a-f]{32}")
-_STORED = {ID: True, ORIGIN: False, BODY: True}
+_STORED = {ID: True, ORIGIN: False, BODY: True, UNITS: False}
 _FORMAT = 7
 """The layout of tantivy's files that is known here; of others tantivy itself has to tell."""
 _END = struct.Struct("<II")  # how long the JSON before it is, and a mark
