@@ -96,7 +96,7 @@ def test_no_index(tmp_path: Path) -> None:
     [
         (
             {"version": 99, "created_by": "9.1"},
-            r"format version 99 \(made by Gnothi 9\.1\), expected version 1\. Build it again",
+            r"format version 99 \(made by Gnothi 9\.1\), expected version 2\. Build it again",
         ),
         ({"version": None}, "format version None"),
         ({"format": "gnothi-dense"}, "got format 'gnothi-dense', expected 'gnothi-bm25'"),
@@ -212,9 +212,9 @@ def test_the_manifest_counts_as_it_is_once_the_folder_is_held(tmp_path: Path, mo
     path = tmp_path / "index"
     real = folder_module.prepare
 
-    def prepare(folder: Path) -> Manifest:
+    def prepare(folder: Path, language: str = "") -> Manifest:
         monkeypatch.setattr(writer_module, "prepare", real)
-        made = real(folder)
+        made = real(folder, language)
         filled(folder)  # another build, after the manifest was looked at and before the lock is taken
         return made
 

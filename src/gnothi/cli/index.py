@@ -56,7 +56,12 @@ def index() -> None:
 )
 @click.option("--templates", metavar="conceptnet|ddb|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
 @click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, as in relation,tail,head,label.")
-@click.option("--language", metavar="CODE", help="Graph: language of names, of ConceptNet's terms, of literals. [default: en]")
+@click.option(
+    "--language",
+    metavar="NAME|CODE",
+    help="Of words in Latin letters, as german; none for one without stems. Graph: of names, ConceptNet's terms, literals, as "
+    "en. [default: english]",
+)
 @_AS_JSON
 @click.pass_context
 def build(
@@ -87,7 +92,7 @@ def build(
 
     given = {
         f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        for name in ("words", "memory_mb", "templates", "columns", "language")
+        for name in ("words", "memory_mb", "templates", "columns")
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
@@ -95,7 +100,13 @@ def build(
     try:
         with progress(_bar, _line) as on_progress:
             report = build_index(
-                sources, out, words=words, skip_invalid=skip_invalid, memory_mb=memory_mb, on_progress=on_progress
+                sources,
+                out,
+                words=words,
+                skip_invalid=skip_invalid,
+                memory_mb=memory_mb,
+                language=language or "",
+                on_progress=on_progress,
             )
     except KeyboardInterrupt:
         say("Stopped. What was read is kept: run the same command again to go on.")
@@ -210,6 +221,7 @@ def info(path: str, as_json: bool) -> None:
     from gnothi.retrieval.dense.index import content_of
     from gnothi.retrieval.dense.store import read_manifest as read_dense
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.languages import analysis
 
     if is_graph(path):
         graph_index.info(path, as_json)
@@ -227,7 +239,8 @@ def info(path: str, as_json: bool) -> None:
         "complete": manifest.complete,
         "bytes": size,
         "version": manifest.version,
-        "analyser": manifest.analyser,
+        "language": manifest.language,
+        "analyser": analysis(manifest.language),
         "created_by": manifest.created_by,
         "dense": dense
         and {
@@ -246,7 +259,8 @@ def info(path: str, as_json: bool) -> None:
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
-    click.echo(clean(f"terms: {manifest.analyser}"))
+    click.echo(clean(f"language: {manifest.language}"))
+    click.echo(clean(f"terms: {analysis(manifest.language)}"))
     if dense:
         click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
         if dense.content != content_of(folder):

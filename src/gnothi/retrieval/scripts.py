@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 # Latin letters, digits and signs between words, to which the analyser of English does justice as they come.
 _PLAIN = (
@@ -20,14 +20,12 @@ HAN_AND_KANA = (
     r"\U00020000-\U000323af"
 )
 _HANGUL = r"\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
-SOUTH_EAST_ASIAN = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa00-\uaadf"
-)
+SOUTH_EAST_ASIAN = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa00-\uaadf"
 _PAIRED = HAN_AND_KANA + _HANGUL
 _RUN = re.compile(f"([{_PAIRED}]+)|([{SOUTH_EAST_ASIAN}]+)|([^{_PAIRED}{SOUTH_EAST_ASIAN}]+)")
 _SPECIAL = re.compile(f"[^{_PLAIN}]")
 _TOKEN = re.compile(rf"(?:[^\W_]|[^{_PLAIN}])+")
-_BROKEN = re.compile(r"\b(\w+)-\s+(\w{3,})")
+_BROKEN, _LAST_WORD = re.compile(r"-\s+(\w{3,})"), re.compile(r"\w+$")
 _KEPT = 40
 """Bytes of the longest word that the analyser of English keeps."""
 _LONGEST = 1000
@@ -100,7 +98,8 @@ def special_tokens(text: str) -> tuple[list[str], int]:
     seen or not composed, or too long for it; and the number of all others, about."""
     words = text.split()
     # Plain letters have at most two bytes, but for those of Vietnamese, whose words are short.
-    long = max(map(len, words), default=0) > _KEPT // 2
+    long = [one for one in words if len(one) > _KEPT // 2]
+    long = long and [one for one in long if len(one.encode("utf-8", "replace")) > _KEPT]
     if not long and not _SPECIAL.search(text):
         return [], len(words)
     tokens = _TOKEN.findall(text)
@@ -112,7 +111,8 @@ def broken(text: str) -> list[str]:
     """Words that a hyphen and a new line divide, whole; also words that never were: ``pre- and`` gives ``preand``."""
     if "- " not in text and "-\n" not in text:
         return []
-    return [first + second for first, second in _BROKEN.findall(text)]
+    halves = ((_LAST_WORD.search(text, max(0, one.start() - _KEPT), one.start()), one[1]) for one in _BROKEN.finditer(text))
+    return [first[0] + second for first, second in halves if first]
 
 
 def units(text: str, mixed: bool = True) -> list[str]:
@@ -139,6 +139,8 @@ def _stem(word: str) -> str:
     if "\u0590" <= word[:1] <= "\u06ff":
         word = _PARTICLES.sub("", word.translate(_ARABIC_ALIKE))
         word = _ARABIC_ENDING.sub("", _ARABIC_ENDING.sub("", word))
+    elif word.endswith("пись"):  # in which the Russian stemmer sees a verb
+        word = word[:-1]
     elif _UNSTEMMED.match(word):
         word = word[:_STEM]
         while len(word) > 2 and unicodedata.category(word[-1])[0] == "M":

@@ -41,10 +41,10 @@ class IndexWriter:
         self.path = Path(path)
         self.pending_bytes = 0
         with disk_errors(self.path):
-            self._language = prepare(self.path, language).language
+            self.language = prepare(self.path, language).language
             stores.check(self.path, writes=True)
-            self._index = tantivy.Index(analysis.schema(self._language), path=str(self.path))
-            analysis.register(self._index, self._language)
+            self._index = tantivy.Index(analysis.schema(self.language), path=str(self.path))
+            analysis.register(self._index, self.language)
             self._index.config_reader("manual")
             self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
             self._manifest = read_manifest(self.path)  # only now is it nobody else's
@@ -72,7 +72,7 @@ class IndexWriter:
                 if untouched and passage == self._standing(passage.id, origin):
                     return "standing"
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
-            self._active.add_document(analysis.document(passage, origin, self._language))
+            self._active.add_document(analysis.document(passage, origin, self.language))
             self._pending[passage.id] = (origin, self._tick())
             self._note("put", passage.id, passage.title, passage.text)
         self.pending_bytes += len(passage.text) + len(passage.title) + len(passage.id)
