@@ -65,8 +65,8 @@ def passage(doc: tantivy.Document) -> Passage:
 
 
 def query(searcher: tantivy.Searcher, index_schema: tantivy.Schema, text: str, language: str) -> tantivy.Query | None:
-    """Any of the terms, each counted as often as it occurs; None where there is none. Built from terms, never parsed: no text is
-    a syntax error."""
+    """Any of the terms, each counted as often as it occurs; None where there is none. Built from terms, never parsed:
+    no text is a syntax error."""
     plain, units = _asked(text, language)
     wanted = [(BODY, term, float(count)) for term, count in Counter(plain).items()]
     for term, count in Counter(units).items():

@@ -38,8 +38,8 @@ class Encoding:
 
 
 def check_text(path: Path) -> bytes:
-    """The beginning of the file. Raises Unreadable when it is binary: zero bytes side by side or with one byte between, or more than
-    1 in 20 control characters."""
+    """The beginning of the file. Raises Unreadable when it is binary: zero bytes side by side or with one
+    byte between, or more than 1 in 20 control characters."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
