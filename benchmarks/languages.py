@@ -2,15 +2,16 @@
 
     python -m benchmarks.languages FOLDER
 
-FOLDER holds ``xquad.LANGUAGE.json`` files in SQuAD's format: each is an index of its paragraphs, asked all its questions, and again
-with the language's own stems. Then the invented sets of ``tests/retrieval/languages.jsonl``, all in one index with the passages of
-``2wikimultihopqa_corpus.json`` where FOLDER has it, and again with their own stems.
+FOLDER holds ``xquad.LANGUAGE.json`` files in SQuAD's format: each is an index of its paragraphs, asked all its questions, and
+again with the language's own stems. Then the invented sets of ``tests/retrieval/languages.jsonl``, all in one index with the
+passages of ``2wikimultihopqa_corpus.json`` where FOLDER has it, and again with their own stems.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,7 +59,9 @@ def tell(what: str, passages: Sequence[Passage], asked: Sequence[tuple[str, str]
         own = named(language)
     except InvalidSetting:
         own = "english"
-    print(line if own == "english" else f"{line}; as {own}: {recall(BM25Index.in_memory(passages, language=own), asked)}")
+    sys.stdout.write(
+        (line if own == "english" else f"{line}; as {own}: {recall(BM25Index.in_memory(passages, language=own), asked)}") + "\n"
+    )
 
 
 if __name__ == "__main__":
