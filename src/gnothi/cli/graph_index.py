@@ -27,7 +27,7 @@ _HOPS, _CAP = 2, 100
 
 def check_flags(graph: bool, out_is_graph: bool, out: str, given: Mapping[str, bool]) -> None:
     """Raises InvalidSetting for flags that go with the other kind of index. ``given`` says which were given, by flag."""
-    of_graphs = ("--templates", "--columns", "--language")
+    of_graphs = ("--templates", "--columns")
     of_passages = ("--words", "--text-key", "--title-key", "--id-key", "--memory-mb")
     for flag in of_passages if graph else of_graphs:
         if given[flag]:

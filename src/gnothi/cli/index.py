@@ -59,7 +59,12 @@ def index() -> None:
 )
 @click.option("--templates", metavar="conceptnet|ddb|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
 @click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, as in relation,tail,head,label.")
-@click.option("--language", metavar="CODE", help="Graph: language of names, of ConceptNet's terms, of literals. [default: en]")
+@click.option(
+    "--language",
+    metavar="NAME|CODE",
+    help="Of words in Latin letters, as german; none for one without stems. Graph: of names, ConceptNet's terms, literals, as "
+    "en. [default: english]",
+)
 @_AS_JSON
 @click.pass_context
 def build(
@@ -93,7 +98,7 @@ def build(
 
     given = {
         f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        for name in ("words", "text_key", "title_key", "id_key", "memory_mb", "templates", "columns", "language")
+        for name in ("words", "text_key", "title_key", "id_key", "memory_mb", "templates", "columns")
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
@@ -109,6 +114,7 @@ def build(
                 text_key=text_key,
                 title_key=title_key,
                 id_key=id_key,
+                language=language or "",
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
@@ -224,6 +230,7 @@ def info(path: str, as_json: bool) -> None:
     from gnothi.retrieval.dense.index import content_of
     from gnothi.retrieval.dense.store import read_manifest as read_dense
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.languages import analysis
 
     if is_graph(path):
         graph_index.info(path, as_json)
@@ -241,7 +248,8 @@ def info(path: str, as_json: bool) -> None:
         "complete": manifest.complete,
         "bytes": size,
         "version": manifest.version,
-        "analyser": manifest.analyser,
+        "language": manifest.language,
+        "analyser": analysis(manifest.language),
         "created_by": manifest.created_by,
         "dense": dense
         and {
@@ -260,7 +268,8 @@ def info(path: str, as_json: bool) -> None:
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
-    click.echo(clean(f"terms: {manifest.analyser}"))
+    click.echo(clean(f"language: {manifest.language}"))
+    click.echo(clean(f"terms: {analysis(manifest.language)}"))
     if dense:
         click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
         if dense.content != content_of(folder):

@@ -1,60 +1,65 @@
-"""How text becomes terms, and how a document is laid out in the index. Changing either changes ``FORMAT_VERSION``."""
+"""How text becomes terms, and how a document is laid out in the index. Changing either changes ``FORMAT_VERSION``.
+
+Words of plain Latin text are terms of one field. A second one holds those words alone that the analyser of the first would
+spoil: of other scripts, long ones, and what the normal form of a text changes (``retrieval.scripts``). It is filled up with one
+term that nobody can ask for, as often as there are plain words: BM25 weighs a passage's length against the mean of a field.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
+from math import log
 
 import tantivy
 
+from gnothi.retrieval import scripts
 from gnothi.retrieval.filters import Filters
+from gnothi.retrieval.languages import DEFAULT, stemmer
 from gnothi.retrieval.terms import key_of, key_term, terms
 from gnothi.types import NO_METADATA, Metadata, Passage, Value
 
 FORMAT_VERSION = 2
-ANALYSER = "words, at most 40 letters, lower case, accents folded, English stems"
 # One field holds title and text as two values: BM25 sees one document of title + text, and the store keeps them apart.
-ID, ORIGIN, BODY = "id", "origin", "body"
+ID, ORIGIN, BODY, UNITS = "id", "origin", "body", "units"
 # Metadata as it is, to be shown, and as terms, to be filtered by: ranges over a JSON field need the parser of queries.
 METADATA, TERMS = "metadata", "terms"
-_ANALYSER_NAME = "gnothi_english"
+_FILLER = ". "
+_SHARED_STEMMERS = ("russian", "greek", "arabic", "tamil")
+"""Each leaves the words of other scripts as they are."""
 
 
-def analyser() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    for step in (
-        tantivy.Filter.remove_long(41),
-        tantivy.Filter.lowercase(),
-        tantivy.Filter.ascii_fold(),
-        tantivy.Filter.stemmer("english"),
-    ):
-        builder = builder.filter(step)
-    return builder.build()
+def analyser(language: str = DEFAULT) -> tantivy.TextAnalyzer:
+    """Of plain words."""
+    return _chain(tantivy.Tokenizer.simple(), [tantivy.Filter.remove_long(41)], stemmer(language))
 
 
-def register(index: tantivy.Index) -> None:
+def register(index: tantivy.Index, language: str = DEFAULT) -> None:
     """Tantivy keeps the analyser's name only, so every opened index needs this."""
-    index.register_tokenizer(_ANALYSER_NAME, analyser())
+    index.register_tokenizer(_name(language), analyser(language))
 
 
-def schema() -> tantivy.Schema:
+def schema(language: str = DEFAULT) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(ID, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(ORIGIN, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(BODY, stored=True, tokenizer_name=_ANALYSER_NAME, index_option="freq")
+    builder.add_text_field(BODY, stored=True, tokenizer_name=_name(language), index_option="freq")
+    builder.add_text_field(UNITS, tokenizer_name="whitespace", index_option="freq")
     builder.add_bytes_field(METADATA, stored=True, indexed=False)
     builder.add_text_field(TERMS, tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
-def document(passage: Passage, origin: str) -> tantivy.Document:
+def document(passage: Passage, origin: str, language: str = DEFAULT) -> tantivy.Document:
     """``origin`` names the version of the source a passage came from, so that all of it can be deleted at once."""
     doc = tantivy.Document()
     doc.add_text(ID, passage.id)
     doc.add_text(ORIGIN, origin)
     doc.add_text(BODY, passage.title)
     doc.add_text(BODY, passage.text)
+    doc.add_text(UNITS, _units(f"{passage.title}\n{passage.text}", language))
     if passage.metadata:
         doc.add_bytes(METADATA, packed(passage.metadata).encode())
         for term in terms(passage.metadata):
@@ -106,10 +111,75 @@ def keys(searcher: tantivy.Searcher) -> list[str]:
     return sorted(key_of(term) for term, _ in found)
 
 
-def query(index_schema: tantivy.Schema, terms: list[str]) -> tantivy.Query:
-    """Any of the terms, each counted as often as it occurs. Built from terms, never parsed: no text is a syntax error."""
+def query(searcher: tantivy.Searcher, index_schema: tantivy.Schema, text: str, language: str) -> tantivy.Query | None:
+    """Any of the terms, each counted as often as it occurs; None where there is none. Built from terms, never parsed:
+    no text is a syntax error."""
+    plain, units = _asked(text, language)
+    wanted = [(BODY, term, float(count)) for term, count in Counter(plain).items()]
+    for term, count in Counter(units).items():
+        # A clause that finds nothing would cost the engine its short cuts.
+        if rare := searcher.doc_freq(UNITS, term):
+            # A plain word is as rare as both fields say.
+            among = rare + (searcher.doc_freq(BODY, term) if term in plain else 0)
+            wanted.append((UNITS, term, count * _rarity(among, searcher.num_docs) / _rarity(rare, searcher.num_docs)))
     clauses = []
-    for term, count in Counter(terms).items():
-        clause = tantivy.Query.term_query(index_schema, BODY, term, "freq")
-        clauses.append((tantivy.Occur.Should, clause if count == 1 else tantivy.Query.boost_query(clause, float(count))))
-    return tantivy.Query.boolean_query(clauses)
+    for field, term, weight in wanted:
+        clause = tantivy.Query.term_query(index_schema, field, term, "freq")
+        clauses.append(clause if weight == 1 else tantivy.Query.boost_query(clause, weight))
+    if not plain and all(map(scripts.room, units)):  # a single character of Chinese, say: part of longer units
+        patterns = {f".{{0,{scripts.room(unit)}}}{unit}.{{0,{scripts.room(unit)}}}" for unit in units}
+        clauses += [tantivy.Query.regex_query(index_schema, UNITS, pattern) for pattern in sorted(patterns)]
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in clauses]) if clauses else None
+
+
+def _rarity(having: int, passages: int) -> float:
+    """Of a term that so many passages have, in BM25. Deleted passages count in ``having`` until they are merged away."""
+    return log(1 + (max(passages - having, 0) + 0.5) / (having + 0.5))
+
+
+def _units(text: str, language: str) -> str:
+    """The second field's terms with spaces between them."""
+    found, others = scripts.special_tokens(text)
+    broken = scripts.broken(text)
+    if not found and not broken:
+        return _FILLER * others
+    tokens = " ".join(found)
+    terms = _units_analyser(language).analyze(" ".join(scripts.units(tokens, mixed=len(found) > others)))
+    if any(map(str.isascii, terms)):
+        right = {*_body_analyser(language).analyze(tokens)}  # in the first field they are what they should be
+        terms = [term for term in terms if not (term.isascii() and term in right)]
+    terms += _units_analyser(language).analyze(" ".join(broken))
+    return _FILLER * others + " ".join(terms)
+
+
+def _asked(text: str, language: str) -> tuple[list[str], list[str]]:
+    """A question's terms in either field."""
+    text = scripts.normal(text)
+    if not scripts.special_tokens(text)[0]:
+        plain = _body_analyser(language).analyze(text)
+        return plain, plain
+    units = scripts.units(text)
+    plain = _body_analyser(language).analyze(" ".join(unit for unit in units if not scripts.is_special(unit)))
+    return plain, _units_analyser(language).analyze(" ".join(units))
+
+
+@lru_cache
+def _body_analyser(language: str) -> tantivy.TextAnalyzer:
+    return analyser(language)
+
+
+@lru_cache
+def _units_analyser(language: str) -> tantivy.TextAnalyzer:
+    return _chain(tantivy.Tokenizer.whitespace(), [], stemmer(language), *_SHARED_STEMMERS)
+
+
+def _chain(tokenizer: tantivy.Tokenizer, first: list[tantivy.Filter], *stemmers: str) -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tokenizer)
+    stems = [tantivy.Filter.stemmer(one) for one in stemmers if one]
+    for step in (*first, tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold(), *stems):
+        builder = builder.filter(step)
+    return builder.build()
+
+
+def _name(language: str) -> str:
+    return f"gnothi_{stemmer(language) or 'no_stems'}"

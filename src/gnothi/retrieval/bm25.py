@@ -17,12 +17,12 @@ from pathlib import Path
 import tantivy
 
 from gnothi.errors import GnothiError, IndexUnavailable
-from gnothi.retrieval import analysis
+from gnothi.retrieval import analysis, languages
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, open_engine
+from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, common_language, open_engine
 from gnothi.types import Passage, ScoredPassage, encodable
 
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
@@ -36,10 +36,17 @@ class BM25Index(Narrows):
     """A Retriever over a folder, over several as one, or over passages in memory. Many processes may read a folder while one
     writes it; a search sees the newest commit."""
 
-    def __init__(self, index: tantivy.Index, name: str, folders: Sequence[Path] = (), stamps: Stamps = ()) -> None:
+    def __init__(
+        self,
+        index: tantivy.Index,
+        name: str,
+        folders: Sequence[Path] = (),
+        stamps: Stamps = (),
+        language: str = languages.DEFAULT,
+    ) -> None:
         self._index = index
         self._schema = index.schema
-        self._analyser = analysis.analyser()
+        self._language = language
         self._name = name
         self._folders = folders
         self._stamps = stamps
@@ -52,8 +59,8 @@ class BM25Index(Narrows):
 
         Raises IndexUnavailable when there is no index, one of another version, or one that cannot be read."""
         folders = [Path(path) for path in paths]
+        language = common_language({folder: read_manifest(folder).language for folder in folders})
         for folder in folders:
-            read_manifest(folder)
             if not (folder / "meta.json").exists():
                 raise IndexUnavailable(
                     f"the index {folder} holds nothing yet: its build was interrupted. Run the same build command again."
@@ -61,15 +68,15 @@ class BM25Index(Narrows):
         name = name or str(paths[0])
         stamps = commit_stamps(folders)  # before the files are opened: a commit in between is seen by the first search
         with _reading(name):
-            return cls(open_engine(folders), name, folders, stamps)
+            return cls(open_engine(folders, language), name, folders, stamps, language)
 
     @classmethod
-    def in_memory(cls, passages: Iterable[Passage], name: str = "memory") -> BM25Index:
+    def in_memory(cls, passages: Iterable[Passage], name: str = "memory", language: str = languages.DEFAULT) -> BM25Index:
         """For small corpora: nothing is written. Of passages with the same id the last one stays. Raises IndexUnavailable where
         the system gives too little memory."""
-        index = tantivy.Index(analysis.schema())
-        analysis.register(index)
-        documents = [analysis.document(one, "") for one in {passage.id: passage for passage in passages}.values()]
+        index = tantivy.Index(analysis.schema(language))
+        analysis.register(index, language)
+        documents = [analysis.document(one, "", language) for one in {passage.id: passage for passage in passages}.values()]
         try:
             writer = index.writer(_MEMORY_WRITER_BYTES, 1)
             for document in documents:
@@ -77,7 +84,7 @@ class BM25Index(Narrows):
             writer.commit()
             writer.wait_merging_threads()
             index.reload()
-            return cls(index, name)
+            return cls(index, name, language=language)
         except ValueError as error:
             raise IndexUnavailable(
                 f"the index {name} cannot be made in memory: {error}. It takes some memory and a few threads: close other "
@@ -120,12 +127,13 @@ class BM25Index(Narrows):
     def search_blocking(self, query: str, k: int, filters: Filters = ()) -> tuple[ScoredPassage, ...]:
         """``search_among`` for callers without an event loop."""
         check_k(k)
-        terms = self._analyser.analyze(encodable(query))
-        if not terms or k == 0:
+        if k == 0:
             return ()
         searcher = self._current()
         with _reading(self._name):
-            asked = analysis.query(self._schema, terms)
+            asked = analysis.query(searcher, self._schema, encodable(query), self._language)
+            if asked is None:
+                return ()
             return self._top(searcher, analysis.among(self._index, asked, filters) if filters else asked, k)
 
     async def keys(self) -> list[str]:
@@ -173,7 +181,7 @@ class BM25Index(Narrows):
         with self._lock:
             if stamps != self._stamps:
                 with _reading(self._name):
-                    self._index = open_engine(self._folders)
+                    self._index = open_engine(self._folders, self._language)
                     self._searcher = self._index.searcher()
                 self._stamps = stamps
             return self._searcher

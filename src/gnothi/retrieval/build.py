@@ -17,7 +17,8 @@ from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS, reader
-from gnothi.retrieval.ingest.split import SPLIT_VERSION
+from gnothi.retrieval.ingest.split import LANGUAGE, SPLIT_VERSION
+from gnothi.retrieval.languages import DEFAULT, Sample, code, named
 from gnothi.retrieval.ledger import Entry
 from gnothi.retrieval.sources import Listing, SourceReader, SourcesReport
 from gnothi.retrieval.targets import Target, target
@@ -64,19 +65,21 @@ def build(
     text_key: str = "",
     title_key: str = "",
     id_key: str = "",
+    language: str = "",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
     """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
     ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report.
 
     ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
-    records; empty, they are found by each file's first record. Raises InvalidInput for a named file or a record in it that
+    records; empty, they are found by each file's first record. ``language`` is that of Latin words, of
+    ``retrieval.languages``: of a new index English, of another its own. Raises InvalidInput for a named file or a record in it that
     cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
     keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
-    opened = target(out, memory_mb)
+    opened = target(out, memory_mb, language and named(language))
     here = Path(out)
     total = sum(found.size for found in discover(sources, here, FORMATS) if isinstance(found, Found))
     with opened as found:
@@ -103,15 +106,22 @@ class _Build(SourceReader[BuildReport]):
             tuple[Passage, str, bool]
         ] = []  # with its origin, and whether it takes the place of an older version
         self.words = words
+        self.language = target.language
+        self.sample = Sample()
         self.on_progress = on_progress
         self.handled = 0
 
     def run(self, sources: Iterator[Found | Skipped]) -> BuildReport:
+        told = LANGUAGE.set(code(self.language or DEFAULT))
         try:
             self.read_all(sources)
         except (InvalidInput, KeyboardInterrupt):
             self._commit(complete=False)
             raise
+        finally:
+            LANGUAGE.reset(told)
+        if self.language and (doubt := self.sample.doubt(self.language)):
+            self.report.notices.add(doubt)
         self._commit(complete=True)
         self.report.passages = self.writer.passages
         self.report.seconds = time.monotonic() - self.started
@@ -138,6 +148,7 @@ class _Build(SourceReader[BuildReport]):
                 named = replace(passage, metadata={"source": entry.key, **passage.metadata})
                 self.waiting.append((named, entry.origin, bool(entry.stale)))
                 self.handled += 1
+                self.sample.look(passage.text)
             if len(self.waiting) >= BATCH:
                 self._put()
             if step.checkpoint or step.invalid or step.empty:

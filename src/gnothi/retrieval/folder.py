@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable
+from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable, InvalidSetting
 from gnothi.files import regular
-from gnothi.retrieval.analysis import ANALYSER, FORMAT_VERSION
+from gnothi.retrieval.analysis import FORMAT_VERSION
+from gnothi.retrieval.languages import DEFAULT, named
 from gnothi.retrieval.stores import Damaged
 from gnothi.version import __version__
 
@@ -39,14 +40,15 @@ INDEX = Kind("gnothi-bm25", FORMAT_VERSION, "index", "an index", "gnothi index b
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """``complete`` is False while a build is under way, and stays so when it was interrupted. ``content`` changes with every
-    passage put or deleted, and is the same after the same ones in the same order; empty where nobody kept count."""
+    passage put or deleted, and is the same after the same ones in the same order; empty where nobody kept count.
+    ``language`` is that of its Latin words."""
 
     passages: int = 0
     complete: bool = False
     content: str = ""
     format: str = INDEX.format
     version: int = FORMAT_VERSION
-    analyser: str = ANALYSER
+    language: str = DEFAULT
     created_by: str = __version__
 
 
@@ -67,17 +69,23 @@ def read_manifest(path: Path) -> Manifest:
             passages=int(raw["passages"]),
             complete=bool(raw["complete"]),
             content=str(raw.get("content", "")),
-            analyser=str(raw["analyser"]),
+            language=named(raw["language"]),
             created_by=str(raw["created_by"]),
         )
-    except MALFORMED:
+    except (*MALFORMED, InvalidSetting):
         raise damaged(path, INDEX, f"a field of {FILE} is missing or of the wrong type") from None
 
 
-def prepare(path: Path) -> Manifest:
-    """``prepare_folder`` for an index."""
-    prepare_folder(path, INDEX, Manifest())
-    return read_manifest(path)
+def prepare(path: Path, language: str = "") -> Manifest:
+    """``prepare_folder`` for an index. Raises InvalidSetting for another language than it was begun with."""
+    prepare_folder(path, INDEX, Manifest(language=language or DEFAULT))
+    found = read_manifest(path)
+    if language not in ("", found.language):
+        raise InvalidSetting(
+            f"<--language>: got {language}, and the index {path} was begun with {found.language}: its words have one kind of "
+            f"stems. Leave <--language> out, or build into a new folder."
+        )
+    return found
 
 
 def read_fields(path: Path, kind: Kind) -> dict[str, Any]:

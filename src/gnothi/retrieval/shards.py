@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,22 +53,34 @@ def commit_stamps(folders: Sequence[Path]) -> Stamps:
     return tuple(map(_stamp, folders))
 
 
-def open_engine(folders: Sequence[Path]) -> tantivy.Index:
+def common_language(languages: Mapping[Path, str]) -> str:
+    """Of the indexes in these folders. Raises InvalidSetting where they have several: a word has one stem in a search."""
+    (first, language), *others = languages.items()
+    for folder, other in others:
+        if other != language:
+            raise InvalidSetting(
+                f"shards are searched as one index, of one language: {first} was built with <--language {language}>, {folder} "
+                f"with <--language {other}>. Build one of them again with the other's."
+            )
+    return language
+
+
+def open_engine(folders: Sequence[Path], language: str) -> tantivy.Index:
     """Tantivy takes a lock in a folder even to read. Where that is not allowed, links to the files serve as for shards."""
     if len(folders) == 1:
         try:
-            return _opened(folders[0])
+            return _opened(folders[0], language)
         except ValueError as error:
             if not _READ_ONLY.search(str(error)):
                 raise
     for _ in range(_ATTEMPTS - 1):
         before = commit_stamps(folders)
         try:
-            return _linked(folders)
+            return _linked(folders, language)
         except (ValueError, OSError):
             if commit_stamps(folders) == before:
                 raise
-    return _linked(folders)  # writers commit, and take away files, as fast as they are linked
+    return _linked(folders, language)  # writers commit, and take away files, as fast as they are linked
 
 
 def check_distinct(found: Sequence[ScoredPassage], name: str) -> None:
@@ -83,7 +95,7 @@ def check_distinct(found: Sequence[ScoredPassage], name: str) -> None:
         seen.add(one.passage.id)
 
 
-def _linked(folders: Sequence[Path]) -> tantivy.Index:
+def _linked(folders: Sequence[Path], language: str) -> tantivy.Index:
     metas = [json.loads((folder / _META).read_bytes()) for folder in folders]
     try:
         segments = {segment["segment_id"]: segment for meta in metas for segment in meta["segments"]}
@@ -104,7 +116,7 @@ def _linked(folders: Sequence[Path]) -> tantivy.Index:
                 (links / file.name).unlink(missing_ok=True)  # the ledgers, which each folder has
                 (links / file.name).symlink_to(file.absolute())
         (links / _META).write_text(json.dumps(whole), encoding="utf-8")
-        return _opened(links)
+        return _opened(links, language)
 
 
 @contextmanager
@@ -122,10 +134,10 @@ def _passing_folder() -> Iterator[Path]:
                 break
 
 
-def _opened(folder: Path) -> tantivy.Index:
+def _opened(folder: Path, language: str) -> tantivy.Index:
     stores.check(folder)
     index = tantivy.Index.open(str(folder))
-    analysis.register(index)
+    analysis.register(index, language)
     index.config_reader("manual")
     return index
 

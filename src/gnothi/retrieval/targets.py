@@ -50,26 +50,32 @@ class Writer(Protocol):
 class Target:
     writer: Writer
     ledger: Ledger
+    language: str = ""
+    """Of its Latin words; empty where that is the server's affair."""
 
 
-def target(out: str | os.PathLike[str], memory_mb: int) -> AbstractContextManager[Target]:
-    """A folder, or what SCHEME:ARGUMENT names. Raises UnknownName, or InvalidSetting for a kind that is only searched; entering
-    it raises IndexUnavailable."""
+def target(out: str | os.PathLike[str], memory_mb: int, language: str = "") -> AbstractContextManager[Target]:
+    """A folder, or what SCHEME:ARGUMENT names. Raises UnknownName, or InvalidSetting for a kind that is only searched, or has a
+    ``language`` of its own; entering it raises IndexUnavailable."""
     name, argument = split(RETRIEVERS, os.fspath(out))
     if not name:
-        return _folder(Path(out), memory_mb)
+        return _folder(Path(out), memory_mb, language)
     scheme = as_scheme(RETRIEVERS.find(name))
     if scheme.target is None:
         raise InvalidSetting(
             f"<--to>: got {os.fspath(out)!r}, which is only searched. Name a folder, or what can be written to."
+        )
+    if language:
+        raise InvalidSetting(
+            f"<--language> is for an index in a folder: {name}:... cuts and stems words by its own settings. Leave it out."
         )
     opened: AbstractContextManager[Target] = scheme.target(argument)
     return opened
 
 
 @contextmanager
-def _folder(folder: Path, memory_mb: int) -> Iterator[Target]:
+def _folder(folder: Path, memory_mb: int, language: str) -> Iterator[Target]:
     if not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
-    with IndexWriter(folder, memory_mb) as writer, closing(FolderLedger(folder)) as ledger:
-        yield Target(writer, ledger)
+    with IndexWriter(folder, memory_mb, language) as writer, closing(FolderLedger(folder)) as ledger:
+        yield Target(writer, ledger, writer.language)

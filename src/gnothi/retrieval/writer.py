@@ -31,19 +31,20 @@ class IndexWriter:
     """A context manager. Nothing is visible, or safe from a kill, before ``commit``; leaving the block without one drops it.
 
     ``put`` replaces a passage of the same id. Raises IndexUnavailable when the folder is not ours, another writer is at work,
-    or the disk is full; the last commit is intact in each case.
+    or the disk is full; the last commit is intact in each case. InvalidSetting for another ``language`` (of
+    ``retrieval.languages``) than the index has; "" is its own.
     """
 
-    def __init__(self, path: str | os.PathLike[str], memory_mb: int = DEFAULT_MEMORY_MB) -> None:
+    def __init__(self, path: str | os.PathLike[str], memory_mb: int = DEFAULT_MEMORY_MB, language: str = "") -> None:
         if memory_mb < LEAST_MEMORY_MB:
             raise InvalidSetting(f"memory for building an index: got {memory_mb} MB, expected at least {LEAST_MEMORY_MB}.")
         self.path = Path(path)
         self.pending_bytes = 0
         with disk_errors(self.path):
-            prepare(self.path)
+            self.language = prepare(self.path, language).language
             stores.check(self.path, writes=True)
-            self._index = tantivy.Index(analysis.schema(), path=str(self.path))
-            analysis.register(self._index)
+            self._index = tantivy.Index(analysis.schema(self.language), path=str(self.path))
+            analysis.register(self._index, self.language)
             self._index.config_reader("manual")
             self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
             self._manifest = read_manifest(self.path)  # only now is it nobody else's
@@ -71,7 +72,7 @@ class IndexWriter:
                 if untouched and passage == self._standing(passage.id, origin):
                     return "standing"
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
-            self._active.add_document(analysis.document(passage, origin))
+            self._active.add_document(analysis.document(passage, origin, self.language))
             self._pending[passage.id] = (origin, self._tick())
             self._note("put", *passage.change)
         self.pending_bytes += passage.size

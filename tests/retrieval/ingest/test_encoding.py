@@ -114,7 +114,7 @@ def test_utf8_with_few_broken_bytes_stays_utf8(file: Path) -> None:
     assert text_of(file) == "naïve Žižek 東京\ufffd end"
 
 
-@pytest.mark.parametrize("data", [b"abc\0def", bytes(range(256)) * 40, b"\x01\x02\x03\x04 text"])
+@pytest.mark.parametrize("data", [b"abc\0\0def", b"a\0b\0c\0", bytes(range(256)) * 40, b"\x01\x02\x03\x04 text"])
 def test_binary_files_are_refused(file: Path, data: bytes) -> None:
     file.write_bytes(data)
     with pytest.raises(Unreadable, match=r"file\.txt is a binary file"):

@@ -16,6 +16,7 @@ from gnothi.libraries import check_found, reason, reports
 from gnothi.registry import Registry
 from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
+from gnothi.retrieval.scripts import normal
 from gnothi.retrieval.wrappers import shown
 from gnothi.schemes import Scheme, as_scheme, split
 from gnothi.types import Passage
@@ -41,7 +42,8 @@ class Encoding:
     """What vectors are made by. A score is the inner product of the two vectors.
 
     Without a ``question_encoder`` the ``encoder`` reads both, with the prompts that it was saved with unless others are given,
-    a passage as ``title: text``; vectors have length 1, unless the model says that it is for inner products.
+    a passage as ``title: text``; vectors have length 1, unless the model says that it is for inner products. Texts are read in
+    their normal form (``scripts.normal``).
     With one it is as in DPR (Karpukhin et al., 2020, section 3.1): a passage is the pair of title and text, vectors have the
     length they have.
     """
@@ -71,15 +73,15 @@ class Encoding:
         model = _load(self.encoder)
         if self.question_encoder:
             return lambda passages: model(
-                [(passage.title, passage.text) for passage in passages], "document", self.passage_prompt, False
+                [(normal(one.title), normal(one.text)) for one in passages], "document", self.passage_prompt, False
             )
-        return lambda passages: model([shown(passage) for passage in passages], "document", self.passage_prompt, True)
+        return lambda passages: model([normal(shown(one)) for one in passages], "document", self.passage_prompt, True)
 
     def questions(self) -> EncodeQuestions:
         """Raises as ``passages``."""
         model = _load(self.question_encoder or self.encoder)
         unit = not self.question_encoder
-        return lambda questions: model(list(questions), "query", self.question_prompt, unit)
+        return lambda questions: model([normal(one) for one in questions], "query", self.question_prompt, unit)
 
 
 def stored_name(name: str) -> str:

@@ -24,7 +24,8 @@ _FALLBACK = "windows-1252"
 _CANDIDATES = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 _HIGH = re.compile(rb"[\x80-\xff]")
 _WORD = re.compile(rb"[\x80-\xff]{3,}")
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
+_ZEROS = re.compile(rb"\0.?\0", re.DOTALL)
+_CONTROLS = bytes(set(range(1, 32)) - set(b"\t\n\r\f\b\x1b"))
 _ASCII = bytes(range(32, 92)) + rb"\u0041" + bytes(range(93, 127))
 
 
@@ -37,7 +38,8 @@ class Encoding:
 
 
 def check_text(path: Path) -> bytes:
-    """The beginning of the file. Raises Unreadable when it is binary: a zero byte, or more than 1 in 20 control characters."""
+    """The beginning of the file. Raises Unreadable when it is binary: zero bytes side by side or with one
+    byte between, or more than 1 in 20 control characters."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -46,7 +48,7 @@ def check_text(path: Path) -> bytes:
     if any(head.startswith(mark) for mark, _ in _MARKS):
         return head
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if b"\0" in head or controls * 20 > len(head):
+    if _ZEROS.search(head) or controls * 20 > len(head):
         raise Unreadable(f"{path} is a binary file, expected text. Remove it or convert it to text.")
     return head
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from itertools import accumulate, dropwhile, groupby
+
+from gnothi.retrieval.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 
 # Raised when a change here would cut the same text differently, so that sources indexed before are read again.
 SPLIT_VERSION = 2
-# A run without spaces (an address, a table in code, a script written without spaces) counts as one word per 40 characters.
-_WORD = re.compile(r"\s*\S{1,40}\s*")
-_LANGUAGE = "en"
+# Where words are not set apart, two characters of Chinese or Japanese count as one, or five of Thai, Lao, Khmer or Burmese (in
+# XQuAD, 1.7 characters of Chinese to a word of English). Of another run without spaces (an address, say) 40 characters do.
+_WORD_LETTERS = 40
+_UNSPACED = re.compile(f"[{HAN_AND_KANA}{SOUTH_EAST_ASIAN}]")
+_WORD = re.compile(
+    rf"\s*(?:[{HAN_AND_KANA}]{{1,2}}|[{SOUTH_EAST_ASIAN}]{{1,5}}"
+    rf"|[^\s{HAN_AND_KANA}{SOUTH_EAST_ASIAN}]{{1,{_WORD_LETTERS}}})\s*"
+)
+LANGUAGE = ContextVar("language", default="en")
+"""In which sentences end, as a code: a build sets that of its index."""
 _SLICE = 1500  # characters, at most four bytes each
 _SEGMENTER_BYTES = 8000
 _LONGEST_LINE = 1 << 16
@@ -56,14 +66,18 @@ def collapse(text: str) -> str:
 
 
 def count_words(text: str) -> int:
+    words = text.split()
+    if max(map(len, words), default=0) <= _WORD_LETTERS and (text.isascii() or not _UNSPACED.search(text)):
+        return len(words)
     return sum(1 for _ in _WORD.finditer(text))
 
 
-def sentences(blocks: Iterable[str], language: str = _LANGUAGE) -> Iterator[str]:
+def sentences(blocks: Iterable[str], language: str = "") -> Iterator[str]:
     """Sentences with their white space; joined they are the text. The last one of a slice may go on in the next.
 
-    ``language`` is a code like "en" or "de": which abbreviations and ordinal numbers do not end a sentence."""
-    held = ""
+    ``language`` is a code like "en" or "de" (by default ``LANGUAGE``): which abbreviations and ordinal numbers do not end a
+    sentence."""
+    held, language = "", language or LANGUAGE.get()
     for text in _slices(blocks):
         *whole, held = _segments(held, text, language)
         yield from whole

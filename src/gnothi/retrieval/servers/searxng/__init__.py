@@ -1,0 +1,1 @@
+"""A SearXNG server as an index: what the web says."""

@@ -1,0 +1,141 @@
+"""Getting a page over HTTP, bounded in bytes and time, and never from an address that the caller does not allow.
+
+A name is resolved once, each of its addresses is looked at, and the connection goes to the one that was looked at: a name that
+is resolved otherwise a moment later leads nowhere else. So for every redirect.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from urllib.parse import quote, urljoin, urlsplit
+
+_PIECE = 1 << 16
+_REDIRECTS = 5
+_MOVED = (301, 302, 303, 307, 308)
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # IPv4 addresses behind NAT64 (RFC 6052)
+_SAFE = "/%:=&?~+!$,;'@()*[]"
+HEADERS = {"User-Agent": "gnothi", "Accept-Encoding": "identity"}
+Allowed = Callable[[str], bool]
+"""Whether a connection to this IP address may be made."""
+
+
+class Unfetched(Exception):
+    """A page that is not to be had; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """``url`` is where it came from at last. Names of headers are in lower case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the internet: not private, of this machine, of this link, or anything like it."""
+    found = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in _TRANSLATED:
+            inner = ip_address(int(found) & 0xFFFFFFFF)  # type: ignore[assignment]
+        if inner is not None:
+            return is_public(str(inner))
+    return found.is_global and not found.is_multicast and not found.is_reserved
+
+
+def anywhere(address: str) -> bool:  # noqa: ARG001
+    """For servers that the user names."""
+    return True
+
+
+def fetch(
+    url: str,
+    *,
+    allowed: Allowed,
+    most: int,
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    redirects: int = _REDIRECTS,
+) -> Response:
+    """GET, by whatever ``redirects`` lead to. Blocks up to ``seconds`` in all. Raises Unfetched for an address that is not
+    allowed, more than ``most`` bytes, no answer in time, or a failed connection."""
+    end = time.monotonic() + seconds
+    for _ in range(redirects + 1):
+        found = _once(url, allowed, most, end, headers or {})
+        place = found.headers.get("location", "")
+        if found.status not in _MOVED or not place or not redirects:
+            return found
+        url = urljoin(url, place)
+    raise Unfetched("it redirects again and again")
+
+
+def _once(url: str, allowed: Allowed, most: int, end: float, headers: Mapping[str, str]) -> Response:
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port or (443 if parts.scheme == "https" else 80)
+        if parts.scheme not in ("http", "https") or not host:
+            raise Unfetched("it is no address of http or https")
+        target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_SAFE)
+        connection = _Connection(host, port, parts.scheme == "https", _checked(host, port, allowed), _left(end))
+        watch = threading.Timer(_left(end), connection.cut)  # for a server that sends a byte now and then
+        watch.daemon = True
+        watch.start()
+        try:
+            connection.request("GET", target, headers={**HEADERS, **headers})
+            response = connection.getresponse()
+            body = b""
+            while piece := response.read(_PIECE):
+                body += piece
+                if len(body) > most:
+                    raise Unfetched(f"it has more than {most:,} bytes")
+            got = {name.lower(): value for name, value in response.getheaders()}
+            return Response(url, response.status, got, body)
+        finally:
+            watch.cancel()
+            connection.close()
+    except TimeoutError:
+        raise Unfetched("no answer in time") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        late = time.monotonic() >= end
+        raise Unfetched("no answer in time" if late else f"{type(error).__name__}: {error!s:.200}") from None
+
+
+def _left(end: float) -> float:
+    if (left := end - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left
+
+
+def _checked(host: str, port: int, allowed: Allowed) -> str:
+    """The first address of a name; all must be allowed."""
+    found = [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not found or not all(map(allowed, found)):
+        raise Unfetched(f"{host} leads to an address that is not of the internet")
+    return found[0]
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, host: str, port: int, secure: bool, address: str, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._secure, self._address = secure, address
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self._address, self.port), self.timeout)
+        if self._secure:
+            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+
+    def cut(self) -> None:
+        sock = self.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
