@@ -14,6 +14,7 @@ from gnothi.report.refusal import Refusal, refusal
 from gnothi.report.side_by_side import SideBySide, side_by_side
 from gnothi.report.truthfulness import Truthfulness, truthfulness
 from gnothi.report.warnings import warnings_of
+from gnothi.runs.reached_by import Reached, reached
 from gnothi.runs.rows import Row, group, rounded
 from gnothi.stats.auroc import auroc
 from gnothi.stats.intervals import Interval, mean, mean_interval
@@ -47,6 +48,7 @@ class Method:
     lab: Decisions | None
     refusal: Refusal | None
     truthfulness: Truthfulness | None
+    reached: Reached | None
     kinds: tuple[Cell, ...]
     warnings: tuple[str, ...]
 
@@ -112,6 +114,7 @@ def _method(
         lab=lab(rows),
         refusal=refusal(rows),
         truthfulness=truthfulness(rows),
+        reached=reached(rows),
         kinds=by_kind(rows),
         warnings=warnings_of(name, rows),
     )

@@ -53,6 +53,17 @@ VERDICTS = {
     "repeats": "it only repeats the question, which is asked for a short answer instead of",
     "copies": "it copies a worked example, so the question is asked for a short answer instead of",
 }
+STAGES = {
+    "answered": "answered, and read",
+    "answered_without": "answered without having read it",
+    "answered_untold": "answered; whether it was read cannot be told",
+    "misread": "read, and answered wrong",
+    "unread": "found, and not read",
+    "not_found": "not found",
+    "not_searched": "not searched for",
+    "untold": "wrong; whether it was found cannot be told",
+}
+"""How far an answer came (``runs.reached``)."""
 _CHOSEN = {"retrieve": "retrieve", "trust": "trust memory"}
 _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 
