@@ -136,6 +136,13 @@ class Drafted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Written(Event):
+    """What was written with the passages found, in place of a draft."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Gauge:
     """One signal's reading (None where nothing could be measured), and what it takes beside the reply that it is about."""
 
@@ -307,6 +314,16 @@ class Usage:
             cached_calls=sum(call.cached for call in calls),
             thought_tokens=sum(call.thought_tokens for call in calls),
         )
+
+
+def found_nothing(events: Iterable[Event]) -> bool:
+    """Whether something was searched for, and no search found anything."""
+    found = [
+        len(event.passages) if isinstance(event, Searched) else event.facts
+        for event in events
+        if isinstance(event, Searched | Expanded)
+    ]
+    return bool(found) and not any(found)
 
 
 Listener = Callable[[Event], None]

@@ -57,10 +57,11 @@ json = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 Decorator = Callable[[Any], Any]
 
 
-def names(given: Sequence[str], default: str) -> list[str]:
-    """Method names from repeated and comma-separated options, each once. Raises InvalidSetting where there is none."""
-    found = list(dict.fromkeys(name.strip() for option in given or (default,) for name in option.split(",") if name.strip()))
-    if not found:
+def names(given: Sequence[str]) -> list[str]:
+    """Method names from repeated and comma-separated options, each once; none where no option was given. Raises InvalidSetting
+    for options without a name."""
+    found = list(dict.fromkeys(name.strip() for option in given for name in option.split(",") if name.strip()))
+    if given and not found:
         raise InvalidSetting(f"--method: got {', '.join(given)!r}, expected the name of a method, as in --method direct,seakr.")
     return found
 
@@ -142,6 +143,11 @@ model = click.option(
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
     help="The model: built in, a folder or a hub id (run by vLLM with vllm: before it), or one behind an API.",
+)
+method = click.option(
+    "--method",
+    metavar="NAME",
+    help="How to answer; see `gnothi methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
 )
 index = click.option(
     "--index",
@@ -273,6 +279,6 @@ calibration = packed(
     click.option(
         "--anyway",
         is_flag=True,
-        help="Use a calibration or a probe although it was made for another model or with other settings.",
+        help="Use a calibration or a probe made for another model or with other settings, or lab beside what is not the lab's.",
     ),
 )

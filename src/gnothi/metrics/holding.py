@@ -38,6 +38,13 @@ def can_be_seen(gold: str) -> bool:
     return len(form) > 1 and form not in _SAID and not sentence_like(gold)
 
 
+def only_inside_words(answer: str, golds: Sequence[str]) -> bool:
+    """Whether the gold answers stand in the answer as parts of longer words alone: Ada in Canada, 18 in 1820."""
+    given = normalise(alike(answer))
+    inside = [form for gold in golds if (form := normalise(alike(gold))) and form in given and form not in _SAID]
+    return bool(inside) and not any(_within(words(form), words(given)) for form in inside)
+
+
 def words(text: str) -> list[str]:
     """Words and signs, small, in ``alike`` spelling; those at the ends that are signs alone are left out."""
     found = _ASCII.findall(text.lower()) if text.isascii() else _words(alike(text).lower())

@@ -50,8 +50,10 @@ def matches_without_signs(answer: str, golds: Sequence[str]) -> bool:
 
 
 def vanishes(gold: str) -> bool:
-    """Whether a gold answer normalises to nothing or to one character, so that hardly an answer is told from it."""
-    return len(normalise(gold)) <= 1
+    """Whether a gold answer normalises to nothing or to one letter, so that hardly an answer is told from it. A digit stays
+    itself."""
+    form = normalise(gold)
+    return not form or (len(form) == 1 and form.isascii() and form.isalpha())
 
 
 def _signed(text: str) -> str:

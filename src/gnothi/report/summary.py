@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gnothi.calibration.verdicts import GateSummary, Truth, gate_summary, paired_scores, truth
 from gnothi.metrics import METRICS
@@ -15,7 +16,7 @@ from gnothi.report.side_by_side import SideBySide, side_by_side
 from gnothi.report.truthfulness import Truthfulness, truthfulness
 from gnothi.report.warnings import warnings_of
 from gnothi.runs.reached_by import Reached, reached
-from gnothi.runs.rows import Row, group, rounded
+from gnothi.runs.rows import Row, group, jsonable, rounded
 from gnothi.stats.auroc import auroc
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -51,6 +52,10 @@ class Method:
     reached: Reached | None
     kinds: tuple[Cell, ...]
     warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, for a data frame, say."""
+        return dict(jsonable(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def steps(recorded: Sequence[Mapping[str, Any]]) -> list[Step]:
 def _step(narrator: Narrator, record: Mapping[str, Any]) -> Step:
     kind = str(record.get("event", "event"))
     try:
-        lines = narrator.tell(events.read(record))
+        lines = [line for line in narrator.tell(events.read(record)) if not line.instead]
     except InvalidInput:
         return Step(kind, kind, "written by another version of gnothi: see events.jsonl")
     head, below = (lines[0], lines[1:]) if lines[0].whole else (Line(lines[0].label, ""), lines)
