@@ -18,6 +18,7 @@ import click
 
 from gnothi.config import Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting
+from gnothi.files import meant
 from gnothi.session.plan import Execution, Request
 from gnothi.session.record import as_arguments, as_settings
 
@@ -30,6 +31,17 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"got {value}, expected a finite number.", param, ctx)
         return number
+
+
+class Existing(click.Path):
+    """A path that is there; else the nearest name is told."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = meant(value)
+            raise click.BadParameter(f"{error.message} {near}".rstrip(), ctx, param) if near else error from None
 
 
 def thresholds(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
