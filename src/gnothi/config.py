@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 import tomli_w
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
-from gnothi.files import TOML_ERRORS
+from gnothi.files import TOML_ERRORS, meant
 
 T = TypeVar("T")
 
@@ -354,7 +354,9 @@ def load_toml(config: Path) -> dict[str, Any]:
         hint = f"Is it {inside}?" if inside.exists() else "Check <--config>."
         raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
-        raise InvalidInput(f"cannot read the configuration file {config}: {error.strerror}. Check <--config>.") from error
+        raise InvalidInput(
+            f"cannot read the configuration file {config}: {error.strerror}. {meant(config)}Check <--config>."
+        ) from error
     except TOML_ERRORS as error:
         raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
 from gnothi.errors import MALFORMED, InvalidInput
@@ -29,7 +29,8 @@ class Event:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``event`` names the kind."""
-        return {"event": self.tag, **{item.name: _plain(getattr(self, item.name)) for item in fields(self)}}
+        told = (item.name for item in fields(self) if "unwritten" not in item.metadata)
+        return {"event": self.tag, **{name: _plain(getattr(self, name)) for name in told}}
 
 
 def read(record: Mapping[str, Any]) -> Event:
@@ -68,7 +69,7 @@ class ModelCall(Event):
     ``cached``: the answer was kept from an earlier request and cost nothing now; its tokens are those it cost then. ``cut``:
     how many of the replies ended at the limit of their length. ``thoughts`` are what a model that thinks said to itself before
     its replies: no part of ``texts``; ``thought_tokens`` are among the generated ones, and ``thoughts_cut`` says how many of
-    the thoughts ended at their limit.
+    the thoughts ended at their limit. ``passages`` are those of the prompt; files do not keep them.
     """
 
     model: str
@@ -83,6 +84,7 @@ class ModelCall(Event):
     thoughts: tuple[str, ...] = ()
     thought_tokens: int = 0
     thoughts_cut: int = 0
+    passages: tuple[Passage, ...] = field(default=(), metadata={"unwritten": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,13 @@ class Drafted(Event):
 
     text: str
     uncertainty: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Event):
+    """What was written with the passages found, in place of a draft."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +323,16 @@ class Usage:
             cached_calls=sum(call.cached for call in calls),
             thought_tokens=sum(call.thought_tokens for call in calls),
         )
+
+
+def found_nothing(events: Iterable[Event]) -> bool:
+    """Whether something was searched for, and no search found anything."""
+    found = [
+        len(event.passages) if isinstance(event, Searched) else event.facts
+        for event in events
+        if isinstance(event, Searched | Expanded)
+    ]
+    return bool(found) and not any(found)
 
 
 Listener = Callable[[Event], None]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sqlite3
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 TOML_ERRORS = (ValueError, RecursionError)
@@ -31,6 +33,18 @@ def all_regular(folder: Path) -> None:
     """``regular`` for everything that lies in the folder itself."""
     for name in os.listdir(folder):
         regular(folder / name)
+
+
+def meant(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:
+    """``Did you mean ...? `` for the nearest name beside a path that is not there, or ``also``; nothing where none is near."""
+    given = os.fspath(path)
+    folder, name = os.path.split(given.rstrip(os.sep))
+    try:
+        beside = [os.path.join(folder, one) for one in os.listdir(home_expanded(folder or "."))]
+    except OSError:
+        beside = []
+    close = difflib.get_close_matches(os.path.join(folder, name), [*also, *beside], n=1, cutoff=0.75)
+    return f"Did you mean {close[0]!r}? " if close else ""
 
 
 def home_expanded(path: str | os.PathLike[str]) -> Path:

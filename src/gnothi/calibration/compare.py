@@ -16,6 +16,7 @@ from gnothi.calibration.from_table import ALWAYS, NEVER, RECORDED, is_table, rea
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.runs.reached_by import Reached
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
 from gnothi.stats.correlation import spearman
@@ -161,6 +162,7 @@ class Compared:
     dataset: str
     gates: Gates = field(metadata=MERGED)
     warnings: list[str]
+    reached: Mapping[str, Reached] = field(default_factory=dict)
 
 
 def read(
@@ -210,7 +212,7 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         *(warning for name, one in signals.items() for warning in _decides_nothing(name, one)),
         *_tells_kinds(signals),
     ]
-    return rounded(Compared(replay.source, replay.dataset, gates, warnings))
+    return rounded(Compared(replay.source, replay.dataset, gates, warnings, replay.reached))
 
 
 def _other(name: str, replay: Replay) -> Other:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
 from gnothi.errors import MALFORMED, InvalidInput, OtherModel
-from gnothi.files import TOML_ERRORS
+from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
@@ -212,7 +212,7 @@ def read(path: Path) -> Calibration:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
-            f"cannot read the calibration {path}: {error.strerror}. Expected a file written by gnothi calibrate."
+            f"cannot read the calibration {path}: {error.strerror}. {meant(path)}Expected a file written by gnothi calibrate."
         ) from error
     except TOML_ERRORS as error:
         raise InvalidInput(

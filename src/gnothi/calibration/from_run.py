@@ -19,6 +19,7 @@ from gnothi.methods.panel import place_of
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows
 from gnothi.runs.journal import read_config
+from gnothi.runs.reached_by import reached
 from gnothi.runs.rows import Row, group, scored
 
 
@@ -108,6 +109,7 @@ def replay_methods(
         kinds=kinds if len(set(kinds)) > 1 else (),
         known=known,
         tokens=tokens,
+        reached={name: found for name, rows in by_method.items() if (found := reached(rows))},
     )
 
 

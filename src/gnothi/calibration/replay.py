@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.filtering.traits import Texts
+from gnothi.runs.reached_by import Reached
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -60,7 +61,7 @@ class Replay:
     ``alarms`` are warnings about gates that took part; ``settings`` those of the run, by dotted key; ``questions`` the ids,
     where the record has some, ``texts`` what was asked and answered, where it holds that, ``kinds`` of which kind each question
     is, where there are several. ``known`` is what was recorded stage by stage, beside the answers of always, and ``tokens``
-    what the stages took, on average."""
+    what the stages took, on average. ``reached``: how far the answers of a run's methods came."""
 
     source: str
     dataset: str
@@ -78,6 +79,7 @@ class Replay:
     kinds: tuple[str, ...] = ()
     known: tuple[Known, ...] = ()
     tokens: Mapping[str, float] = field(default_factory=dict)
+    reached: Mapping[str, Reached] = field(default_factory=dict)
 
     @property
     def n(self) -> int:

@@ -33,7 +33,7 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
     metavar="RUN",
     help="With --file: the folder that keeps answers as they are finished; an unfinished one goes on.",
 )
-@click.option("--method", default="seakr", show_default=True, metavar="NAME", help="How to answer; see `gnothi methods`.")
+@options.method
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
@@ -46,7 +46,7 @@ def ask(
     words: tuple[str, ...],
     file: Path | None,
     out: Path | None,
-    method: str,
+    method: str | None,
     sources: options.Sources,
     thresholds: options.Thresholds,
     choices: tuple[str, ...],
@@ -92,7 +92,7 @@ def _refuse(context: click.Context, names: Sequence[str], beside: str, expected:
 def _many(
     file: Path,
     out: Path,
-    method: str,
+    method: str | None,
     sources: options.Sources,
     thresholds: options.Thresholds,
     asking: options.Asking,
@@ -101,7 +101,7 @@ def _many(
     from gnothi.report.terminal import console as terminal
     from gnothi.session.plan import resolve, unanswered, with_questions
 
-    plan = resolve(sources.request([method], thresholds))
+    plan = resolve(sources.request([method] if method else [], thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
     with carried_out(plan, sources, out, as_json=True) as (run, rows):
         run.summarise(rows)
@@ -124,7 +124,7 @@ def _document(row: Row) -> dict[str, Any]:
 
 def _one(
     text: str,
-    method: str,
+    method: str | None,
     sources: options.Sources,
     thresholds: options.Thresholds,
     choices: tuple[str, ...],
@@ -141,11 +141,12 @@ def _one(
     from gnothi.session import asking
     from gnothi.session.execute import budget_of
     from gnothi.session.opened import opened
-    from gnothi.session.plan import Execution, resolve
+    from gnothi.session.plan import Execution, check_together, resolve
     from gnothi.session.thresholds import uncalibrated
 
     question = Question(QUESTION_ID, text, choices=choices)
-    plan = replace(resolve(sources.request([method], thresholds)), execution=Execution(seed))
+    plan = replace(resolve(sources.request([method] if method else [], thresholds)), execution=Execution(seed))
+    check_together(plan)
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
@@ -172,7 +173,8 @@ def _one(
         terminal.print_json(result.as_dict(trace) | calibrated | charged)
     else:
         charges, asked = (budget.describe(), remarks(budget.asked)) if plan.remote else ("", [])
-        show_answer(screen, result.answer, result.cost, result.seconds, charges, result.probability_wrong, asked)
+        doubt, empty = result.probability_wrong, result.found_nothing
+        show_answer(screen, result.answer, result.cost, result.seconds, charges, doubt, asked, empty)
     for warning in (*filter(None, doubtful), *warnings(budget.asked)):
         say(f"warning: {warning}")
 

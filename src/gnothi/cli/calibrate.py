@@ -216,7 +216,7 @@ def _watched(
 ) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
     """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
     refused before that."""
-    from gnothi.session.calibrate import RUNS, announced, check_metric, gate_to_place
+    from gnothi.session.calibrate import RUNS, announced, check_enough, check_metric, gate_to_place
     from gnothi.session.execute import budget_of
     from gnothi.session.plan import resolve, with_questions
 
@@ -225,6 +225,7 @@ def _watched(
     if len(methods) == 1:
         gate_to_place(plan)
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
+    check_enough(plan)
     folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
     if not as_json:
         say(announced(len(plan.questions.questions), times, folder))

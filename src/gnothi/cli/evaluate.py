@@ -18,7 +18,7 @@ from gnothi.cli.saying import say
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="One or several; see `gnothi methods`. [default: seakr]",
+    help="One or several; see `gnothi methods`. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -55,7 +55,7 @@ def evaluate(
     from gnothi.report.terminal import summary_table
     from gnothi.session.plan import resolve, with_questions
 
-    plan = resolve(sources.request(options.names(methods, "seakr"), thresholds))
+    plan = resolve(sources.request(options.names(methods), thresholds))
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
     with carried_out(plan, sources, out, as_json) as (run, rows):
         summary = run.summarise(rows)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True), metavar="RUN|FILE...")
+@click.argument("files", nargs=-1, required=True, type=options.Existing(path_type=Path, exists=True), metavar="RUN|FILE...")
 @click.option(
     "--threshold",
     "thresholds",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--judge",
     "judged",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=options.Existing(path_type=Path, exists=True),
     metavar="RUN|FILE",
     help="Judge what was learnt on all of RUN|FILE... on these other questions (repeat). [default: cross-fitted, file by file]",
 )

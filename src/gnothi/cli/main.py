@@ -108,8 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
     signals.heed()
-    code = signals.exit_code(run(sys.argv[1:] if arguments is None else arguments))
+    ended = run(sys.argv[1:] if arguments is None else arguments)
+    code = signals.exit_code(ended)
     signals.let_go()
+    if ended == INTERRUPTED:
+        signals.leave(code)
     sys.exit(code)
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 @click.option(
     "--method",
     "methods",
-    default="seakr",
-    show_default=True,
+    default="",
     metavar="NAME[,NAME...]",
-    help="What answers; the first where the program names none.",
+    help="What answers; the first where the program names none. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration

@@ -18,6 +18,7 @@ import click
 
 from gnothi.config import Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting
+from gnothi.files import meant
 from gnothi.session.plan import Execution, Request
 from gnothi.session.record import as_arguments, as_settings
 
@@ -30,6 +31,17 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"got {value}, expected a finite number.", param, ctx)
         return number
+
+
+class Existing(click.Path):
+    """A path that is there; else the nearest name is told."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = meant(value)
+            raise click.BadParameter(f"{error.message} {near}".rstrip(), ctx, param) if near else error from None
 
 
 def thresholds(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
@@ -57,10 +69,11 @@ json = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 Decorator = Callable[[Any], Any]
 
 
-def names(given: Sequence[str], default: str) -> list[str]:
-    """Method names from repeated and comma-separated options, each once. Raises InvalidSetting where there is none."""
-    found = list(dict.fromkeys(name.strip() for option in given or (default,) for name in option.split(",") if name.strip()))
-    if not found:
+def names(given: Sequence[str]) -> list[str]:
+    """Method names from repeated and comma-separated options, each once; none where no option was given. Raises InvalidSetting
+    for options without a name."""
+    found = list(dict.fromkeys(name.strip() for option in given for name in option.split(",") if name.strip()))
+    if given and not found:
         raise InvalidSetting(f"--method: got {', '.join(given)!r}, expected the name of a method, as in --method direct,seakr.")
     return found
 
@@ -142,6 +155,11 @@ model = click.option(
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
     help="The model: built in, a folder or a hub id (run by vLLM with vllm: before it), or one behind an API.",
+)
+method = click.option(
+    "--method",
+    metavar="NAME",
+    help="How to answer; see `gnothi methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
 )
 index = click.option(
     "--index",
@@ -273,6 +291,6 @@ calibration = packed(
     click.option(
         "--anyway",
         is_flag=True,
-        help="Use a calibration or a probe although it was made for another model or with other settings.",
+        help="Use a calibration or a probe made for another model or with other settings, or lab beside what is not the lab's.",
     ),
 )

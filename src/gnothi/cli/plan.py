@@ -35,7 +35,7 @@ class Count(click.ParamType[int]):
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="RUN")
+@click.argument("run", type=options.Existing(path_type=Path, exists=True, file_okay=False), metavar="RUN")
 @click.option("--questions", type=Count(), required=True, metavar="N", help="How many there will be: 250000, 1e6.")
 @click.option(
     "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Machines or GPUs, each like the run's."

@@ -18,7 +18,7 @@ from gnothi.errors import MissingDependency
 if TYPE_CHECKING:
     from gnothi.serving.service import Service
 
-METHODS = "seakr,rag,direct"
+METHODS = ("seakr", "rag", "direct")
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -27,7 +27,8 @@ METHODS = "seakr,rag,direct"
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help=f"What is offered, each as the model gnothi/NAME; see `gnothi methods`. [default: {METHODS}]",
+    help=f"What is offered, each as the model gnothi/NAME; see `gnothi methods`. [default: {','.join(METHODS)}, first the "
+    "one that `gnothi ask` would take]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -68,14 +69,18 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     from gnothi.report.terminal import console as terminal
-    from gnothi.serving.setups import plans, server_settings
+    from gnothi.serving.setups import SETUPS, plans, server_settings
+    from gnothi.session.plan import resolve
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
     given = {f"server.{key}": Given(value, f"--{key}") for key, value in flags.items() if value is not None}
-    request = sources.request(options.names(methods, METHODS), thresholds)
+    request = sources.request(options.names(methods), thresholds)
     request = replace(request, settings=Settings({**request.settings.given, **given}))
     settings = server_settings(request.settings)
     settings.check_exposure()
+    if not request.methods and not request.settings.section(SETUPS):
+        suits = resolve(request).methods[0].name
+        request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     found = plans(request)
     for line in dict.fromkeys(line for plan in found.values() for line in plan.told):
         say(line)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 import signal
+import sys
+from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -25,6 +30,17 @@ def let_go() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def leave(code: int) -> NoReturn:
+    """End now, after what was registered for the end: Python itself would wait for threads that still read a model, which
+    nobody can stop, and take the model apart."""
+    with contextlib.suppress(BaseException):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 def exit_code(code: int) -> int:

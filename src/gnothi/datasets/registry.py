@@ -15,6 +15,7 @@ from gnothi.datasets.packed import bare_name
 from gnothi.datasets.records import Format, Record, plain_name, read_records
 from gnothi.datasets.tables import PARQUET, TABLES, read_parquet, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.files import meant
 from gnothi.registry import Entry, Registry
 from gnothi.types import Question
 
@@ -94,8 +95,10 @@ def _existing(source: str) -> Path:
     if path.is_dir():
         raise InvalidInput(f"got the folder {source}, expected a file of questions or a data set: {names}.")
     if not path.suffix and os.sep not in source:
+        if near := meant(source, DATASETS.names()):
+            raise InvalidInput(f"unknown data set: got {source!r}, and there is no such file. {near}Expected one of: {names}.")
         raise UnknownName("data set", source, [*DATASETS.names(), "a file of questions"])
-    raise InvalidInput(f"there is no file {source}; expected a file of questions or a data set: {names}.")
+    raise InvalidInput(f"there is no file {source}. {meant(source)}Expected a file of questions or a data set: {names}.")
 
 
 def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Question]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
-from gnothi.session.sources import LAB
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -37,6 +37,14 @@ class Evaluation:
     rows: tuple[Row, ...]
     summary: Summary
     warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The table that ``gnothi eval`` prints."""
+        from gnothi.report.terminal import console, summary_table
+
+        text = io.StringIO()
+        summary_table.show(console.console(to=text), self.summary)
+        return f"{text.getvalue()}run: {self.path}"
 
     @property
     def failures(self) -> int:
@@ -58,8 +66,8 @@ def evaluate(
     methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
     out: str | os.PathLike[str],
     *,
-    model: str | LanguageModel | None = None,
-    index: str | os.PathLike[str] | Retriever | None = None,
+    model: str | LanguageModel | Callable[[str], Any] | None = None,
+    index: str | os.PathLike[str] | Retriever | Callable[[str, int], Any] | None = None,
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
     limit: int | None = None,
     format: str | None = None,
@@ -165,8 +173,8 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) ->
         settings = replace(settings, given={**settings.given, **own})
         model, index, graph = sources.model, sources.index, sources.graph
     else:
-        model = said["model"] or before.get("model", LAB)
         index, graph = (_spec(said[key]) or before.get(key) for key in ("index", "graph"))
+        model = given.model_of(said["model"] or before.get("model"), index, graph)
     plan = resolve(
         Request(
             methods=names,

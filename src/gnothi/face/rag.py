@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 import queue
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,8 +21,8 @@ from gnothi.models.remote.budget import Budget, spending
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
-from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve
-from gnothi.session.sources import LAB
+from gnothi.session.plan import Execution, Plan, Request, check_questions, check_together, resolve
+from gnothi.session.suiting import GATED
 from gnothi.types import Question, ScoredPassage
 
 if TYPE_CHECKING:
@@ -214,9 +214,9 @@ async def _result(work: Future[Result]) -> Result:
 
 
 def open(
-    method: str | type[Method] = "seakr",
-    model: str | LanguageModel = LAB,
-    index: str | os.PathLike[str] | Retriever | None = None,
+    method: str | type[Method] | None = None,
+    model: str | LanguageModel | Callable[[str], Any] | None = None,
+    index: str | os.PathLike[str] | Retriever | Callable[[str, int], Any] | None = None,
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
     *,
     calibration: str | os.PathLike[str] | Calibration | None = None,
@@ -230,12 +230,13 @@ def open(
 ) -> Rag:
     """Open a method over a model and an index.
 
-    ``method``: a name (``gnothi methods`` lists them) or a class of your own. ``model``, ``index``, ``graph``: names, folders,
-    or objects of your own; None is the laboratory's with the laboratory's model. ``settings`` are the method's, by name; one
-    that names a model, a signal, a probe or the like takes an object, too. ``model_settings`` and ``index_settings`` are those
-    of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a file, or what ``gnothi.calibrate`` returned; ``anyway``:
-    also where it was made for another model. ``config``: a TOML file of settings, below these. ``budget``: what models
-    behind an API may cost.
+    ``method``: a name (``gnothi methods`` lists them) or a class of your own; None is that of the calibration, seakr for a
+    model that brings thresholds, else rag. ``model``, ``index``, ``graph``: names, folders, or objects of your own, which may
+    be a function of a text and one of a query and k; None is the laboratory's, an index or graph only with the laboratory's
+    model. ``settings`` are the method's, by name; one that names a model, a signal, a probe or the like takes an object, too.
+    ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
+    file, or what ``gnothi.calibrate`` returned; ``anyway``: also where it was made for another model. ``config``: a TOML file
+    of settings, below these. ``budget``: what models behind an API may cost.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
@@ -250,12 +251,12 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
-    name = given.method_name(said["method"])
-    given.check_keywords(settings, name, [key for key in inspect.signature(open).parameters if key != "settings"])
+    name = said["method"] and given.method_name(said["method"])
+    given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
     plan = resolve(
         Request(
-            methods=[name],
-            model=said["model"],
+            methods=[name] if name else [],
+            model=given.model_of(said["model"], said["index"], said["graph"]),
             index=_spec(said["index"]),
             graph=_spec(said["graph"]),
             settings=given.settings_of(settings, said["model_settings"], said["index_settings"], said["config"]),
@@ -263,6 +264,7 @@ def _plan(said: dict[str, Any]) -> Plan:
             anyway=said["anyway"],
         )
     )
+    check_together(plan)
     return replace(plan, execution=Execution(said["seed"]))
 
 

@@ -75,6 +75,7 @@ class Dragin(GenerationSettings):
             # As published, what follows a retrieval stands unchecked up to the end of its sentence.
             continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
             longer = f"{kept} {sentence(continued.text)}".strip()
+            events.emit(events.Written(longer.removeprefix(text).strip()))
             if longer == text or until_it_repeats(longer) != longer:
                 text = until_it_repeats(longer)
                 break

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, final_answer, sentence
@@ -97,6 +98,7 @@ class Flare(GenerationSettings):
                 read |= {passage.id: passage for passage in found}
                 prompt = ask(REASON, question, found, " ".join(chain))
                 measured = await gate.signal.measure(self.model, prompt, self.decoding(SENTENCE_STOPS))
+                events.emit(events.Written(sentence(measured.greedy.text)))
             drafted = sentence(measured.greedy.text)
             written = until_it_repeats(drafted)
             if not written or (adds_nothing(written, chain) and not concludes(written)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi import events
 from gnothi.methods.steps import repetition
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
@@ -41,6 +42,7 @@ class IRCoT(GenerationSettings):
             if not next_sentence or next_sentence in chain:
                 break
             chain.append(next_sentence)
+            events.emit(events.Drafted(next_sentence, None))
             if concludes(next_sentence):
                 break
             passages = await self._search(next_sentence, passages)
@@ -62,4 +64,6 @@ class IRCoT(GenerationSettings):
         prompt = ask(REASON, question, passages, so_far)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))
         conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        if self.reread:
+            events.emit(events.Written(conclusion.rationale))
         return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, passages, measured.score)

@@ -103,7 +103,9 @@ def check_fits(value: object, protocol: type, key: str) -> None:
     """Raise InvalidSetting for an object that is not of the protocol."""
     if isinstance(value, type) or not isinstance(value, protocol):
         what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
-        raise InvalidSetting(f"{key}: got {what}, expected a name or an object that does what {protocol.__name__} says.")
+        lacking = sorted(name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name))
+        lacks = f" It lacks {', '.join(lacking)}." if lacking and not isinstance(value, type) else ""
+        raise InvalidSetting(f"{key}: got {what}, expected a name or an object that does what {protocol.__name__} says.{lacks}")
 
 
 def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, Any]]) -> None:

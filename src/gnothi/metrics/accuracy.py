@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.metrics.normalise import normalise
+from gnothi.metrics.spelling import alike
 from gnothi.metrics.yes_no import NO, YES, verdict
 
 
@@ -13,10 +14,10 @@ def accuracy(answer: str, golds: Sequence[str]) -> float:
 
     A gold answer yes or no counts if that is what the answer says (``yes_no.verdict``): "no" is in "unknown" and in "not", too.
     So on StrategyQA this is the official accuracy. A gold answer that normalises to nothing is in every string, so it
-    counts only against an answer that does too.
+    counts only against an answer that does too. Dashes, apostrophes, accents and widths count as the same (``alike``).
     """
-    given = normalise(answer)
-    return float(any(_right(answer, given, gold) for gold in map(normalise, golds)))
+    given = normalise(alike(answer))
+    return float(any(_right(answer, given, normalise(alike(gold))) for gold in golds))
 
 
 def _right(answer: str, given: str, gold: str) -> bool:

@@ -6,12 +6,12 @@ import re
 import string
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalise(text: str) -> str:
     """The form in which answers are compared. Only ASCII punctuation goes, as in the official scorers; idempotent."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def tokens(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.errors import MALFORMED, MissingDependency, ModelUnavailable
-from gnothi.files import all_regular, home_expanded
+from gnothi.files import all_regular, home_expanded, meant
 from gnothi.models import gguf
 from gnothi.models.packaged import PACKAGED
 from gnothi.weights import ADAPTER, DECLARATION, WHOLE, digest, file_digest, files_of, version_of
@@ -91,7 +91,7 @@ def locate(spec: str, name: str, on_the_hub: bool = True) -> Place:
             f"Install it with: {PACKAGED[spec].install}"
         )
     if names_a_path(spec):
-        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is not there. {EXPECTED}")
+        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is not there. {meant(spec)}{EXPECTED}")
     if on_the_hub:
         _reach(spec, name)
     return Place(spec)
@@ -186,4 +186,6 @@ def _reach(spec: str, name: str) -> None:
     try:
         HfApi().model_info(spec, timeout=10)
     except Exception as error:
-        raise ModelUnavailable(f"cannot load model {name!r}: no answer from the hub about {spec!r}. {EXPECTED}") from error
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: no answer from the hub about {spec!r}. {meant(spec, ('lab', *PACKAGED))}{EXPECTED}"
+        ) from error

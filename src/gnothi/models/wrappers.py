@@ -169,7 +169,8 @@ class Traced(Wrapper):
 
         def note(prompt_tokens: int, generated_tokens: int = 0, **rest: Any) -> None:
             seconds, tokens = time.perf_counter() - started, (prompt_tokens, generated_tokens)
-            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, cached=bool(hits), **rest))
+            rest |= {"cached": bool(hits), "passages": prompt.passages}
+            emit(ModelCall(self.name, operation, prompt.task.name, *tokens, seconds, **rest))
 
         token = _hits.set(hits)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gnothi.calibration.verdicts import GateSummary, Truth, gate_summary, paired_scores, truth
 from gnothi.metrics import METRICS
@@ -14,7 +15,8 @@ from gnothi.report.refusal import Refusal, refusal
 from gnothi.report.side_by_side import SideBySide, side_by_side
 from gnothi.report.truthfulness import Truthfulness, truthfulness
 from gnothi.report.warnings import warnings_of
-from gnothi.runs.rows import Row, group, rounded
+from gnothi.runs.reached_by import Reached, reached
+from gnothi.runs.rows import Row, group, jsonable, rounded
 from gnothi.stats.auroc import auroc
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -47,8 +49,13 @@ class Method:
     lab: Decisions | None
     refusal: Refusal | None
     truthfulness: Truthfulness | None
+    reached: Reached | None
     kinds: tuple[Cell, ...]
     warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, for a data frame, say."""
+        return dict(jsonable(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +119,7 @@ def _method(
         lab=lab(rows),
         refusal=refusal(rows),
         truthfulness=truthfulness(rows),
+        reached=reached(rows),
         kinds=by_kind(rows),
         warnings=warnings_of(name, rows),
     )

@@ -131,6 +131,7 @@ def _numbers(document: Document) -> dict[str, list[Line]]:
         "reliability": [flat(bin, method=one.method) for one in document.reliability for bin in one.bins],
         "costs": [_cost(one) for one in document.costs],
         "comparisons": [flat(test) for test in document.comparisons],
+        "reached": [flat(one.reached, method=one.method) for one in methods if one.reached],
         "kinds": [flat(kind, method=method.method) for method in methods for kind in method.kinds],
         "lab": [flat(cell, method=method.method) for method in methods if method.lab for cell in method.lab.cells],
     }
@@ -188,6 +189,7 @@ def _questions(rows: Sequence[Row]) -> list[Line]:
             "answer": row.answer,
             **{metric: row.metrics.get(metric) for metric in ("em", "f1", "accuracy")},
             "done": None if row.failed else action(row),
+            **{key: row.reached.get(key) for key in ("found", "read", "stage")},
             "uncertainty": row.uncertainty,
             "gate_score": scores[row.method].get(row.question_id),
             **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls", "thought_tokens")},

@@ -9,11 +9,14 @@ from gnothi.calibration.unseen import unseen
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.metrics import chosen
 from gnothi.metrics.echo import echoes
+from gnothi.metrics.holding import only_inside_words
+from gnothi.metrics.spelling import matches_without_signs, misses_by_spelling, vanishes
 from gnothi.report.numbers import counted, share
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import mean
 
 _FEWEST_ECHOES = 3
+_NAMED = 6  # gold answers in a warning
 
 
 def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tuple[str, ...]:
@@ -23,12 +26,17 @@ def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tupl
         degenerate(gate_summary(rows, None), method) if gated else None,
         _failed(rows),
         _partial(answered),
+        _found_nothing(answered),
         _beside_the_choices(answered),
         _emptied(method, answered),
         _cut(answered),
         _thoughts(answered),
         _sentences(answered),
         _echoing(answered),
+        _spelling(answered),
+        _signs(answered),
+        _inside_words(answered),
+        _vanishing(answered),
         _unscored(answered),
     )
     return tuple(filter(None, found))
@@ -54,6 +62,18 @@ def _partial(answered: Sequence[Row]) -> str | None:
     return (
         f"{partial} of {counted(len(answered), 'answer')} came about while a server of the index did not answer: passages were "
         "lacking. events.jsonl says which (partial); without `optional = true` such questions fail and are asked again"
+    )
+
+
+def _found_nothing(answered: Sequence[Row]) -> str | None:
+    """How many searched, and were answered from memory alone, since nothing was found."""
+    searched = [row for row in answered if row.retrieved]
+    empty = sum(row.found_nothing for row in searched)
+    if not empty:
+        return None
+    return (
+        f"nothing was found for {empty} of {counted(len(searched), 'question')} with a search: these answers are from memory "
+        "alone. Look what the index holds (gnothi index info, gnothi index search)"
     )
 
 
@@ -130,6 +150,63 @@ def _echoing(answered: Sequence[Row]) -> str | None:
         f"{echoed} of {counted(len(right), 'answer')} that accuracy counts as right only say a part of the question again, as "
         f'"A or B" of "Which came first, A or B?": nothing was chosen. Look at exact match ({share(mean(_em(answered)))}), too'
     )
+
+
+def _spelling(answered: Sequence[Row]) -> str | None:
+    """How many answers exact match counts as wrong for the way they are written alone."""
+    found = [row for row in _free(answered) if misses_by_spelling(row.answer or "", row.gold)]
+    if not found:
+        return None
+    misses = "misses" if len(found) == 1 else "miss"
+    return (
+        f"{counted(len(found), 'answer')} {misses} exact match only by a dash, an apostrophe, composed accents or width "
+        f"({_example(found)}): the official normal form keeps these apart, accuracy does not"
+    )
+
+
+def _signs(answered: Sequence[Row]) -> str | None:
+    """How many answers exact match counts as right since signs fall away."""
+    found = [row for row in _free(answered) if matches_without_signs(row.answer or "", row.gold)]
+    if not found:
+        return None
+    are = "is" if len(found) == 1 else "are"
+    return (
+        f"{counted(len(found), 'answer')} {are} right only since the official normal form drops signs and points "
+        f"({_example(found)}): look at them before you rely on exact match"
+    )
+
+
+def _inside_words(answered: Sequence[Row]) -> str | None:
+    """How many answers accuracy counts as right for a part of a word."""
+    found = [row for row in _free(answered) if row.metrics["em"] < 1 and only_inside_words(row.answer or "", row.gold)]
+    if not found:
+        return None
+    return (
+        f"accuracy counts {counted(len(found), 'answer')} as right in which the gold answer is a part of a longer word or "
+        f"number ({_example(found)})"
+    )
+
+
+def _vanishing(answered: Sequence[Row]) -> str | None:
+    """Which gold answers are too little for a comparison."""
+    golds = list(dict.fromkeys(gold for row in _free(answered) for gold in row.gold if vanishes(gold)))
+    if not golds:
+        return None
+    more = f" and {len(golds) - _NAMED} more" if len(golds) > _NAMED else ""
+    normalise = "normalises" if len(golds) == 1 else "normalise"
+    return (
+        f"{counted(len(golds), 'gold answer')} {normalise} to nothing or to one letter ({', '.join(map(repr, golds[:_NAMED]))}"
+        f"{more}): articles and signs fall away, so other answers count as the same, and accuracy finds them in any word"
+    )
+
+
+def _free(answered: Sequence[Row]) -> list[Row]:
+    """Rows whose answers are compared letter by letter: with a gold answer, and no choices."""
+    return [row for row in answered if row.metrics and row.gold and not row.choices]
+
+
+def _example(found: Sequence[Row]) -> str:
+    return f'"{(found[0].answer or "")[:40]}" for "{found[0].gold[0][:40]}"'
 
 
 def _em(answered: Sequence[Row]) -> list[float]:

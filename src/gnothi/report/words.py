@@ -33,13 +33,16 @@ from gnothi.events import (
     Searched,
     Summarised,
     UnknownKeys,
+    Written,
 )
 from gnothi.report.numbers import counted
 from gnothi.retrieval.filtering import unknown_keys
 from gnothi.types import Passage
 
 FOUND = 3
-"""What was found is shown up to here; the rest are details."""
+"""What was found is shown up to here, or one more where that is all; the rest are details."""
+NOTHING_FOUND = "none: the search found nothing, so the answer is from the model's memory alone"
+"""Of an answer without evidence, for that reason."""
 THOUGHT = "thought"
 """The label of what a model that thinks said to itself."""
 SOURCES = {
@@ -55,6 +58,17 @@ VERDICTS = {
     "repeats": "it only repeats the question, which is asked for a short answer instead of",
     "copies": "it copies a worked example, so the question is asked for a short answer instead of",
 }
+STAGES = {
+    "answered": "answered, and read",
+    "answered_without": "answered without having read it",
+    "answered_untold": "answered; whether it was read cannot be told",
+    "misread": "read, and answered wrong",
+    "unread": "found, and not read",
+    "not_found": "not found",
+    "not_searched": "not searched for",
+    "untold": "wrong; whether it was found cannot be told",
+}
+"""How far an answer came (``runs.reached``)."""
 _CHOSEN = {"retrieve": "retrieve", "trust": "trust memory"}
 _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 
@@ -63,7 +77,7 @@ _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 class Line:
     """``lead`` is a score or a mark before the text; ``step`` counts drafts and quizzes. ``tone``: strong (the model's own
     words), look (a search), good, doubt, soft, or none. ``whole`` lines are wrapped, others cut where there is no more room.
-    A ``detail`` is left out where space is short."""
+    A ``detail`` is left out where space is short; a line ``instead`` stands there for such ones."""
 
     label: str
     text: str
@@ -72,6 +86,7 @@ class Line:
     step: int | None = None
     whole: bool = False
     detail: bool = False
+    instead: bool = False
 
 
 class Narrator:
@@ -89,9 +104,12 @@ class Narrator:
     def _drafted(self, event: Drafted) -> Iterator[Line]:
         if self._reading:
             self._reading = False
-            yield Line("write", _said(event.text), tone="strong", whole=True)
+            yield from self._written(event)
         else:
             yield self._draft(event.text)
+
+    def _written(self, event: Drafted | Written) -> Iterator[Line]:
+        yield Line("write", _said(event.text), tone="strong", whole=True)
 
     def _draft(self, text: str) -> Line:
         self._step += 1
@@ -120,8 +138,11 @@ class Narrator:
         self._titles |= {found.passage.id: found.passage.title for found in event.passages}
         what = counted(len(event.passages), "passage") if event.passages else "nothing found"
         yield Line("search", f"{event.query} ({what}, {took(event.seconds)})", tone="look", whole=True)
+        shown = len(event.passages) if len(event.passages) <= FOUND + 1 else FOUND
         for place, (label, found) in enumerate(_labelled("found", event.passages)):
-            yield Line(label, entry(found.passage), f"  {found.score:6.2f}  ", detail=place >= FOUND)
+            yield Line(label, entry(found.passage), f"  {found.score:6.2f}  ", detail=place >= shown)
+        if shown < len(event.passages):
+            yield Line("", f"and {len(event.passages) - shown} more", instead=True)
 
     def _partial(self, event: Partial) -> Iterator[Line]:
         without = "; ".join(reason for _, reason in event.lacking)
@@ -241,6 +262,7 @@ _TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
     Revised: Narrator._revised,
     Searched: Narrator._searched,
     Summarised: Narrator._summarised,
+    Written: Narrator._written,
 }
 TOLD = frozenset(_TABLE)
 """The kinds of event that have words of their own."""

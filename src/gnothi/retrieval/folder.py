@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable, InvalidSetting
-from gnothi.files import regular
+from gnothi.files import meant, regular
 from gnothi.retrieval.analysis import FORMAT_VERSION
 from gnothi.retrieval.languages import DEFAULT, named
 from gnothi.retrieval.stores import Damaged
@@ -176,7 +176,8 @@ def _absent(path: Path, kind: Kind) -> str:
         found, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
     else:
         found = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
-    return f"{found}. Build one with `{kind.build.format(source, out)}`."
+    near = "" if path.exists() else meant(path)
+    return f"{found}. {near}Build one with `{kind.build.format(source, out)}`."
 
 
 _FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)

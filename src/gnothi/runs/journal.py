@@ -16,7 +16,7 @@ from typing import Any
 
 from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.files import TOML_ERRORS, regular
+from gnothi.files import TOML_ERRORS, meant, regular
 from gnothi.locks import hold
 from gnothi.runs.rows import jsonable
 
@@ -131,7 +131,9 @@ def read_config(path: Path) -> dict[str, Any]:
         found = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
     except FileNotFoundError:
         if not path.exists():
-            raise InvalidInput(f"there is no folder {path}. Expected one written by `gnothi eval --out`.") from None
+            raise InvalidInput(
+                f"there is no folder {path}. {meant(path)}Expected one written by `gnothi eval --out`."
+            ) from None
         raise InvalidInput(
             f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by `gnothi eval --out`."
         ) from None

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage
+from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage, found_nothing
 from gnothi.metrics import score
+from gnothi.runs.reached import reached
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
 
@@ -30,12 +31,15 @@ class Row:
     answered), and seconds of work: from the question's start to its end, without those in which its calls stood in queues
     (``gnothi.waiting``); where a model thought, thought_tokens, which are among the generated ones. ``tally``: replies and how
     many of them were cut by the length limit; filters (of passages or sentences) that were asked and how many of them kept
-    nothing; where there are any, searches that some servers had no part in (partial), and thoughts that were ended at their
-    limit (thoughts_cut). ``decisions``: kind, signal, score, threshold, verdict,
-    subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain. ``signals``:
-    what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the answer
-    (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by (``signals.gate.decisive``), so
-    that the same question gives the same row; events.jsonl has them as they were.
+    nothing; where there are any, searches that some servers had no part in (partial), thoughts that were ended at their limit
+    (thoughts_cut), and 1 where no search found anything (found_nothing). ``decisions``: kind, signal, score, threshold,
+    verdict, subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain.
+    ``signals``: what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the
+    answer (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by
+    (``signals.gate.decisive``), so
+    that the same question gives the same row; events.jsonl has them as they were. ``reached``: whether the answer was ``found``
+    and ``read`` (null where that cannot be told) and the ``stage`` that it came to (``runs.reached``); empty where nothing is
+    known of it, and in rows of before.
     """
 
     method: str
@@ -54,6 +58,7 @@ class Row:
     decisions: tuple[Mapping[str, Any], ...] = ()
     signals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    reached: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, str] | None = None
 
     @property
@@ -67,6 +72,16 @@ class Row:
     @property
     def retrieved(self) -> bool:
         return self.cost["retrievals"] > 0
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether searches found nothing at all."""
+        return self.tally.get("found_nothing", 0) > 0
+
+    @property
+    def stage(self) -> str:
+        """How far the answer came; empty where that is not known."""
+        return str(self.reached.get("stage", ""))
 
     def gate(self) -> list[Mapping[str, Any]]:
         """The decisions whether to retrieve, in order."""
@@ -96,6 +111,7 @@ def _agree(one: Any, other: Any) -> bool:
 
 
 def answered(method: str, question: Question, answer: Answer, events: Iterable[Event], seconds: float) -> Row:
+    events = list(events)
     scores = score(answer.text, question.answers, question.choices, question.metadata.get("answerable") is not False)
     return Row(
         answer=answer.text,
@@ -103,7 +119,8 @@ def answered(method: str, question: Question, answer: Answer, events: Iterable[E
         evidence=tuple(passage.id for passage in answer.evidence),
         uncertainty=_rounded(answer.uncertainty),
         metrics={name: significant(value) for name, value in scores.items()},
-        **_shared(method, question, list(events), seconds),
+        reached=reached(question, answer, scores, events),
+        **_shared(method, question, events, seconds),
     )
 
 
@@ -143,6 +160,7 @@ def _tally(events: Sequence[Event]) -> dict[str, int]:
     rare = {
         "partial": sum(isinstance(event, Partial) for event in events),
         "thoughts_cut": sum(call.thoughts_cut for call in calls),
+        "found_nothing": int(found_nothing(events)),
     }
     return {
         "replies": sum(len(call.texts) for call in calls if call.operation in ("generate", "sample")),

@@ -15,7 +15,7 @@ _FIELDS = tuple(item.name for item in fields(Row))
 _REQUIRED = tuple(item.name for item in fields(Row) if item.default is MISSING and item.default_factory is MISSING)
 _TEXTS = ("method", "question_id", "question", "kind", "rationale")
 _LISTS = ("gold", "choices", "evidence")
-_OBJECTS = ("metrics", "cost", "tally", "signals", "metadata")
+_OBJECTS = ("metrics", "cost", "tally", "signals", "metadata", "reached")
 _TOKENS = ("model_calls", "prompt_tokens", "generated_tokens")
 _COSTS = ("retrievals", *_TOKENS, "seconds")
 _DECISION = ("kind", "signal", "score", "threshold", "verdict")
@@ -82,6 +82,9 @@ def _check(data: Mapping[str, Any]) -> None:
         _numbers("metrics", metrics, METRICS)
     _numbers("cost", data.get("cost", {}), _COSTS if error is None else ())
     _numbers("tally", data.get("tally", {}), ())
+    for key, value in data.get("reached", {}).items():
+        if not isinstance(value, str if key == "stage" else bool | None):
+            raise _wrong(f"reached.{key}", value, "text" if key == "stage" else "true, false or null")
     for place, decision in _listed("decisions", data.get("decisions", [])):
         _keys(decision, _DECISION, place)
         for key in ("kind", "signal", "verdict"):

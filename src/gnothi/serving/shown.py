@@ -69,13 +69,24 @@ def shown(answered: Answered, link: Link) -> Shown:
         "probability_wrong": result.probability_wrong,
         "attached": answered.attached,
         "retrieved": usage.retrievals > 0,
+        "found_nothing": result.found_nothing,
         "sources": list(sources),
         "decisions": told["decisions"],
         "searches": told["searches"],
         "usage": asdict(usage) | {"seconds": result.seconds},
-        "warnings": [*answered.setup.public_warnings, *answered.warnings],
+        "warnings": warnings(answered),
     }
     return Shown(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
+
+
+def warnings(answered: Answered) -> list[str]:
+    """What a client should know of the answer."""
+    found_nothing = ["the search found nothing: the answer is from the model's memory alone."]
+    return [
+        *answered.setup.public_warnings,
+        *answered.warnings,
+        *(found_nothing if answered.result.found_nothing else ()),
+    ]
 
 
 def _called(evidence: Sequence[Passage], cites: Mapping[str, str]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from gnothi.events import Event, Listener
 from gnothi.serving.conversation import question as checked
 from gnothi.serving.failures import refusal
 from gnothi.serving.service import Answered, Service, SetUp
-from gnothi.serving.shown import Link, Telling
+from gnothi.serving.shown import Link, Telling, warnings
 from gnothi.types import Passage
 from gnothi.version import __version__
 
@@ -210,12 +210,12 @@ def _answer(answered: Answered, caller: Caller) -> Answer:
         answer=result.text,
         question=result.question.text,
         model=answered.setup.id,
-        from_memory=not result.cost.retrievals,
+        from_memory=not result.cost.retrievals or result.found_nothing,
         sources=[Source(one.id, one.title, one.text, caller.url(one)) for one in result.evidence],
         uncertainty=_finite(result.uncertainty),
         probability_wrong=_finite(result.probability_wrong),
         decisions=[_first(one.text) for one in told if one is not None],
-        warnings=[*answered.setup.public_warnings, *answered.warnings],
+        warnings=warnings(answered),
     )
 
 

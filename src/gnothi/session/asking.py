@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gnothi.events import Decided, Event, Listener, Searched, Usage, listen
+from gnothi.events import Decided, Event, Listener, Searched, Usage, found_nothing, listen
 from gnothi.protocols import Method
+from gnothi.report.numbers import counted
 from gnothi.seeding import question_scope
 from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
 from gnothi.types import Answer, Passage, Question
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """An answer with how it came about. ``seconds`` is from the question's start to its end, everything being open;
     ``probability_wrong`` is by the calibration's curve, None without one or where it says nothing of this answer."""
@@ -62,9 +63,22 @@ class Result:
         return tuple(event for event in self.events if isinstance(event, Searched))
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether something was searched for, and nothing found: then the answer is from the model's memory alone."""
+        return found_nothing(self.events)
+
+    @property
     def cost(self) -> Usage:
         """Retrievals, model calls and tokens."""
         return Usage.of(self.events)
+
+    def __repr__(self) -> str:
+        usage = self.cost
+        found = "nothing found" if self.found_nothing else f"evidence {[one.id for one in self.evidence]}"
+        return (
+            f"<gnothi.Result {self.text!r} by {self.method}, model {self.model!r}, index {self.index!r}: "
+            f"{counted(usage.retrievals, 'search', 'searches')}, {found}, {counted(usage.model_calls, 'model call')}>"
+        )
 
     def as_dict(self, trace: bool = False) -> dict[str, Any]:
         """JSON-ready. ``retrievals`` is their number; ``searches`` tells each one's query and what it found; ``trace`` adds
@@ -81,6 +95,7 @@ class Result:
             "uncertainty": self.uncertainty,
             "evidence": [asdict(passage) for passage in self.evidence],
             "retrievals": usage.retrievals,
+            "found_nothing": self.found_nothing,
             "searches": [
                 {"query": event.query, "passages": [found.passage.id for found in event.passages]} for event in self.searches
             ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.calibration.choose import Chosen, Sample
+from gnothi.calibration.choose import FEWEST, Chosen, Sample
 from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.gate import CalibratedGate, gate_of
@@ -17,11 +17,12 @@ from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source
 from gnothi.calibration.unseen import check_seen
-from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
 from gnothi.models.remote.budget import Budget
+from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.opened import Key
@@ -46,6 +47,7 @@ async def collect(
 
     Raises UnknownName for a metric, InvalidSetting for a method without a threshold, and what running raises."""
     check_metric(metric)
+    check_enough(plan)
     (method,) = plan.methods
     gate, signal = gate_to_place(plan)
     asked, told = plan.questions, "gnothi calibrate"
@@ -84,6 +86,16 @@ def check_metric(metric: str) -> None:
         raise UnknownName("metric", metric, METRICS)
 
 
+def check_enough(plan: Plan) -> None:
+    """Raises InvalidInput for so few questions with a gold answer that nothing could be chosen: before any is asked."""
+    known = sum(bool(question.answers) for question in plan.questions.questions)
+    if known < FEWEST:
+        raise InvalidInput(
+            f"cannot calibrate on {plan.questions.dataset}: got {counted(known, 'question')} with a known answer, expected at "
+            f"least {FEWEST}, better a few hundred. Nothing was asked."
+        )
+
+
 def gate_to_place(plan: Plan) -> tuple[CalibratedGate, str]:
     """That of the plan's only method, and its signal. Raises InvalidSetting where it holds no signal against a threshold."""
     (method,) = plan.methods
@@ -106,6 +118,7 @@ async def collect_panel(
     from gnothi.calibration.compare import read
 
     check_metric(metric)
+    check_enough(plan)
     with claimed(plan, folder) as run:
         await execute([run], watch, have, budget)
     return read(folder, metric, None, None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -85,28 +87,44 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
                 stack.push_async_callback(one.aclose)
             return found[protocol, named]
 
-        searches = sources.searches
-        graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
-        index = sources.index
-        if isinstance(index, str):
-            index = specs.open_index(index, searches.fused)
-            stack.push_async_callback(index.aclose)
-        elif index is not None:
-            index = _traced(index)
-        model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
-        reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
-        retriever = index and searches.wrap(index, model, graph, reranker or None)
-        if sources.index is not None:
-            found[Retriever, name_of(sources.index)] = retriever
-        openers: dict[type, Callable[[str], Any]] = {
-            LanguageModel: partial(_open_model, models),
-            KnowledgeGraph: partial(_open_graph, searches.recogniser),
-            Retriever: specs.open_index,
-            Reranker: specs.open_reranker,
-        }
-        for protocol, named in (one for plan in plans for method in plan.methods for one in method.named.values()):
-            keep(protocol, named, openers.get(protocol) or partial(specs.open_learnt, protocol))
+        with _interruptible():
+            searches = sources.searches
+            graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
+            index = sources.index
+            if isinstance(index, str):
+                index = specs.open_index(index, searches.fused)
+                stack.push_async_callback(index.aclose)
+            elif index is not None:
+                index = _traced(index)
+            model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
+            reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
+            retriever = index and searches.wrap(index, model, graph, reranker or None)
+            if sources.index is not None:
+                found[Retriever, name_of(sources.index)] = retriever
+            openers: dict[type, Callable[[str], Any]] = {
+                LanguageModel: partial(_open_model, models),
+                KnowledgeGraph: partial(_open_graph, searches.recogniser),
+                Retriever: specs.open_index,
+                Reranker: specs.open_reranker,
+            }
+            for protocol, named in (one for plan in plans for method in plan.methods for one in method.named.values()):
+                keep(protocol, named, openers.get(protocol) or partial(specs.open_learnt, protocol))
         yield Opened(model, retriever, graph, found)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends what is opened inside at once. In a running event loop it would be heard at the next await alone: after a
+    model was loaded, which may take minutes."""
+    heard = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or heard in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _open_model(settings: Mapping[str, CallCache], spec: str) -> LanguageModel:

@@ -17,14 +17,17 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
 from gnothi.methods.registry import METHODS
+from gnothi.models.of_function import as_model
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
+from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
 from gnothi.session.readers import with_the_laboratorys
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, check_model, model_settings, search_settings
+from gnothi.session.suiting import suiting
 from gnothi.session.untrained import untrained
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
@@ -36,11 +39,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants, as it was given. ``model``, ``index`` and ``graph`` are names or objects; None is that of its world
-    with a laboratory's model, and nothing with any other. ``anyway``: use a calibration or a probe that was made for another
-    model or with other settings; None where the caller cannot ask for that."""
+    """What a caller wants, as it was given; without ``methods``, the one that suits (``suiting``). ``model``, ``index`` and
+    ``graph`` are names or objects; None is that of its world with a laboratory's model, and nothing with any other. ``anyway``:
+    use a calibration or a probe that was made for another model or with other settings, and the laboratory's things beside
+    others; None where the caller cannot ask for that."""
 
-    methods: Sequence[str] = ("seakr",)
+    methods: Sequence[str] = ()
     model: Any = LAB
     index: Any = None
     graph: Any = None
@@ -91,7 +95,8 @@ class Sources:
 class Plan:
     """``models`` are the settings of every model that is opened by name, the main one and those that methods name;
     ``settings`` all that was given, ``told`` what a person should know of how it was resolved, ``warnings`` what may mislead.
-    ``max_cost`` and ``max_tokens`` limit what models behind an API may cost."""
+    ``max_cost`` and ``max_tokens`` limit what models behind an API may cost. ``apart`` says why only questions of the
+    laboratory may be asked (``check_together``)."""
 
     sources: Sources
     methods: tuple[PlannedMethod, ...]
@@ -104,6 +109,7 @@ class Plan:
     calibration: Calibration | None = None
     asked: Asked | None = None
     execution: Execution = Execution()
+    apart: str = ""
 
     @property
     def remote(self) -> bool:
@@ -163,13 +169,19 @@ def resolve(request: Request) -> Plan:
     Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
     wrong model and a missing index, the model is told first.
     """
+    request = replace(request, model=as_model(request.model), index=as_retriever(request.index))
     settings = request.settings
-    planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
-    planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     found = _calibration(request.calibration)
     told: list[str] = []
+    if not request.methods:
+        suits, why = suiting(request.model, settings, found)
+        request = replace(request, methods=(suits,))
+        told += filter(None, [why])
+    planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
+    planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     if found is not None:
-        planned, told = calibrated(planned, found, request.model, bool(request.anyway))
+        planned, how = calibrated(planned, found, request.model, bool(request.anyway))
+        told += how
     check_probes(planned, request.model, request.anyway)
     sources = _sources(request, planned)
     named = (request.model, *(model for method in planned for model in method.models))
@@ -188,12 +200,20 @@ def resolve(request: Request) -> Plan:
         tuple(told),
         tuple(untrained(planned, request.model)),
         found,
+        apart="" if request.anyway else worlds.apart(sources.model, sources.index, sources.graph, request.anyway is not None),
     )
     _check_budget(plan)
     if found is None or request.anyway:
         return plan
     found.check_precision(_precision(request.model, models))
     return plan.in_precision(found.precision)
+
+
+def check_together(plan: Plan, questions: Sequence[Question] = ()) -> None:
+    """Raise InvalidSetting where model and index are the one of the laboratory and the other not, unless all questions are the
+    laboratory's: a model of an invented world knows nothing of other documents, and no other model knows that world."""
+    if plan.apart and not (questions and all(worlds.is_of_one(question) for question in questions)):
+        raise InvalidSetting(plan.apart)
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
@@ -217,6 +237,7 @@ def with_questions(
     execution = execution or Execution()
     _check_execution(plan, execution)
     asked = data if isinstance(data, Asked) else _asked(data, format, limit, plan.sources.model)
+    check_together(plan, asked.questions)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
     if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
         warnings.append(warning)

@@ -15,6 +15,7 @@ from gnothi.models.settings import HereSettings
 
 if TYPE_CHECKING:
     from gnothi.lab.world import World
+    from gnothi.types import Question
 
 _DATA_SETS = (named.NAME, named.TRAINING_NAME)
 
@@ -38,6 +39,36 @@ def check_source(model: Any, flag: str, spec: Any) -> None:
         f"{flag}: got {spec!r}, of another world of the laboratory than the one the model {name_of(model)!r} learnt; expected "
         f"{own(model)!r}, which is the default, or documents of your own."
     )
+
+
+def apart(model: Any, index: Any, graph: Any, may_insist: bool) -> str:
+    """What to say where the model is named and the laboratory's, and the index or graph not, or the other way round; empty
+    where they belong together, or one is an object. ``may_insist``: the caller can ask for it all the same."""
+    others = [(flag, spec) for flag, spec in (("<--index>", index), ("<--graph>", graph)) if isinstance(spec, str)]
+    if not isinstance(model, str):
+        return ""
+    ours = _of_model(model) is not None
+    for flag, spec in others:
+        if ours == (spec.rpartition("graph:")[2].partition(":")[0] == named.NAME):
+            continue
+        insist = " Or add <--anyway>, where that is what you want." if may_insist else ""
+        if ours:
+            return (
+                f"{flag}: got {spec!r} beside the laboratory's model {model!r}, which knows an invented world alone and makes "
+                "up the rest. Add <--model NAME>, one that reads your documents (gnothi models lists them; smollm2 is small)."
+                f"{insist}"
+            )
+        return (
+            f"{flag}: got {spec!r}, which tells of an invented world, beside the model {model!r}, which knows nothing of it. "
+            f"Name documents of your own with {flag} PATH (gnothi index build), or ask the laboratory's questions (gnothi eval "
+            f"lab).{insist}"
+        )
+    return ""
+
+
+def is_of_one(question: Question) -> bool:
+    """Whether the question is about a world of the laboratory."""
+    return "right_action" in question.metadata or "hops" in question.metadata
 
 
 def check_questions(model: Any, spec: str) -> None:

@@ -10,6 +10,7 @@ from gnothi.report.figures.drawing import INK, SERIES, Picture, Styles, draw, sh
 from gnothi.report.numbers import interval, number, share
 from gnothi.report.selective import Selective
 from gnothi.report.summary import Method
+from gnothi.report.words import STAGES
 from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -51,6 +52,40 @@ def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
         "search although it was wrong.",
         draw(f"{section}-search", f"Over-search and under-search. {said}", paint, 2, height=max(1.6, 0.75 + 0.3 * len(shown))),
         ("method", "over-search", "under-search"),
+        rows,
+    )
+
+
+def reached(section: str, methods: Sequence[Method]) -> Picture | None:
+    """How far each method's answers came: the search and the reader told apart."""
+    shown = [(method.method, method.reached) for method in methods if method.reached]
+    present = [stage for stage in STAGES if any(one.stages[stage] for _, one in shown)]
+    if not any(method.retrieval_rate for method in methods) or not present:
+        return None
+
+    def paint(axes: Axes) -> None:
+        places, ends = range(len(shown)), [0] * len(shown)
+        for stage in present:
+            counts = [one.stages[stage] for _, one in shown]
+            look = {"color": SERIES[list(STAGES).index(stage)], "alpha": 0.85, "height": 0.6, "label": STAGES[stage]}
+            bars = axes.barh(places, counts, left=ends, **look)
+            axes.bar_label(bars, [str(count) if count else "" for count in counts], label_type="center", fontsize=8)
+            ends = [end + count for end, count in zip(ends, counts, strict=True)]
+        axes.set(xlabel="questions", yticks=places)
+        axes.set_yticklabels([shortened(name, 24) for name, _ in shown])
+        axes.invert_yaxis()
+
+    rows = [[name, *(str(one.stages[stage]) for stage in present)] for name, one in shown]
+    said = "; ".join(
+        f"{name}: {', '.join(f'{count} {STAGES[stage]}' for count, stage in zip(counts, present, strict=True))}"
+        for name, *counts in rows
+    )
+    height = max(1.6, 0.75 + 0.3 * len(shown))
+    return Picture(
+        "Where answers are lost",
+        "By the search, which did not find the answer, or by the reader, which had it before it.",
+        draw(f"{section}-reached", f"How far answers came. {said}", paint, len(present), height=height),
+        ("method", *(STAGES[stage] for stage in present)),
         rows,
     )
 

@@ -13,8 +13,9 @@ from gnothi.errors import InvalidInput
 from gnothi.report.breakdown import action
 from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
-from gnothi.report.words import THOUGHT, Line, Narrator
+from gnothi.report.words import STAGES, THOUGHT, Line, Narrator
 from gnothi.runs.folder import read_events
+from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD
 from gnothi.runs.rows import Key, Row, group
 
 MARKS = {
@@ -22,6 +23,9 @@ MARKS = {
     "right": "right answers",
     "over": "searched without need (over-search)",
     "under": "should have searched (under-search)",
+    "misread": "had the answer before it, and answered wrong",
+    "unread": "found the answer, and did not read it",
+    "unfound": "did not find the answer",
     "searched": "searched",
     "abstained": "said that it does not know",
     "failed": "failed",
@@ -45,11 +49,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A method's answer: what was ``done``, the gate's ``score``, ``hints`` in words, ``marks`` to find it by; ``steps`` is
-    None where there was no more room."""
+    """A method's answer: what was ``done``, how far it came (``stage``), the gate's ``score``, ``hints`` in words, ``marks`` to
+    find it by; ``steps`` is None where there was no more room."""
 
     row: Row
     done: str
+    stage: str
     score: float | None
     hints: tuple[str, ...]
     marks: tuple[str, ...]
@@ -91,6 +96,7 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
                 Shown(
                     row=row,
                     done=action(row) if not row.failed else "",
+                    stage=STAGES.get(row.stage, row.stage),
                     score=scores[row.method].get(question),
                     hints=tuple(MARKS[mark] for mark in marks if mark in ("over", "under")),
                     marks=tuple(f"{mark}-{numbers[row.method]}" for mark in marks),
@@ -115,7 +121,7 @@ def steps(recorded: Sequence[Mapping[str, Any]]) -> list[Step]:
 def _step(narrator: Narrator, record: Mapping[str, Any]) -> Step:
     kind = str(record.get("event", "event"))
     try:
-        lines = narrator.tell(events.read(record))
+        lines = [line for line in narrator.tell(events.read(record)) if not line.instead]
     except InvalidInput:
         return Step(kind, kind, "written by another version of gnothi: see events.jsonl")
     head, below = (lines[0], lines[1:]) if lines[0].whole else (Line(lines[0].label, ""), lines)
@@ -144,6 +150,7 @@ def _marks(row: Row, closed_right: bool | None, never: bool) -> list[str]:
         "right": bool(row.metrics) and row.metrics["em"] >= 1,
         "over": not never and closed_right is True and row.retrieved,
         "under": not never and closed_right is False and not row.retrieved,
+        **{mark: row.stage == stage for mark, stage in (("misread", MISREAD), ("unread", UNREAD), ("unfound", UNFOUND))},
         "searched": row.retrieved,
         "abstained": action(row) == "abstain",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ CURVES = 6
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Never, always or oracle (``role``), or another way to answer; the ``oracle`` of never and it."""
+    """Never, always or oracle (``role``), or another way to answer; the ``oracle`` of never and it; how often the answer was
+    ``found``, ``read`` and ``answered``, where that is known."""
 
     role: str
     name: str
@@ -33,6 +34,9 @@ class End:
     interval: Interval | None
     oracle: float | None = None
     searches: float | None = None
+    found: float | None = None
+    read: float | None = None
+    answered: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def write_csv(replays: Sequence[Replay], documents: Sequence[Compared], folder: 
     tables: dict[str, list[Line]] = {}
     for replay, found, name in zip(replays, documents, name_all(documents), strict=True):
         add(tables, name, gate_tables(found.gates))
-        add(tables, name, {"ends": map(flat, _ends(found.gates)), "questions": _questions(replay)})
+        add(tables, name, {"ends": map(flat, _ends(found)), "questions": _questions(replay)})
     return write(tables, folder)
 
 
@@ -78,7 +82,7 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
         name=name,
         title=title,
         template="replay.html",
-        numbers=Numbers(found.file, gates, _ends(gates), found.warnings, curves),
+        numbers=Numbers(found.file, gates, _ends(found), found.warnings, curves),
         pictures={
             "gates": drawn(frontier.picture(name, gates, points, styles)),
             "signals": drawn(*measured, reliability.picture(name, best, styles)),
@@ -86,13 +90,21 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
     )
 
 
-def _ends(gates: Gates) -> list[End]:
+def _ends(found: Compared) -> list[End]:
     """Never, always and oracle, and the other ways to answer."""
-    return [
+    gates = found.gates
+    ends = [
         End("never", gates.names["never"], gates.never, gates.intervals["never"]),
         End("always", gates.names["always"], gates.always, gates.intervals["always"], gates.oracle),
         End("oracle", "the better of both", gates.oracle, gates.intervals["oracle"]),
         *(End("", name, one.accuracy, one.interval, one.oracle, one.searches) for name, one in gates.others.items()),
+    ]
+    came = found.reached
+    return [
+        replace(end, found=came[end.name].found, read=came[end.name].read, answered=came[end.name].answered)
+        if end.name in came
+        else end
+        for end in ends
     ]
 
 

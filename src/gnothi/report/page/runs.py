@@ -58,6 +58,7 @@ def _view(name: str, section: Section, found: Document, title: str, limit: int, 
             for path, config in zip(section.runs, section.configs, strict=True)
         ],
         pictures={
+            "reached": drawn(methods.reached(name, found.methods)),
             "gates": drawn(line, methods.search_errors(name, found.methods)),
             "signals": drawn(*gated, reliability.picture(name, found.reliability, styles)),
             "selective": drawn(methods.risk(name, found.selective, styles)),

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 import click
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 80
 
 
-def console(stderr: bool = False) -> Console:
-    """A console that colours on a terminal only (and not with NO_COLOR), 80 columns wide where there is no terminal."""
+def console(stderr: bool = False, to: TextIO | None = None) -> Console:
+    """A console that colours on a terminal only (and not with NO_COLOR), 80 columns wide where there is no terminal. ``to``:
+    another stream."""
     from rich.console import Console
 
     class Piped(Console):
@@ -26,7 +27,7 @@ def console(stderr: bool = False) -> Console:
             """An error as any other: the SystemExit that rich raises tears down an event loop in the middle of things."""
             raise BrokenPipeError
 
-    stream = sys.stderr if stderr else sys.stdout
+    stream = to or (sys.stderr if stderr else sys.stdout)
     return Piped(file=stream, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else PIPED_WIDTH)
 
 

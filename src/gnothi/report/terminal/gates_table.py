@@ -30,6 +30,11 @@ def show(console: Console, found: Compared, title: str) -> None:
     for name, other in gates.others.items():
         searches = "" if other.searches is None else f", {other.searches:.2f} searches a question"
         paragraph(console, f"{name}: {share(other.accuracy)}{searches}; oracle of never and this {share(other.oracle)}")
+    if found.reached:
+        rows: list[Row] = [
+            ([name, str(one.n), *map(share, (one.found, one.read, one.answered))], "") for name, one in found.reached.items()
+        ]
+        show_table(console, ("method", "n", "answer found", "answer read", "answered"), rows)
     if not gates.signals:
         paragraph(console, "no signal was recorded, so there is no gate to replay")
         return

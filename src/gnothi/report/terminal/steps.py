@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 from gnothi.events import Event, ModelCall, Usage
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, cut, wrap
-from gnothi.report.words import THOUGHT, Narrator, entry, took
+from gnothi.report.words import NOTHING_FOUND, THOUGHT, Narrator, entry, took
 from gnothi.types import Answer
 
 if TYPE_CHECKING:
@@ -80,11 +80,12 @@ class Steps:
         if isinstance(event, ModelCall) and not self._trace:
             lines = [line for line in lines if line.label == THOUGHT]
         room = self._console.width - MARGIN - LABEL
-        for line in lines if self._trace else [line for line in lines if not line.detail]:
+        for line in [line for line in lines if not (line.instead if self._trace else line.detail)]:
             if line.whole or (self._trace and line.label == THOUGHT):
                 texts = wrap(line.lead + line.text, room)
             else:
-                texts = [line.lead + cut(line.text, room - len(line.lead))]
+                more = " (all of them: --trace)" if line.instead else ""
+                texts = [line.lead + cut(line.text + more, room - len(line.lead))]
             for place, text in enumerate(texts):
                 step, label = (line.step or "", line.label) if place == 0 else ("", "")
                 _print(self._console, f"{step:>{MARGIN - 1}} {label:<{LABEL - 1}} ", text, _STYLES.get(line.tone, ""))
@@ -98,9 +99,11 @@ def show_answer(
     charged: str = "",
     doubt: float | None = None,
     asked: Sequence[str] = (),
+    empty: bool = False,
 ) -> None:
     """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
-    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``asked``)."""
+    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``asked``).
+    ``empty``: searches found nothing."""
     _block(console, "asked", asked)
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
@@ -110,7 +113,7 @@ def show_answer(
     tokens = f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens{thought}"
     blocks = [
         ("because", [answer.rationale] if answer.rationale else []),
-        ("evidence", _evidence(answer, usage)),
+        ("evidence", _evidence(answer, usage, empty)),
         ("P(wrong)", [] if doubt is None else [f"{doubt:.2f} for an answer from memory, by the calibration"]),
         ("cost", [f"{counted(usage.retrievals, 'retrieval')}, {calls}, {took(seconds)}", tokens]),
         ("charged", [charged] if charged else []),
@@ -125,7 +128,9 @@ def _block(console: Console, label: str, texts: Sequence[str]) -> None:
         _print(console, f"{'':{MARGIN}}{'' if place else label:<{LABEL - 1}} ", line)
 
 
-def _evidence(answer: Answer, usage: Usage) -> list[str]:
+def _evidence(answer: Answer, usage: Usage, empty: bool) -> list[str]:
+    if empty:
+        return [NOTHING_FOUND]
     if not answer.evidence:
         return ["none was kept" if usage.retrievals else "none: nothing was retrieved"]
     shown = [f"[{passage.id}] {entry(passage)}" for passage in answer.evidence[:EVIDENCE]]

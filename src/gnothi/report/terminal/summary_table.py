@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gnothi.report.comparison import Comparison
@@ -11,6 +11,7 @@ from gnothi.report.numbers import between, chance, counted, interval, money, num
 from gnothi.report.side_by_side import SideBySide
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.layout import Row, paragraph, show_table
+from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD, WITHOUT
 from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def show(console: Console, summary: Summary, title: str = "") -> None:
     headings = ("method", "n", "EM", "F1", "acc.", "retr.", "srch", "calls", "tokens", "sec.", "AUROC")
     rows = [row for method in summary.methods for row in _rows(method)]
     show_table(console, headings, rows, spare=("sec.", "F1", "calls", "tokens", "srch", "acc."))
+    _reached(console, summary.methods)
     for found in summary.signals:
         _signals(console, found)
     for told in (_beside, _honesty, _from_cache, _thought):
@@ -60,6 +62,25 @@ def _rows(method: Method) -> Iterator[Row]:
     # Intervals of F1 and accuracy are in the summary: 80 columns have no room for them.
     em, rate, auroc = (between(method.intervals[name]) for name in ("em", "retrieval_rate", "gate_auroc"))
     yield ["", "", em, "", "", rate, "", "", "", "", auroc], "dim"
+
+
+def _reached(console: Console, methods: Sequence[Method]) -> None:
+    """The search and the reader told apart, where anything was searched for."""
+    told = [(one.method, one.reached) for one in methods if one.reached and one.reached.n]
+    if not any(one.retrieval_rate for one in methods):
+        return
+    rows: list[Row] = []
+    for name, one in told:
+        lost = [str(one.stages[stage]) for stage in (MISREAD, UNREAD, UNFOUND, WITHOUT)]
+        rows.append(([name, str(one.n), *(share(value) for value in (one.found, one.read, one.answered)), *lost], ""))
+    if rows:
+        said = (
+            "where answers were lost: shares of the n questions of which it can be told, then how many were misread (read, but "
+            "wrong), unread (found, not read), not found, or right without"
+        )
+        paragraph(console, said)
+        lost = ("misread", "unread", "not found", "without")
+        show_table(console, ("method", "n", "answer found", "answer read", "answered", *lost), rows, spare=lost[::-1])
 
 
 def _signals(console: Console, found: SideBySide) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
+from gnothi.files import meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return Skipped(path, "does not exist" if not path.is_symlink() else "is a link to nothing")
+        near = meant(path).replace("Did you mean", ": did you mean").rstrip()
+        return Skipped(path, f"does not exist{near}" if not path.is_symlink() else "is a link to nothing")
     except OSError as error:
         return Skipped(path, f"cannot be read: {error.strerror}", unreadable=True)
     if not stat.S_ISREG(status.st_mode):

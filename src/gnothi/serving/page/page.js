@@ -4,6 +4,8 @@
 
 const $ = id => document.getElementById(id);
 const KEPT = 30, STORE = "gnothi.earlier", CHOSEN = "gnothi.setups", KEY = "gnothi.key";
+/** Where an answer is from. */
+const origin = full => !full.retrieved ? "from memory" : full.found_nothing ? "searched, nothing found" : full.sources.length ? "looked up" : "searched, nothing kept";
 const ORIGIN = { memory: "from memory", knowledge: "from evidence", passages: "from evidence" };
 const state = { setups: [], runs: [], stopping: null, domains: {} };
 
@@ -103,6 +105,7 @@ class Card {
     else this.draft = event.text;
     this.status.textContent = "drafting";
   }
+  on_written(event) { this.step("Written with what was found", said(event.text || "(nothing said)", "p", { className: "draft" })); }
   on_decided(event, lines) {
     if (event.kind !== "retrieve") return;
     const doubt = event.verdict === "retrieve", words = lines.map(line => line.text).join(" ").replace(/-(?=\d)/g, "−");
@@ -161,12 +164,12 @@ class Card {
 
   done(full) {
     this.full = full;
-    this.end(full.retrieved ? "searched" : "from memory");
+    this.end(origin(full));
     this.answer.className = full.answer ? "answer" : "answer none";
     const marks = full.sources.map((source, place) => h("sup", {}, link(source.url, `[${place + 1}]`)));
     this.answer.replaceChildren(plain(full.answer || "No answer found."), ...marks);
     const usage = full.usage, doubt = full.probability_wrong, gated = full.decisions.some(one => one.kind === "retrieve");
-    this.from.append(h("span", { className: `badge ${gated ? (full.retrieved ? "doubt" : "sure") : "plain"}` }, full.retrieved ? "◆ Looked up" : "● From memory"),
+    this.from.append(h("span", { className: `badge ${gated ? (full.retrieved ? "doubt" : "sure") : "plain"}` }, `${full.retrieved ? "◆" : "●"} ${origin(full)[0].toUpperCase()}${origin(full).slice(1)}`),
       ...full.sources.map((source, place) => h("span", {}, `[${place + 1}] `, link(source.url, source.title))),
       soft([doubt === null ? "" : `P(wrong) ${doubt.toFixed(2)}`, counted(usage.retrievals, "search"), `${counted(usage.prompt_tokens + usage.generated_tokens, "token")}`, took(usage.seconds)].filter(Boolean).join(" · ")));
     if (full.question !== full.asked) this.from.append(soft("asked as: "), said(full.question));
@@ -280,7 +283,7 @@ async function ask(question) {
   state.stopping = null;
   toggle(false);
   if (mouse && document.activeElement === $("question")) $("question").select();
-  $("said").textContent = cards.map(card => `${card.setup}: ${card.full ? `${plain(card.full.answer || "no answer")}, ${card.full.retrieved ? "looked up" : "from memory"}` : card.error}`).join(". ");
+  $("said").textContent = cards.map(card => `${card.setup}: ${card.full ? `${plain(card.full.answer || "no answer")}, ${origin(card.full)}` : card.error}`).join(". ");
   remember({ time: Date.now(), question, runs: cards.map(card => card.record) });
   load();
 }

@@ -1,0 +1,61 @@
+"""A model that is a function of a text: it is asked in plain completion, and can nothing but write."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from gnothi.errors import MissingCapability, ModelUnavailable
+from gnothi.models.rendering import Plain
+from gnothi.protocols import LanguageModel
+from gnothi.types import Capabilities, Decoding, Generation, Profile, Prompt, Samples, StateSpec
+
+
+class OfFunction:
+    """``function`` takes the whole prompt and returns the reply, or an awaitable of it; one that is not ``async`` is asked in a
+    thread, by several at once. Temperature and length are its own affair; what follows a stop string is cut off."""
+
+    capabilities = Capabilities()
+    profile = Profile()
+
+    def __init__(self, function: Callable[[str], Any]) -> None:
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._function = function
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        """Raises ModelUnavailable for what is no text."""
+        text, function = Plain().render(prompt), self._function
+        said = function(text) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, text)
+        said = await said if inspect.isawaitable(said) else said
+        if not isinstance(said, str):
+            raise ModelUnavailable(f"model {self.name!r}: the function gave {said!r:.80}, expected a text.")
+        cuts = [place for stop in decoding.stop if stop and (place := said.find(stop)) >= 0]
+        return Generation(said[: min(cuts)], finish="stop") if cuts else Generation(said)
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        if hidden:
+            self._lacks("hidden_states")
+        return Samples(tuple([await self.generate(prompt, decoding) for _ in range(n)]))
+
+    async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> NoReturn:  # noqa: ARG002
+        self._lacks("hidden_states")
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> NoReturn:  # noqa: ARG002
+        self._lacks("scoring")
+
+    async def attend(self, prompt: Prompt, continuation: str) -> NoReturn:  # noqa: ARG002
+        self._lacks("attentions")
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _lacks(self, what: str) -> NoReturn:
+        raise MissingCapability("a call", self.name, [what], "A function only writes texts.")
+
+
+def as_model(given: Any) -> Any:
+    """A function as a model; anything else as it is."""
+    plain = callable(given) and not isinstance(given, type | LanguageModel) and not hasattr(given, "generate")
+    return OfFunction(given) if plain else given

@@ -1,0 +1,47 @@
+"""A retriever of the caller's own, as plain as may be: a function or an object with ``search``, which need not be ``async``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from gnothi.errors import InvalidInput
+from gnothi.protocols import Retriever
+from gnothi.retrieval.foreign import Foreign, Found
+from gnothi.types import Passage, ScoredPassage
+
+
+def as_retriever(given: Any) -> Any:
+    """What ``(query, k)`` can be asked of as a Retriever; anything else, and a Retriever, as it is.
+
+    It gives passages, scored passages or texts, best first. One that is not ``async`` is asked in a thread."""
+    search = getattr(given, "search", None) or (given if callable(given) else None)
+    if given is None or isinstance(given, str | type) or not callable(search):
+        return given
+    if isinstance(given, Retriever) and inspect.iscoroutinefunction(search):
+        return given
+
+    async def find(query: str, k: int) -> Found:
+        found = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
+        return [_passage(one) for one in _listed(await found if inspect.isawaitable(found) else found)]
+
+    name = getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__)
+    return Foreign(str(name), find)
+
+
+def _listed(found: Any) -> Iterable[Any]:
+    if not isinstance(found, Iterable) or isinstance(found, str):
+        raise InvalidInput(f"the search of your index gave {found!r:.80}, expected a list of passages or texts.")
+    return found
+
+
+def _passage(one: Any) -> tuple[Passage, float | None]:
+    if isinstance(one, ScoredPassage):
+        return one.passage, one.score
+    if isinstance(one, Passage):
+        return one, None
+    if isinstance(one, str):
+        return Passage("", one), None
+    raise InvalidInput(f"the search of your index gave {one!r:.80}, expected a gnothi.Passage, a scored one, or a text.")
