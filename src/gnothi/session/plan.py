@@ -193,7 +193,13 @@ def resolve(request: Request) -> Plan:
     if found is None or request.anyway:
         return plan
     found.check_precision(_precision(request.model, models))
+    found.check_thinking(thinking_of(request.model, models))
     return plan.in_precision(found.precision)
+
+
+def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
+    """Whether the model of that name is to think, as its settings say; None where they do not."""
+    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
