@@ -178,3 +178,24 @@ def test_the_model_computes_as_it_was_calibrated(
         settings = resolve(request).models["lab"]
         assert isinstance(settings, ModelSettings)
         assert settings.dtype == opened
+
+
+@pytest.mark.parametrize(
+    ("thinking", "given", "anyway", "refused"),
+    [
+        ("", "on", False, False),
+        ("off", "off", False, False),
+        ("off", "on", False, True),
+        ("high", "off", False, True),
+        ("off", "on", True, False),
+    ],
+)
+def test_the_model_thinks_as_it_was_calibrated(tmp_path: Path, thinking: str, given: str, anyway: bool, refused: bool) -> None:
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, thinking=thinking)
+    assert read(file).thinking == thinking
+    request = Request(settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, anyway=anyway)
+    if refused:
+        with pytest.raises(OtherModel, match=rf"with thinking {thinking}, got it with thinking {given}"):
+            resolve(request)
+    else:
+        resolve(request)

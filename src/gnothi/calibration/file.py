@@ -31,9 +31,9 @@ class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
-    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where it
-    does not say. ``scores``: those it was chosen on, rising, as recorded, to tell whether later ones are like
-    them; none where they are not those of all questions. ``path``: the file it was read from."""
+    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed and ``thinking``
+    as it was asked to, empty where nothing says. ``scores``: those it was chosen on, rising, as recorded, to tell whether later
+    ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -51,6 +51,7 @@ class Calibration:
     failures: int = 0
     answers_of: str = ""
     precision: str = ""
+    thinking: str = ""
     scores: tuple[float, ...] = ()
     path: Path | None = None
 
@@ -86,6 +87,15 @@ class Calibration:
             raise OtherModel(
                 f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
                 f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or add <--anyway>."
+            )
+
+    def check_thinking(self, thinking: str | None) -> None:
+        """Raises OtherModel where the model thinks otherwise than it did; None where that is not known."""
+        if thinking not in (None, self.thinking) and self.thinking:
+            raise OtherModel(
+                f"the calibration {self.source} is of model {self.model.name!r} with thinking {self.thinking}, got it with "
+                f"thinking {thinking}, which moves scores. Use <--set model.thinking={self.thinking}>, calibrate with "
+                f"{thinking}, or add <--anyway>."
             )
 
     def probability_wrong(self, score: float) -> float | None:
@@ -164,7 +174,7 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
             {
                 "version": VERSION,
                 "made": {"date": calibration.date, "gnothi": calibration.gnothi},
-                "model": asdict(calibration.model) | {"precision": calibration.precision},
+                "model": asdict(calibration.model) | {"precision": calibration.precision, "thinking": calibration.thinking},
                 "data": {
                     "name": calibration.dataset,
                     "fingerprint": calibration.data_fingerprint,
@@ -235,6 +245,7 @@ def read(path: Path) -> Calibration:
             failures=int(source.get("failures", 0)),
             answers_of=str(source.get("answers_of", "")),
             precision=str(model.get("precision", "")),
+            thinking=str(model.get("thinking", "")),
             scores=tuple(map(float, data.get("scores", {}).get("sorted", "").split())),
             metric=str(source["metric"]),
             date=str(made["date"]),

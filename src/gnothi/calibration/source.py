@@ -26,9 +26,9 @@ _MODEL = "model.name"
 @dataclass(frozen=True, slots=True)
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``precision`` is the model's, if known; ``failed`` are rows of questions left out of the sample, ``warnings`` what to tell
-    of the rest; ``tried`` signals the one was chosen from. ``identity`` is the model's where it was recorded. ``judged``: the
-    sample is not of all questions, but of answers that the gate trusted and somebody judged."""
+    ``precision`` and ``thinking`` are the model's, if known; ``failed`` are rows of questions left out of the sample,
+    ``warnings`` what to tell of the rest; ``tried`` signals the one was chosen from. ``identity`` is the model's where it was
+    recorded. ``judged``: the sample is not of all questions, but of answers that the gate trusted and somebody judged."""
 
     sample: Sample
     method: str | None
@@ -41,6 +41,7 @@ class Source:
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     precision: str = ""
+    thinking: str = ""
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
     tried: int = 1
@@ -139,6 +140,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
+        thinking=str(replay.settings.get("model.settings.thinking", "")),
         failed=_failed_of(replay),
     )
 

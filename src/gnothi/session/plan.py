@@ -206,6 +206,7 @@ def resolve(request: Request) -> Plan:
     if found is None or request.anyway:
         return plan
     found.check_precision(_precision(request.model, models))
+    found.check_thinking(thinking_of(request.model, models))
     return plan.in_precision(found.precision)
 
 
@@ -214,6 +215,11 @@ def check_together(plan: Plan, questions: Sequence[Question] = ()) -> None:
     laboratory's: a model of an invented world knows nothing of other documents, and no other model knows that world."""
     if plan.apart and not (questions and all(worlds.is_of_one(question) for question in questions)):
         raise InvalidSetting(plan.apart)
+
+
+def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
+    """Whether the model of that name is to think, as its settings say; None where they do not."""
+    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:

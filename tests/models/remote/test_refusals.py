@@ -106,7 +106,10 @@ def test_a_begun_reply(said: str) -> None:
         ([{"error": {"code": 400, "message": "Unknown"}}], "Unknown", ()),
         ({"error": {"message": "P", "metadata": {"raw": '{"error": {"message": "no n", "param": "n"}}'}}}, "P; no n", ("n",)),
         ({"detail": "Not here"}, "Not here", ()),
-        ("<html>", "<html>", ()),
+        ("<html>", "a page without words", ()),
+        ("<html><head><title>502 Bad\n Gateway</title></head><body>nginx</body></html>", "502 Bad Gateway", ()),
+        ("<!DOCTYPE html><style>p {}</style><p>Rate&nbsp;limit <b>exceeded</b>", "Rate limit exceeded", ()),
+        ("3 < 5", "3 < 5", ()),
         (None, "no reason given", ()),
     ],
 )

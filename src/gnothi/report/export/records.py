@@ -12,7 +12,7 @@ from gnothi.metrics import METRICS
 from gnothi.runs.folder import every_event, read_config, read_rows
 from gnothi.runs.rows import Key, Row, group, jsonable
 
-COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "cached_calls", "seconds")
+COSTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "thought_tokens", "cached_calls", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
