@@ -378,16 +378,15 @@ def _print_results(results: tuple[ScoredPassage, ...]) -> None:
     for rank, result in enumerate(results, 1):
         passage = result.passage
         text = clean(passage.text)
-        click.echo(
-            f"{rank:>2}  {result.score:7.3f}  {clean(passage.id)}  {clean(passage.title)}{clean(_metadata(passage))}".rstrip()
-        )
+        told = "  ".join(filter(None, (clean(passage.id), clean(passage.title), clean(_metadata(passage)))))
+        click.echo(f"{rank:>2}  {result.score:7.3f}  {told}")
         click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
 
 
 def _metadata(passage: Passage) -> str:
     """But for the source that its id tells."""
     told = [f"{key}={as_text(one)}" for key, one in passage.metadata.items() if key != "source" or str(one) not in passage.id]
-    return f"  ({', '.join(told)})" if told else ""
+    return f"({', '.join(told)})" if told else ""
 
 
 def _sources(folder: Path) -> int | None:
