@@ -58,7 +58,7 @@ class Metadata(dict[str, Value]):
     def _refused(self, *given: object, **more: object) -> NoReturn:  # noqa: ARG002 - whatever is asked
         raise TypeError("metadata of a passage cannot be changed: make another passage with dataclasses.replace")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
 
 
 def _kept(key: object, value: object) -> tuple[str, Value]:

@@ -8,26 +8,31 @@ import shutil
 import sqlite3
 import sys
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.cli import graph_index
+from gnothi.cli import graph_index, options
 from gnothi.cli.building import count, progress, warn_of
 from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
+from gnothi.events import Event, UnknownKeys, listen
 from gnothi.files import DATABASE_ERRORS
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
+from gnothi.retrieval.filtering import filtered, unknown_keys
+from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.retrieval.registry import open_index
+from gnothi.retrieval.terms import as_text
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
     from gnothi.retrieval.dense.embed import Progress as Embedded
-    from gnothi.types import ScoredPassage
+    from gnothi.types import Passage, ScoredPassage
 
 _UNFINISHED = "a build is under way or was interrupted: run its command again to complete it."
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
@@ -189,8 +194,9 @@ def embed(
 @click.argument("path")
 @click.argument("query")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
+@options.filters
 @_AS_JSON
-def search(path: str, query: str, k: int, as_json: bool) -> None:
+def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: bool) -> None:
     """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
 
     dense:PATH and hybrid:PATH search by vectors, shards:PATH all indexes in folder PATH as one. In a graph the nodes that the
@@ -201,23 +207,31 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
     if not query.strip():
         raise InvalidInput("the query is empty: expected at least one word.")
     if is_graph(path):
+        if filters:
+            raise InvalidInput("--filter: got it with a graph, whose facts have no metadata. Leave it out.")
         graph_index.search(open_graph(path), query, k, as_json)
         return
-    results = asyncio.run(_search(path, query, k))
+    narrowing = as_filters(filters)
+    results = asyncio.run(_search(path, query, k, narrowing))
     if as_json:
-        found = [{"id": r.passage.id, "title": r.passage.title, "text": r.passage.text, "score": r.score} for r in results]
+        found = [asdict(one.passage) | {"score": one.score} for one in results]
         print_json({"query": query, "results": found})
         return
     if not results:
-        say("Nothing found: no passage holds any of these words.")
+        say(f"Nothing found: no passage{' that passes the filters' if filters else ''} holds any of these words.")
     if _unfinished(path):
         say(f"warning: {_UNFINISHED}")
     _print_results(results)
 
 
-async def _search(path: str, query: str, k: int) -> tuple[ScoredPassage, ...]:
+async def _search(path: str, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
+    def heard(event: Event) -> None:
+        if isinstance(event, UnknownKeys):
+            say(f"warning: {unknown_keys(event.lacking, event.known)}.")
+
     async with contextlib.aclosing(open_index(path)) as retriever:
-        return await retriever.search(query, k)
+        with listen(heard):
+            return await filtered(retriever, filters).search(query, k)
 
 
 @index.command()
@@ -387,8 +401,15 @@ def _print_results(results: tuple[ScoredPassage, ...]) -> None:
     for rank, result in enumerate(results, 1):
         passage = result.passage
         text = clean(passage.text)
-        click.echo(f"{rank:>2}  {result.score:7.3f}  {clean(passage.id)}  {clean(passage.title)}".rstrip())
+        told = "  ".join(filter(None, (clean(passage.id), clean(passage.title), clean(_metadata(passage)))))
+        click.echo(f"{rank:>2}  {result.score:7.3f}  {told}")
         click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
+
+
+def _metadata(passage: Passage) -> str:
+    """But for the source that its id tells."""
+    told = [f"{key}={as_text(one)}" for key, one in passage.metadata.items() if key != "source" or str(one) not in passage.id]
+    return f"({', '.join(told)})" if told else ""
 
 
 def _sources(folder: Path) -> int | None:

@@ -16,9 +16,10 @@ from typing import Any
 
 import click
 
-from gnothi.config import Settings, load_toml, read_settings
+from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting
 from gnothi.files import meant
+from gnothi.methods.planned import INDEX_SECTION
 from gnothi.session.plan import Execution, Request
 from gnothi.session.record import as_arguments, as_settings
 
@@ -112,15 +113,19 @@ class Sources:
     graph: str | None = None
     config: Path | None = None
     overrides: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
     cache: bool | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
 
     @property
     def settings(self) -> Settings:
-        """file < environment < --set < --cache."""
+        """file < environment < --set < --cache and --filter."""
         cache = () if self.cache is None else (f"model.cache={'on' if self.cache else 'off'}",)
-        return read_settings(self.config, os.environ, (*self.overrides, *cache), as_settings)
+        found = read_settings(self.config, os.environ, (*self.overrides, *cache), as_settings)
+        if not self.filters:
+            return found
+        return Settings({**found.given, f"{INDEX_SECTION}.filters": Given([*self.filters], "<--filter>")})
 
     @property
     def repeated(self) -> dict[str, Any]:
@@ -166,6 +171,13 @@ index = click.option(
     metavar="lab|PATH",
     help="Where evidence is looked up: an index built with `gnothi index build`. [default: lab, with the lab model]",
 )
+filters = click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Search only passages with this metadata, as source=a.pdf or 'date>=2025-01' (= != > >= < <=; repeat: all hold).",
+)
 graph = click.option(
     "--graph",
     metavar="lab|PATH",
@@ -210,7 +222,7 @@ _spending = (
 
 def sources(*options: Decorator, spending: bool = True) -> Decorator:
     """``options`` name models and indexes; settings always, limits of spending unless told otherwise."""
-    return packed("sources", Sources, *options, _config, _set, *(_spending if spending else ()))
+    return packed("sources", Sources, *options, filters, _config, _set, *(_spending if spending else ()))
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------

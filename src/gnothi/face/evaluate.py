@@ -82,6 +82,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
+    filters: Any = None,
     config: str | os.PathLike[str] | None = None,
     budget: Budget | None = None,
     on_row: Callable[[Row], None] | None = None,
@@ -166,7 +167,9 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
 def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) -> Plan:
     """The methods that are named, over the sources that are given, or over the Rag's."""
     before = given.repeated(said["config"])
-    settings = given.settings_of(said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"])
+    settings = given.settings_of(
+        said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"], said["filters"]
+    )
     if rag is not None:
         sources = rag.plan.sources
         own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}

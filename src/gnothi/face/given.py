@@ -15,6 +15,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import Method
+from gnothi.retrieval.filters import as_filters
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.session.sources import LAB
 from gnothi.types import Question
@@ -29,6 +30,7 @@ def settings_of(
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
     config: str | os.PathLike[str] | None = None,
+    filters: Any = None,
 ) -> Settings:
     """Keywords above the file ``config``, which may be a run's. Settings under a method's name have a dot
     (``{"seakr.threshold": -3}``)."""
@@ -36,6 +38,8 @@ def settings_of(
     named = dict(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
     named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
+    if filters is not None:
+        named[f"{INDEX_SECTION}.filters"] = [str(one) for one in as_filters(filters)]
     given = {key: Given(value, f"{key}={value!r:.60}", 2) for key, value in named.items()}
     return Settings({**read.given, **given})
 

@@ -18,6 +18,8 @@ from gnothi.events import Event
 from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
 from gnothi.models.remote.budget import Budget, spending
+from gnothi.retrieval.filtering import filtered
+from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
@@ -73,18 +75,19 @@ class Rag:
 
     # --- asking ----------------------------------------------------------------------------------------------------------
 
-    def ask(self, question: str | Question, choices: Sequence[str] = ()) -> Result:
-        """The answer with everything that was decided on the way. ``choices``: pick one of them.
+    def ask(self, question: str | Question, choices: Sequence[str] = (), *, filters: Any = None) -> Result:
+        """The answer with everything that was decided on the way. ``choices``: pick one of them. ``filters``: search only
+        passages whose metadata pass these too, as in ``[("date", ">=", "2025-01")]``.
 
         Raises InvalidInput for what is no question, UsageError inside a running event loop or when closed, and what the model
         or the index raises."""
         asked = self._ready(question, choices)
         refuse_running_loop("ask()", "rag.aask(question)")
-        return self._loop.run(self._ask(asked))
+        return self._loop.run(self._ask(asked, as_filters(filters)))
 
-    async def aask(self, question: str | Question, choices: Sequence[str] = ()) -> Result:
+    async def aask(self, question: str | Question, choices: Sequence[str] = (), *, filters: Any = None) -> Result:
         """As ``ask``, awaited."""
-        return await self._loop.arun(self._ask(self._ready(question, choices)))
+        return await self._loop.arun(self._ask(self._ready(question, choices), as_filters(filters)))
 
     def stream(self, question: str | Question, choices: Sequence[str] = ()) -> Iterator[Event | Result]:
         """Every event as it happens (``gnothi.events``), and the ``Result`` last. Leaving early stops the work."""
@@ -94,7 +97,7 @@ class Rag:
 
     def _stream(self, asked: Question) -> Iterator[Event | Result]:
         heard: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        work = self._loop.submit(self._ask(asked, heard.put))
+        work = self._loop.submit(self._ask(asked, (), heard.put))
         work.add_done_callback(lambda _: heard.put(None))
         try:
             while (event := heard.get()) is not None:
@@ -112,7 +115,7 @@ class Rag:
         def tell(event: Event | None) -> None:
             here.call_soon_threadsafe(heard.put_nowait, event)
 
-        work = self._loop.submit(self._ask(asked, tell))
+        work = self._loop.submit(self._ask(asked, (), tell))
         work.add_done_callback(lambda _: tell(None))
         try:
             while (event := await heard.get()) is not None:
@@ -136,15 +139,16 @@ class Rag:
         """As ``know``, awaited."""
         return await self._loop.arun(know(self.plan, self.opened, self._ready(question, ())))
 
-    def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
-        """At most k passages of the index, best first. Raises InvalidSetting where there is no index."""
-        retriever = self._index()
+    def search(self, query: str, k: int, filters: Any = None) -> tuple[ScoredPassage, ...]:
+        """At most k passages of the index that pass the filters, best first. Raises InvalidSetting where there is no index, or
+        one that cannot filter."""
+        retriever = filtered(self._index(), as_filters(filters))
         refuse_running_loop("search()", "rag.asearch(query, k)")
         return self._loop.run(retriever.search(query, k))
 
-    async def asearch(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+    async def asearch(self, query: str, k: int, filters: Any = None) -> tuple[ScoredPassage, ...]:
         """As ``search``, awaited."""
-        return await self._loop.arun(self._index().search(query, k))
+        return await self._loop.arun(filtered(self._index(), as_filters(filters)).search(query, k))
 
     def _index(self) -> Retriever:
         self.check_open()
@@ -191,8 +195,10 @@ class Rag:
                 await self._stack.aclose()
                 raise
 
-    async def _ask(self, asked: Question, *listeners: Any) -> Result:
-        return await ask_method(self.plan, self.opened, self._method, asked, listeners)
+    async def _ask(self, asked: Question, filters: Filters, *listeners: Any) -> Result:
+        found = self.opened.narrowed(filters)
+        method = found.method(self.plan.methods[0]) if filters else self._method
+        return await ask_method(self.plan, found, method, asked, listeners)
 
     def _ready(self, question: object, choices: Sequence[str]) -> Question:
         self.check_open()
@@ -226,6 +232,7 @@ def open(
     index_settings: Mapping[str, Any] | None = None,
     config: str | os.PathLike[str] | None = None,
     budget: Budget | None = None,
+    filters: Any = None,
     **settings: Any,
 ) -> Rag:
     """Open a method over a model and an index.
@@ -236,7 +243,8 @@ def open(
     model. ``settings`` are the method's, by name; one that names a model, a signal, a probe or the like takes an object, too.
     ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
     file, or what ``gnothi.calibrate`` returned; ``anyway``: also where it was made for another model. ``config``: a TOML file
-    of settings, below these. ``budget``: what models behind an API may cost.
+    of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only passages whose metadata
+    pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
@@ -259,7 +267,9 @@ def _plan(said: dict[str, Any]) -> Plan:
             model=given.model_of(said["model"], said["index"], said["graph"]),
             index=_spec(said["index"]),
             graph=_spec(said["graph"]),
-            settings=given.settings_of(settings, said["model_settings"], said["index_settings"], said["config"]),
+            settings=given.settings_of(
+                settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
+            ),
             calibration=given.calibration_of(said["calibration"]),
             anyway=said["anyway"],
         )

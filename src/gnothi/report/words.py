@@ -269,7 +269,17 @@ TOLD = frozenset(_TABLE)
 
 
 def entry(passage: Passage) -> str:
-    return _titled(passage.title, passage.text)
+    where = place(passage)
+    return _titled(passage.title, passage.text) if not where else f"({where}) {_titled(passage.title, passage.text)}"
+
+
+def place(passage: Passage) -> str:
+    """Where a passage stands, as in "handbook.pdf, p. 3, 2025-01-31"; empty where nothing is known."""
+    known = passage.metadata
+    page = f"p. {known['page']}" if known.get("page") else ""
+    section = str(known.get("section") or "")
+    told = (known.get("source"), page, "" if section in passage.title else section, known.get("date"))
+    return ", ".join(str(one) for one in told if one)
 
 
 def took(seconds: float) -> str:

@@ -32,8 +32,8 @@ class Searched(Protocol):
 
     async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]: ...
 
-    async def keys(self) -> Sequence[str]:
-        """Of the metadata of all passages."""
+    async def keys(self) -> Sequence[str] | None:
+        """Of the metadata of all passages; None where nobody knows."""
         ...
 
 
@@ -62,7 +62,9 @@ class Narrowed:
 
     async def unknown(self) -> events.UnknownKeys | None:
         """The keys of the filters that no passage has; None where some passage has each."""
-        known = sorted(await self._retriever.keys())
+        if (there := await self._retriever.keys()) is None:
+            return None
+        known = sorted(there)
         lacking = [one.key for one in self._filters if one.key not in known]
         return events.UnknownKeys(self.name, tuple(dict.fromkeys(lacking)), tuple(known)) if lacking else None
 
@@ -85,6 +87,14 @@ def filtered(retriever: Retriever, filters: Filters) -> Retriever:
             "can with a method filtered(filters)."
         )
     return retriever.filtered(filters)
+
+
+async def check_keys(retriever: Retriever, filters: Filters) -> None:
+    """Raises InvalidSetting for a key that no passage has, where the retriever tells which there are."""
+    asked = getattr(retriever, "keys", None)
+    known = await asked() if asked is not None and filters else None
+    if known is not None and (lacking := [one.key for one in filters if one.key not in known]):
+        raise InvalidSetting(f"filter: {unknown_keys(lacking, sorted(known))}.")
 
 
 def cannot(name: str, lacking: str) -> InvalidSetting:

@@ -13,12 +13,19 @@ from itertools import pairwise
 from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, MissingDependency
+from gnothi.protocols import Retriever
+from gnothi.retrieval.filtering import Narrowed
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.flat import flat
 from gnothi.retrieval.results import check_k, ranked
+from gnothi.retrieval.terms import terms
 from gnothi.types import Passage, ScoredPassage
 
 SECONDS = 120.0
 """After which a search counts as failed."""
+
+Find = Callable[..., Awaitable["Found"]]
+"""Query, k and, of one that can, filters."""
 
 _NOT_KEPT = frozenset(("id", "title", "score"))
 """Of a document's metadata: a passage has places of its own for them."""
@@ -32,17 +39,22 @@ class Foreign:
     """``find`` asks the other framework for at most k passages, best first."""
 
     name: str
-    find: Callable[[str, int], Awaitable[Found]]
+    find: Find
     seconds: float = SECONDS
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        """Raises as ``search_among``."""
+        return await self.search_among(query, k, ())
+
+    async def search_among(self, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
         """Raises IndexUnavailable for whatever the other framework raises, and for no answer in time."""
         check_k(k)
         if not query.strip() or k == 0:
             return ()
         try:
             async with asyncio.timeout(self.seconds):
-                found = await self.find(query, k)
+                found = await (self.find(query, k, filters) if filters else self.find(query, k))
+                found = [one for one in found if not filters or passes(one[0].metadata, filters)]
         except TimeoutError:
             raise IndexUnavailable(f"{self.name} gave nothing within {self.seconds:g} s. Look at what it asks.") from None
         except GnothiError:
@@ -53,6 +65,23 @@ class Foreign:
 
     async def aclose(self) -> None:
         """What was imported stays open: it is its module's."""
+
+
+class Narrowable(Foreign):
+    """One whose ``find`` takes filters, too."""
+
+    def filtered(self, filters: Filters) -> Retriever:
+        return Narrowed(self, filters)
+
+    async def keys(self) -> Sequence[str] | None:
+        """Nobody knows."""
+        return None
+
+
+def passes(metadata: Mapping[Any, Any], filters: Filters) -> bool:
+    """Whether a document with this metadata passes."""
+    held = terms(flat(metadata, _NOT_KEPT)[0])
+    return all(one.passes(held) for one in filters)
 
 
 def passage(passage_id: str, text: str, known: Mapping[Any, Any]) -> Passage:

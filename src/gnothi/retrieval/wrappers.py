@@ -45,6 +45,11 @@ class Traced(_Wrapper[Retriever]):
     def filtered(self, filters: Filters) -> Retriever:
         return Traced(filtered(self._wrapped, filters))
 
+    async def keys(self) -> Sequence[str] | None:
+        """Of the metadata of all passages; None where nobody tells."""
+        asked = getattr(self._wrapped, "keys", None)
+        return None if asked is None else await asked()
+
 
 class TracedGraph(_Wrapper[KnowledgeGraph]):
     """Emits ``events.Linked`` for every text that was linked and ``events.Expanded`` for every neighbourhood."""

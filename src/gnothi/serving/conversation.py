@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gnothi.errors import InvalidSetting
+from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.serving.attached import Attached, Message, attached_in, helper, told_apart
 from gnothi.serving.failures import Refusal
 from gnothi.serving.standalone import Turn
@@ -34,6 +36,7 @@ class Asked:
     conversation: Conversation
     stream: bool = False
     usage: bool = False
+    filters: Filters = ()
 
 
 def chat_request(body: Mapping[str, Any], longest: int) -> Asked:
@@ -45,7 +48,7 @@ def chat_request(body: Mapping[str, Any], longest: int) -> Asked:
     options = body.get("stream_options") or {}
     usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
     found = conversation(_list(body, "messages"), "messages", longest)
-    return Asked(_model(body), found, _flag(body, "stream"), usage)
+    return Asked(_model(body), found, _flag(body, "stream"), usage, filters(body))
 
 
 def response_request(body: Mapping[str, Any], longest: int) -> Asked:
@@ -65,7 +68,7 @@ def response_request(body: Mapping[str, Any], longest: int) -> Asked:
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     items = [one for one in _list({"input": given}, "input") if not isinstance(one, Mapping) or "role" in one]
-    return Asked(_model(body), conversation(items, "input", longest), _flag(body, "stream"))
+    return Asked(_model(body), conversation(items, "input", longest), _flag(body, "stream"), filters=filters(body))
 
 
 def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversation:
@@ -149,6 +152,14 @@ def question(given: object, name: str, longest: int) -> str:
             param=name,
         )
     return encodable(given.strip())
+
+
+def filters(body: Mapping[str, Any]) -> Filters:
+    """Its ``filters``: none, one, or a list of them (``retrieval.filters.as_filters``). Raises Refusal."""
+    try:
+        return as_filters(body.get("filters"))
+    except InvalidSetting as error:
+        raise Refusal(400, error.message, param="filters") from None
 
 
 def _refuse(body: Mapping[str, Any]) -> None:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.events import Event, Listener, listen, record
+from gnothi.events import Event, Listener, UnknownKeys, listen, record
 from gnothi.methods.planned import name_of
 from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
 from gnothi.protocols import LanguageModel, Method
+from gnothi.retrieval.filtering import filtered, unknown_keys
+from gnothi.retrieval.filters import Filters
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.seeding import question_scope
 from gnothi.serving import helper
@@ -140,16 +142,17 @@ class Service:
         history: Sequence[Turn] = (),
         attached: Sequence[Attached] = (),
         *,
+        filters: Filters = (),
         listeners: Sequence[Listener] = (),
     ) -> Answered:
         """The answer with all that was decided. After a ``history``, the question is made to stand alone first, unless
         ``follow_ups`` says otherwise. What is ``attached`` is found by searches before what the index holds. Raises what the
         model and the index raise."""
         given = passages(attached)
-        method = setup.method
+        opened = setup.opened.narrowed(filters)
         if given:
-            found = replace(setup.opened, retriever=Handed(tuple(given), setup.opened.retriever))
-            method = found.method(setup.plan.methods[0])
+            opened = replace(opened, retriever=Handed(tuple(given), opened.retriever))
+        method = opened.method(setup.plan.methods[0]) if given or filters else setup.method
 
         async def work() -> Answered:
             asked, warnings = question, tuple[str, ...]()
@@ -157,10 +160,16 @@ class Service:
             if history and self.follow_ups == "rewrite":
                 with record() as before:
                     asked, warnings = await standalone(setup.opened.model, question, history)
-            result = await ask_method(setup.plan, setup.opened, method, Question(QUESTION_ID, asked))
+            result = await ask_method(setup.plan, opened, method, Question(QUESTION_ID, asked))
             result = replace(result, events=(*before, *result.events))
             if given:
                 warnings = (*warnings, *unread(tuple(given), result.searches, method))
+            warnings = (
+                *warnings,
+                *dict.fromkeys(
+                    f"Filter: {unknown_keys(one.lacking, one.known)}." for one in result.events if isinstance(one, UnknownKeys)
+                ),
+            )
             cites = {passage.id: one.cite for passage, one in given.items() if one.cite}
             return Answered(uuid.uuid4().hex, setup, question, result, warnings, len(attached), cites)
 
@@ -182,13 +191,15 @@ class Service:
         )
 
     async def search(
-        self, setup: SetUp, query: str, k: int, *, listeners: Sequence[Listener] = ()
+        self, setup: SetUp, query: str, k: int, *, filters: Filters = (), listeners: Sequence[Listener] = ()
     ) -> tuple[ScoredPassage, ...]:
-        """The best k passages of the set-up's index. Raises InvalidSetting where it has none."""
+        """The best k passages of the set-up's index that pass the filters. Raises InvalidSetting where it has none, or cannot
+        filter."""
         retriever = setup.opened.retriever
         if retriever is None:
             raise InvalidSetting(f"model {setup.id!r} has no index to search in. Name a model that has one.")
-        return await self._heard("search", setup, query, lambda: retriever.search(query, k), listeners)
+        among = filtered(retriever, filters)
+        return await self._heard("search", setup, query, lambda: among.search(query, k), listeners)
 
     async def _heard(
         self, kind: str, setup: SetUp, text: str, work: Callable[[], Awaitable[T]], listeners: Sequence[Listener]

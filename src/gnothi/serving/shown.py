@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.events import Event, ModelCall, Usage
 from gnothi.report.terminal.console import clean
-from gnothi.report.words import THOUGHT, Line, Narrator
+from gnothi.report.words import THOUGHT, Line, Narrator, place
 from gnothi.runs.rows import jsonable
 from gnothi.serving.service import Answered
 from gnothi.types import Passage
@@ -48,13 +48,13 @@ class Shown:
 
 def shown(answered: Answered, link: Link) -> Shown:
     result = answered.result
-    sources = tuple({"id": one.id, "title": one.title or one.id, "text": one.text, "url": link(one)} for one in result.evidence)
+    sources = tuple(_source(one, link(one)) for one in result.evidence)
     text, marks = result.text or NOTHING, []
     for called, source in zip(_called(result.evidence, answered.cites), sources, strict=True):
         start, mark = len(text) + 1, f" [{called}]"
         if mark not in text[len(result.text or NOTHING) :]:  # parts of one source are called alike
             text += mark
-            marks.append(Mark(start, len(text), source["title"], source["url"]))
+            marks.append(Mark(start, len(text), source["cited"], source["url"]))
     usage = result.cost
     told = result.as_dict()
     full = {
@@ -87,6 +87,13 @@ def warnings(answered: Answered) -> list[str]:
         *answered.warnings,
         *(found_nothing if answered.result.found_nothing else ()),
     ]
+
+
+def _source(passage: Passage, url: str) -> dict[str, Any]:
+    """``cited`` is its title with where it stands."""
+    title, where = passage.title or passage.id, place(passage)
+    cited = f"{title} ({where})" if where else title
+    return {"id": passage.id, "title": title, "cited": cited, "text": passage.text, "url": url, "metadata": passage.metadata}
 
 
 def _called(evidence: Sequence[Passage], cites: Mapping[str, str]) -> Iterator[str]:

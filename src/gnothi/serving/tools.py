@@ -18,7 +18,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from gnothi.errors import GnothiError
-from gnothi.events import Event, Listener
+from gnothi.events import Event, Listener, UnknownKeys
+from gnothi.retrieval.filtering import unknown_keys
+from gnothi.retrieval.filters import as_filters
 from gnothi.serving.conversation import question as checked
 from gnothi.serving.failures import refusal
 from gnothi.serving.service import Answered, Service, SetUp
@@ -38,12 +40,13 @@ _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 
 @dataclass(frozen=True)
 class Source:
-    """A passage that the answer rests on."""
+    """A passage that the answer rests on, with what is known of it."""
 
     id: str
     title: str
     text: str
     url: str | None
+    metadata: dict[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Hit:
     text: str
     score: float
     url: str | None
+    metadata: dict[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Found:
 
     query: str
     passages: list[Hit]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,10 @@ async def _free(_: Call[Any, Any]) -> AsyncIterator[Caller]:
 
 
 Asking = Annotated[str, Field(description="The question, as one sentence that stands alone.")]
+Filtering = Annotated[
+    list[str] | None,
+    Field(description="Only passages whose metadata pass all: KEY=VALUE, as source=handbook.pdf, date>=2025-01, lang!=de."),
+]
 Model = Annotated[str | None, Field(description="The set-up that answers; none: the first. The tool's description lists them.")]
 
 
@@ -134,7 +143,7 @@ class Tools:
         ):
             self.server.add_tool(tool, title=title, description=said + models, annotations=_READS)
 
-    async def ask(self, call: Call[Any, Any], question: Asking, model: Model = None) -> Answer:
+    async def ask(self, call: Call[Any, Any], question: Asking, filters: Filtering = None, model: Model = None) -> Answer:
         """Tells what is decided on the way as progress."""
         setup, text = self._setup(model), self._checked(question, "question")
         tell = Telling()
@@ -143,7 +152,8 @@ class Tools:
         async def work() -> Answer:
             try:
                 async with self._turn(call) as caller:
-                    return _answer(await self._service.ask(setup, text, listeners=(*caller.heard, news.put_nowait)), caller)
+                    narrowing, heard = as_filters(filters), (*caller.heard, news.put_nowait)
+                    return _answer(await self._service.ask(setup, text, filters=narrowing, listeners=heard), caller)
             finally:
                 news.put_nowait(None)
 
@@ -181,17 +191,33 @@ class Tools:
         call: Call[Any, Any],
         query: Annotated[str, Field(description="Words to search for.")],
         k: Annotated[int, Field(description="How many passages.", ge=1, le=MOST)] = 5,
+        filters: Filtering = None,
         model: Model = None,
     ) -> Found:
         setup, text = self._setup(model), self._checked(query, "query")
+        warnings: list[str] = []
+
+        def heard(event: Event) -> None:
+            if isinstance(event, UnknownKeys):
+                warnings.append(f"Filter: {unknown_keys(event.lacking, event.known)}.")
+
         with _told():
             async with self._turn(call) as caller:
-                found = await self._service.search(setup, text, k, listeners=caller.heard)
+                found = await self._service.search(
+                    setup, text, k, filters=as_filters(filters), listeners=(*caller.heard, heard)
+                )
                 hits = [
-                    Hit(one.passage.id, one.passage.title, one.passage.text, one.score, caller.url(one.passage))
+                    Hit(
+                        one.passage.id,
+                        one.passage.title,
+                        one.passage.text,
+                        one.score,
+                        caller.url(one.passage),
+                        dict(one.passage.metadata),
+                    )
                     for one in found
                 ]
-        return Found(text, hits)
+        return Found(text, hits, warnings)
 
     def _setup(self, model: str | None) -> SetUp:
         with _told():
@@ -211,7 +237,7 @@ def _answer(answered: Answered, caller: Caller) -> Answer:
         question=result.question.text,
         model=answered.setup.id,
         from_memory=not result.cost.retrievals or result.found_nothing,
-        sources=[Source(one.id, one.title, one.text, caller.url(one)) for one in result.evidence],
+        sources=[Source(one.id, one.title, one.text, caller.url(one), dict(one.metadata)) for one in result.evidence],
         uncertainty=_finite(result.uncertainty),
         probability_wrong=_finite(result.probability_wrong),
         decisions=[_first(one.text) for one in told if one is not None],

@@ -6,13 +6,15 @@ import contextlib
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
+from gnothi.retrieval.filtering import check_keys, filtered
+from gnothi.retrieval.filters import Filters
 from gnothi.session import sources as specs
 from gnothi.session.plan import Plan
 
@@ -50,6 +52,18 @@ class Opened:
         }
         return planned.made({"model": self.model, "retriever": self.retriever, "graph": self.graph} | further)
 
+    def narrowed(self, filters: Filters) -> Opened:
+        """Searching among the passages alone that pass all filters. Raises InvalidSetting where there is no index, or one that
+        cannot filter."""
+        if not filters:
+            return self
+        if self.retriever is None:
+            raise InvalidSetting(f"filter {str(filters[0])!r:.80}: there is no index to filter. Give <--index PATH>.")
+        others = {
+            key: filtered(one, filters) if key[0] is Retriever and one is not None else one for key, one in self.others.items()
+        }
+        return replace(self, retriever=filtered(self.retriever, filters), others=others)
+
     def methods(self, plans: Sequence[Plan]) -> Methods:
         """Those of all plans, by ``label``. Raises as ``method``."""
         made = Methods(
@@ -81,14 +95,22 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
 
         def keep(protocol: type, named: Any, opening: Callable[[str], Any]) -> Any:
             if not isinstance(named, str):
-                return named
+                return filtered(named, sources.searches.narrowing) if protocol is Retriever else named
             if (protocol, named) not in found:
                 found[protocol, named] = one = opening(named)
                 stack.push_async_callback(one.aclose)
             return found[protocol, named]
 
+        def further(spec: str) -> Retriever:
+            """Another index: what the filters keep out is not found there either."""
+            one = specs.open_index(spec)
+            if not searches.narrowing:
+                return one
+            stack.push_async_callback(one.aclose)
+            return filtered(one, searches.narrowing)
+
+        searches, filters = sources.searches, sources.searches.narrowing
         with _interruptible():
-            searches = sources.searches
             graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
             index = sources.index
             if isinstance(index, str):
@@ -96,6 +118,11 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
                 stack.push_async_callback(index.aclose)
             elif index is not None:
                 index = _traced(index)
+            if filters and index is None:
+                raise InvalidSetting(f"filter {str(filters[0])!r:.80}: there is no index to filter. Give <--index PATH>.")
+            if filters:
+                await check_keys(index, filters)
+                index = filtered(index, filters)
             model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
             reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
             retriever = index and searches.wrap(index, model, graph, reranker or None)
@@ -104,7 +131,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
             openers: dict[type, Callable[[str], Any]] = {
                 LanguageModel: partial(_open_model, models),
                 KnowledgeGraph: partial(_open_graph, searches.recogniser),
-                Retriever: specs.open_index,
+                Retriever: further,
                 Reranker: specs.open_reranker,
             }
             for protocol, named in (one for plan in plans for method in plan.methods for one in method.named.values()):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.retrieval.filters import Filters, as_filters
 
 if TYPE_CHECKING:
     from gnothi.retrieval.dense.fusion import Fusion
@@ -34,9 +35,16 @@ class SearchSettings:
     )
     reranker: str | None = setting(None, "Re-ranker of what is found: lab, a folder or a hub id (none: the index's own order).")
     depth: int = setting(50, "Passages that the re-ranker chooses from.", at_least=1)
+    filters: tuple[str, ...] = setting((), "Only passages whose metadata pass all of them: --filter KEY=VALUE.")
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        as_filters(self.filters)
+
+    @property
+    def narrowing(self) -> Filters:
+        """The filters, read."""
+        return as_filters(self.filters)
 
     @property
     def fused(self) -> Fusion | None:

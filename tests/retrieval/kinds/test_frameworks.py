@@ -16,6 +16,7 @@ from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
+from gnothi.types import Passage, Value
 
 DIMENSIONS = 512
 PASSAGES = tuple(one for one in CORPUS if one.id != "twin-b")
@@ -29,6 +30,10 @@ def vector(text: str) -> list[float]:
         found[1 + crc32(word.encode("utf-8", "replace")) % DIMENSIONS] += 1.0
     length = math.sqrt(sum(one * one for one in found))
     return [one / length for one in found]
+
+
+def known(one: Passage) -> dict[str, Value]:
+    return {**one.metadata, "title": one.title}
 
 
 class _Named(RetrieverConformance):
@@ -63,7 +68,7 @@ class TestLangChain(_Named):
         from langchain_core.documents import Document
         from langchain_core.embeddings import Embeddings
         from langchain_core.vectorstores import InMemoryVectorStore
-        from tests.retrieval.kinds.test_frameworks import PASSAGES, vector
+        from tests.retrieval.kinds.test_frameworks import PASSAGES, known, vector
 
         class Words(Embeddings):
             def embed_documents(self, texts):
@@ -74,7 +79,7 @@ class TestLangChain(_Named):
 
         def make():
             store = InMemoryVectorStore(Words())
-            store.add_documents([Document(id=one.id, page_content=one.text, metadata={"title": one.title}) for one in PASSAGES])
+            store.add_documents([Document(id=one.id, page_content=one.text, metadata=known(one)) for one in PASSAGES])
             return store.as_retriever(search_kwargs={"k": 2})
         """
 
@@ -89,7 +94,7 @@ class TestLangChainWithItsOwnK(TestLangChain):
     source = """
         from langchain_core.documents import Document
         from langchain_core.retrievers import BaseRetriever
-        from tests.retrieval.kinds.test_frameworks import PASSAGES, vector
+        from tests.retrieval.kinds.test_frameworks import PASSAGES, known, vector
 
         class Words(BaseRetriever):
             k: int = 2
@@ -98,7 +103,7 @@ class TestLangChainWithItsOwnK(TestLangChain):
                 asked = vector(query)
                 near = lambda one: sum(a * b for a, b in zip(asked, vector(one.text)))
                 best = sorted(PASSAGES, key=near, reverse=True)[: self.k]
-                return [Document(id=one.id, page_content=one.text, metadata={"title": one.title}) for one in best]
+                return [Document(id=one.id, page_content=one.text, metadata=known(one)) for one in best]
 
         def make():
             return Words()
@@ -161,7 +166,7 @@ class TestLlamaIndex(_Named):
         from llama_index.core import VectorStoreIndex
         from llama_index.core.base.embeddings.base import BaseEmbedding
         from llama_index.core.schema import MetadataMode, TextNode
-        from tests.retrieval.kinds.test_frameworks import PASSAGES, vector
+        from tests.retrieval.kinds.test_frameworks import PASSAGES, known, vector
 
         class Words(BaseEmbedding):
             def _get_query_embedding(self, query):
@@ -174,7 +179,7 @@ class TestLlamaIndex(_Named):
                 return vector(text)
 
         def make():
-            nodes = [TextNode(id_=one.id, text=one.text, metadata={"title": one.title}) for one in PASSAGES]
+            nodes = [TextNode(id_=one.id, text=one.text, metadata=known(one)) for one in PASSAGES]
             return VectorStoreIndex(nodes, embed_model=Words()).as_retriever(similarity_top_k=2)
         """
 
@@ -189,14 +194,14 @@ class TestLlamaIndexThatBlocks(TestLlamaIndex):
     source = """
         from llama_index.core.retrievers import BaseRetriever
         from llama_index.core.schema import NodeWithScore, TextNode
-        from tests.retrieval.kinds.test_frameworks import PASSAGES, vector
+        from tests.retrieval.kinds.test_frameworks import PASSAGES, known, vector
 
         class Words(BaseRetriever):
             def _retrieve(self, query_bundle):
                 asked = vector(query_bundle.query_str)
                 near = [(sum(a * b for a, b in zip(asked, vector(one.text))), one) for one in PASSAGES]
                 return [
-                    NodeWithScore(node=TextNode(id_=one.id, text=one.text, metadata={"title": one.title}), score=score)
+                    NodeWithScore(node=TextNode(id_=one.id, text=one.text, metadata=known(one)), score=score)
                     for score, one in sorted(near, key=lambda pair: -pair[0])
                 ]
 

@@ -75,6 +75,11 @@ class Hybrid:
     def filtered(self, filters: Filters) -> Retriever:
         return Hybrid(filtered(self._by_words, filters), filtered(self._by_vectors, filters), self._fusion, self._name)
 
+    async def keys(self) -> Sequence[str] | None:
+        """Of the metadata of all passages; None where nobody tells."""
+        asked = getattr(self._by_words, "keys", None)
+        return None if asked is None else await asked()
+
     async def aclose(self) -> None:
         await gather(self._by_words.aclose(), self._by_vectors.aclose())
 

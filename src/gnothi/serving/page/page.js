@@ -170,7 +170,7 @@ class Card {
     this.answer.replaceChildren(plain(full.answer || "No answer found."), ...marks);
     const usage = full.usage, doubt = full.probability_wrong, gated = full.decisions.some(one => one.kind === "retrieve");
     this.from.append(h("span", { className: `badge ${gated ? (full.retrieved ? "doubt" : "sure") : "plain"}` }, `${full.retrieved ? "◆" : "●"} ${origin(full)[0].toUpperCase()}${origin(full).slice(1)}`),
-      ...full.sources.map((source, place) => h("span", {}, `[${place + 1}] `, link(source.url, source.title))),
+      ...full.sources.map((source, place) => h("span", {}, `[${place + 1}] `, link(source.url, source.cited))),
       soft([doubt === null ? "" : `P(wrong) ${doubt.toFixed(2)}`, counted(usage.retrievals, "search"), `${counted(usage.prompt_tokens + usage.generated_tokens, "token")}`, took(usage.seconds)].filter(Boolean).join(" · ")));
     if (full.question !== full.asked) this.from.append(soft("asked as: "), said(full.question));
     this.offer(full);

@@ -50,7 +50,12 @@ def question(context: Context, setup: SetUp, asked: Asked) -> Work[Answered]:
         if conversation.helper:
             return context.service.help(setup, conversation.question, listeners=listeners)
         return context.service.ask(
-            setup, conversation.question, conversation.history, conversation.attached, listeners=listeners
+            setup,
+            conversation.question,
+            conversation.history,
+            conversation.attached,
+            filters=asked.filters,
+            listeners=listeners,
         )
 
     return work

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from gnothi.retrieval.terms import as_text
 from gnothi.serving.context import Context
 from gnothi.serving.html import page
 
@@ -19,7 +20,8 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         found = context.links.find(request.path_params["name"])
         if found is None:
             return page("Forgotten", "The server does not remember this passage any more. Ask again for a new link.", 404)
-        return page(found.title or found.id, found.text)
+        known = [f"{key}: {as_text(one)}" for key, one in found.metadata.items()]
+        return page(found.title or found.id, "\n".join([found.text, *([""] if known else []), *known]))
 
     return [Route("/passages/{name}", passage)]
 

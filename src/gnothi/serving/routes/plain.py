@@ -11,11 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from gnothi.calibration.gate import gate_of
+from gnothi.events import Event, UnknownKeys
+from gnothi.retrieval.filtering import unknown_keys
 from gnothi.runs.rows import jsonable
 from gnothi.serving.answering import whole
 from gnothi.serving.bodies import json_object
 from gnothi.serving.context import Context
-from gnothi.serving.conversation import question
+from gnothi.serving.conversation import filters, question
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import SetUp
 
@@ -37,12 +39,25 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         setup, query, k = setup_of(body, _has_index), question(body.get("query"), "query", longest), body.get("k", 5)
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
             raise Refusal(400, f"k: got {k!r:.40}, expected a whole number from 1 to {MOST}.", param="k")
-        found = await whole(context, request, lambda said: context.service.search(setup, query, k, listeners=said))
+        narrowing = filters(body)
+        unknown: list[UnknownKeys] = []
+
+        def heard(event: Event) -> None:
+            if isinstance(event, UnknownKeys):
+                unknown.append(event)
+
+        found = await whole(
+            context,
+            request,
+            lambda said: context.service.search(setup, query, k, filters=narrowing, listeners=(*said, heard)),
+        )
         base = context.base(request)
         passages = [
             asdict(one.passage) | {"score": one.score, "url": base + context.links.passage(one.passage)} for one in found
         ]
-        return JSONResponse(jsonable({"object": "list", "model": setup.id, "query": query, "data": passages}))
+        warnings = [f"filter: {unknown_keys(one.lacking, one.known)}" for one in unknown]
+        told = {"object": "list", "model": setup.id, "query": query, "data": passages}
+        return JSONResponse(jsonable(told | ({"warnings": warnings} if warnings else {})))
 
     async def know(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -66,7 +67,9 @@ def stored(fake: Fake, index: str) -> dict[str, Passage]:
     """Every passage of an index; what was written can be searched, and lies there once."""
     shelf = fake.shelves[index]
     assert shelf.visible == shelf.documents
-    found = [Passage(one["id"], one["text"], one["title"]) for one in shelf.documents.values()]
+    found = [
+        Passage(one["id"], one["text"], one["title"], json.loads(one["gnothi_metadata"])) for one in shelf.documents.values()
+    ]
     assert len({one.id for one in found}) == len(found)
     return {one.id: one for one in found}
 

@@ -50,10 +50,29 @@ class Shelf:
             self.visible, self._ranking = dict(self.documents), {}
 
     def matching(self, query: dict[str, Any]) -> list[str]:
-        ((name, value),) = query["term"].items()
-        return [key for key, one in self.visible.items() if value in _values(field(one, name))]
+        return [key for key, one in self.visible.items() if self._fits(one, query)]
+
+    def _fits(self, one: dict[str, Any], query: dict[str, Any]) -> bool:
+        ((kind, said),) = query.items()
+        if kind == "bool":
+            some = said.get("should", ())
+            return (
+                all(self._fits(one, each) for each in said.get("filter", ()))
+                and not any(self._fits(one, each) for each in said.get("must_not", ()))
+                and (not some or any(self._fits(one, each) for each in some))
+            )
+        ((name, value),) = said.items()
+        assert self.mapping[name]["type"] == "keyword"
+        held = _values(field(one, name))
+        if kind == "range":
+            return any(value["gte"] <= each <= value["lte"] for each in held)
+        return any(each in held for each in (value if kind == "terms" else [value]))
 
     def ranked(self, query: dict[str, Any], tie: str) -> list[tuple[str, float]]:
+        if "bool" in query:
+            (asked,) = query["bool"]["must"]
+            passing = set(self.matching({"bool": {"filter": query["bool"]["filter"]}}))
+            return [one for one in self.ranked(asked, tie) if one[0] in passing]
         if "multi_match" in query:
             fields, text = query["multi_match"]["fields"], query["multi_match"]["query"]
         else:
@@ -67,10 +86,11 @@ class Shelf:
         found = self._ranking[tuple(fields)].search_blocking(text, 10**6)
         return [(json.loads(one.passage.id)[1], one.score) for one in found]
 
-    def near(self, name: str, vector: list[float], k: int) -> list[tuple[str, float]]:
+    def near(self, name: str, vector: list[float], k: int, narrow: dict[str, Any] | None = None) -> list[tuple[str, float]]:
         """The ``k`` nearest of each shard."""
         found: list[tuple[str, float]] = []
-        there = [(key, one[name]) for key, one in self.visible.items() if one.get(name) is not None]
+        every = self.matching(narrow) if narrow else self.visible
+        there = [(key, self.visible[key][name]) for key in every if self.visible[key].get(name) is not None]
         for shard in range(SHARDS):
             of_it = [(key, _similar(self.mapping[name], vector, one)) for key, one in there if self.shards[key] == shard]
             found += sorted(of_it, key=lambda one: -one[1])[:k]
@@ -249,6 +269,11 @@ class Fake:
         if name not in self.shelves:
             return _absent(name)
         shelf, asked = self.shelves[name], json.loads(body)
+        if "aggs" in asked:
+            ((called, wanted),) = asked["aggs"].items()
+            values = {one for each in shelf.visible.values() for one in each.get(wanted["terms"]["field"], ())}
+            fit = [one for one in sorted(values) if re.fullmatch(wanted["terms"]["include"], one)]
+            return 200, {"aggregations": {called: {"buckets": [{"key": one} for one in fit]}}}
         if asked["size"] > 10_000:
             return error(400, "illegal_argument_exception", "Result window is too large")
         shards: dict[str, Any] = {"total": 3, "successful": 3 - self.failed, "failed": self.failed, "skipped": 0}
@@ -296,7 +321,7 @@ class Fake:
         mapping = shelf.mapping[key]
         if mapping["type"] != kind or mapping[size] != len(vector):
             return error(400, "illegal_argument_exception", f"the query vector has a different dimension [{len(vector)}]")
-        found = shelf.near(key, vector, k)
+        found = shelf.near(key, vector, k, knn.get("filter"))
         return found[:k] if self.engine == "elasticsearch" else found
 
     @staticmethod

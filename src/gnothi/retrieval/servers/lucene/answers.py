@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
-from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, Index
+from gnothi.retrieval.analysis import unpacked
+from gnothi.retrieval.servers.lucene.index import METADATA, MOST, OWN_ID, Index
 from gnothi.retrieval.servers.patience import Passing
 from gnothi.types import Passage, ScoredPassage
 
@@ -75,7 +76,12 @@ def _passage(hit: Mapping[str, Any], index: Index) -> Passage:
             f"{index.name} keeps no _source, of which passages are made: it can be searched by its own means only."
         )
     key = hit["_id"] if index.id == OWN_ID else field(source, index.id)
-    return Passage(index.prefix + as_text(key), as_text(field(source, index.text)), as_text(field(source, index.title)))
+    return Passage(
+        index.prefix + as_text(key),
+        as_text(field(source, index.text)),
+        as_text(field(source, index.title)),
+        unpacked(source.get(METADATA)),
+    )
 
 
 def field(source: Any, name: str) -> Any:

@@ -10,12 +10,14 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from gnothi.errors import InvalidSetting
+from gnothi.retrieval.filters import Filter, Filters
 from gnothi.retrieval.servers.questions import By, Distance, check_encoder
 from gnothi.retrieval.servers.settings import check_waits, described
+from gnothi.retrieval.terms import key_term
 
 Engine = Literal["elasticsearch", "opensearch"]
 TITLES: Mapping[Engine, str] = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}
-ORIGIN = "gnothi_origin"
+ORIGIN, METADATA, TERMS = "gnothi_origin", "gnothi_metadata", "gnothi_terms"
 OWN_ID = "_id"
 MOST = 10_000
 """Hits of one search: index.max_result_window as it is unless somebody changes it."""
@@ -112,7 +114,7 @@ class Index:
         """Fields that make a passage."""
         return [name for name in (self.id, self.title, self.text) if name and name != OWN_ID]
 
-    def by_words(self, query: str, k: int) -> tuple[dict[str, str], dict[str, Any]]:
+    def by_words(self, query: str, k: int, filters: Filters = ()) -> tuple[dict[str, str], dict[str, Any]]:
         """Parameters and body. Any word may match; nothing in the query is an operator. Rare words are counted over all shards
         (dfs), and equal queries go to equal copies, so that a ranking depends neither on shards nor on chance."""
         match = {"query": query, "operator": "or"}
@@ -124,7 +126,7 @@ class Index:
         ties: list[dict[str, str]] = [] if self.id == OWN_ID else [{self.id: "asc"}]
         parameters = {"search_type": "dfs_query_then_fetch", **self.parameters(query)}
         return parameters, {
-            "query": found,
+            "query": {"bool": {"must": [found], "filter": clauses(filters)}} if filters else found,
             "track_scores": True,
             "sort": [{"_score": "desc"}, *ties],
             **self.wanted(k),
@@ -143,8 +145,22 @@ class Index:
             "size": k,
             "track_total_hits": k + 1,
             "timeout": f"{max(1, round(self.timeout * 1000))}ms",
-            "_source": self.shown,
+            "_source": [*self.shown, METADATA],
         }
+
+
+def clauses(filters: Filters) -> list[dict[str, Any]]:
+    """Filters as queries that score nothing."""
+    return [_clause(one) for one in filters]
+
+
+def _clause(one: Filter) -> dict[str, Any]:
+    exact = [low for low, high in one.spans if low == high]
+    some: list[dict[str, Any]] = [{"terms": {TERMS: exact}}] if exact else []
+    some += [{"range": {TERMS: {"gte": low, "lte": high}}} for low, high in one.spans if low != high]
+    if one.negated:
+        return {"bool": {"filter": [{"term": {TERMS: key_term(one.key)}}], "must_not": some}}
+    return {"bool": {"should": some, "minimum_should_match": 1}}
 
 
 def as_settings(argument: str) -> dict[str, Any]:

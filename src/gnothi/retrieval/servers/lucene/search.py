@@ -10,16 +10,19 @@ from gnothi import events
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.filtering import cannot
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import ranked
 from gnothi.retrieval.servers.lucene.answers import Hits, read_hits, too_many
 from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, Engine, Index, indices
+from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, TERMS, Engine, Index, indices
 from gnothi.retrieval.servers.lucene.notes import read_notes
 from gnothi.retrieval.servers.lucene.vectors import KINDS, near
 from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.patience import Passing, Patience
 from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
 from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.terms import key_of, key_term
 from gnothi.types import encodable
 
 _MORE = 16
@@ -32,6 +35,7 @@ class Server:
         self.index, self.engine = index, engine
         self._client = Client(index, engine)
         self._patience = Patience(index.patience, index.name)
+        self._kept: bool | None = None
         self._room = asyncio.Semaphore(index.connections)
 
     async def hits(self, params: Mapping[str, str], body: Mapping[str, Any], k: int) -> Found:
@@ -40,6 +44,28 @@ class Server:
         if hits.lacking:
             events.emit(events.Partial(self.index.name, hits.shards, hits.lacking))
         return hits.passages
+
+    async def check(self, filters: Filters) -> None:
+        """Raises InvalidSetting where there are filters and the index keeps no metadata."""
+        if filters and not await self._filters():
+            raise cannot(self.index.name, f"field {TERMS}")
+
+    async def keys(self) -> list[str]:
+        """Of the metadata of all passages."""
+        if not await self._filters():
+            return []
+        named = {"terms": {"field": TERMS, "include": f"{key_term('')}.*", "size": MOST}}
+        answer = await self._asked("_search", {"size": 0, "aggs": {"keys": named}}, self.index.parameters("keys"))
+        return [key_of(str(one["key"])) for one in answer["aggregations"]["keys"]["buckets"]]
+
+    async def _filters(self) -> bool:
+        if self._kept is None:
+            self._kept = TERMS in (await self._asked("_field_caps", None, {"fields": TERMS})).get("fields", {})
+        return self._kept
+
+    async def _asked(self, path: str, body: Mapping[str, Any] | None, params: Mapping[str, str]) -> Mapping[str, Any]:
+        verb = "GET" if body is None else "POST"
+        return await self._patience.persist(lambda: self._client.ask(verb, self.index.path(path), body, params))
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -57,9 +83,13 @@ class ByWords:
         self._server = server
         self.name, self.optional = server.index.name, server.index.optional
 
-    async def search(self, query: str, k: int) -> Found:
-        params, body = self._server.index.by_words(encodable(query), min(k, MOST))
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+        await self._server.check(filters)
+        params, body = self._server.index.by_words(encodable(query), min(k, MOST), filters)
         return ranked(await self._server.hits(params, body, k), k)
+
+    async def keys(self) -> list[str]:
+        return await self._server.keys()
 
     async def aclose(self) -> None:
         await self._server.aclose()
@@ -72,11 +102,14 @@ class ByVectors:
         self._server, self._encoder = server, encoder
         self.name, self.optional = server.index.name, server.index.optional
 
-    async def search(self, query: str, k: int) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         """A server leaves open which of several with one score come first, so a few more are asked for."""
+        await self._server.check(filters)
         index = self._server.index
         wanted = k if k > MOST else min(k + _MORE, MOST)
-        params, body = near(index, self._server.engine, await self._encoder.submit(encodable(query)), min(wanted, MOST))
+        params, body = near(
+            index, self._server.engine, await self._encoder.submit(encodable(query)), min(wanted, MOST), filters
+        )
         try:
             found = await self._server.hits(params, body, wanted)
         except Refused as error:
@@ -91,6 +124,9 @@ class ByVectors:
         if k > MOST and len(found) == MOST:  # nobody counts how many more there are
             raise too_many(k, index)
         return ranked(found, k)
+
+    async def keys(self) -> list[str]:
+        return await self._server.keys()
 
     async def aclose(self) -> None:
         await self._encoder.aclose()

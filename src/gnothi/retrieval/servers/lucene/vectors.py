@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnothi.retrieval.dense.encoders import Vectors
-from gnothi.retrieval.servers.lucene.index import Engine, Index
+from gnothi.retrieval.filters import Filters
+from gnothi.retrieval.servers.lucene.index import Engine, Index, clauses
 from gnothi.retrieval.servers.questions import Distance
 
 KINDS: Mapping[Engine, str] = {"elasticsearch": "dense_vector", "opensearch": "knn_vector"}
@@ -39,13 +40,14 @@ def settings_of(engine: Engine) -> dict[str, Any]:
     return {"settings": {"index": {"knn": True}}} if engine == "opensearch" else {}
 
 
-def near(index: Index, engine: Engine, vector: Vectors, k: int) -> tuple[dict[str, str], dict[str, Any]]:
+def near(index: Index, engine: Engine, vector: Vectors, k: int, filters: Filters = ()) -> tuple[dict[str, str], dict[str, Any]]:
     """Parameters and body of a search for the ``k`` nearest, in no order where scores are equal."""
     asked, looked_at = numbers(vector), max(k, _WIDTH)
+    narrow = {"filter": {"bool": {"filter": clauses(filters)}}} if filters else {}
     if engine == "elasticsearch":  # the type of the search is not ours to choose
-        found = {"knn": {"field": index.vectors, "query_vector": asked, "k": k, "num_candidates": looked_at}}
+        found = {"knn": {"field": index.vectors, "query_vector": asked, "k": k, "num_candidates": looked_at, **narrow}}
     else:
-        found = {"query": {"knn": {index.vectors: {"vector": asked, "k": looked_at}}}}
+        found = {"query": {"knn": {index.vectors: {"vector": asked, "k": looked_at, **narrow}}}}
     return index.parameters(repr(asked)), {**found, **index.wanted(k)}
 
 

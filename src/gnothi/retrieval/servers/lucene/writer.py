@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.analysis import packed, unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import ORIGIN, OWN_ID, Engine, indices
+from gnothi.retrieval.servers.lucene.index import METADATA, ORIGIN, OWN_ID, TERMS, Engine, indices
 from gnothi.retrieval.servers.lucene.notes import BESIDE, LuceneLedger, Notes, digest
 from gnothi.retrieval.servers.lucene.steady import Steady
 from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_of
 from gnothi.retrieval.servers.weights import check_vectors
 from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
@@ -112,6 +114,7 @@ class LuceneWriter:
         index = self._index
         documents: dict[str, dict[str, Any]] = {
             digest(key): {index.id: one.id, index.title: one.title, index.text: one.text, ORIGIN: origin}
+            | {METADATA: packed(one.metadata), TERMS: terms(one.metadata)}
             for key, (one, origin) in written.items()
         }
         if self._encode:
@@ -124,7 +127,10 @@ class LuceneWriter:
         index = self._index
         found = self._server.documents(sorted({digest(key) for key in ids}), without=index.vectors if self._encode else "")
         return {
-            key: (Passage(key, as_text(field(one, index.text)), as_text(field(one, index.title))), as_text(one.get(ORIGIN)))
+            key: (
+                Passage(key, as_text(field(one, index.text)), as_text(field(one, index.title)), unpacked(one.get(METADATA))),
+                as_text(one.get(ORIGIN)),
+            )
             for key in ids
             if (one := found.get(digest(key))) is not None
         }
@@ -149,10 +155,14 @@ def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> 
                 f"{index.name} is there, and no build of ours made it: it can be searched, not written. Name another index."
             )
         check_vectors(notes.values, index.name, index.encoder)
+        if not notes.values.get("terms"):
+            raise IndexUnavailable(
+                f"{index.name} was built by an earlier version of Gnothi. Name another index to build it anew."
+            )
         return notes
     made = {"encoder_name": index.encoder, "encoder": Encoding(index.encoder).fingerprint() if encode else ""}
     notes.create()  # notes of an index that is gone tell nothing
-    notes.put({"content": "", "complete": False, "begun": [], **made})
+    notes.put({"content": "", "complete": False, "begun": [], "terms": True, **made})
     body = {"type": "text", "index": False, "copy_to": index.words}
     mapping: dict[str, Any] = {
         index.id: {"type": "keyword"},
@@ -160,6 +170,7 @@ def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> 
         index.text: body,
         index.words: {"type": "text", "analyzer": "english"},
         ORIGIN: {"type": "keyword"},
+        TERMS: {"type": "keyword"},
     }
     settings: dict[str, Any] = {}
     if encode:

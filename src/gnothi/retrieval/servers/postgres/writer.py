@@ -131,7 +131,7 @@ class PostgresWriter:
     def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
         query = self._table.sql("SELECT {id}, {text}, {title}, {origin}, {metadata} FROM {table} WHERE {id} = ANY(%s)")
         rows = self._connection.execute(query, (ids,)).fetchall()
-        return {row[0]: (Passage(*row[:3], from_jsonb(row[4])), row[3]) for row in rows}
+        return {row[0]: (Passage(row[0], row[1], row[2], from_jsonb(row[4])), row[3]) for row in rows}
 
     def _count(self) -> int:
         row = self._connection.execute(self._table.sql("SELECT count(*) FROM {table}"), ()).fetchone()
@@ -177,7 +177,8 @@ def _storable(given: Passage) -> Passage:
             key.replace("\0", _LOST): one.replace("\0", _LOST) if isinstance(one, str) else one
             for key, one in given.metadata.items()
         }
-        given = Passage(*(one.replace("\0", _LOST) for one in (given.id, given.text, given.title)), known)
+        passage_id, text, title = (one.replace("\0", _LOST) for one in (given.id, given.text, given.title))
+        given = Passage(passage_id, text, title, known)
     return given.storable()
 
 
