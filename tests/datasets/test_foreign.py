@@ -138,11 +138,11 @@ def test_what_else_they_say(tmp_path: Path) -> None:
     assert one(path, SHAPES["MuSiQue"]).metadata["supporting"] == ("Orvel",)
     assert one(path, SHAPES["MuSiQue"]).kind == "2hop"
     assert one(path, SHAPES["MuSiQue"] | {"answerable": False}).answers == ()
-    none = {"text": [], "answer_start": []}
+    none: dict[str, Any] = {"text": [], "answer_start": []}
     assert one(path, SHAPES["SQuAD, hub"] | {"answers": none}).metadata == {"title": "O", "answerable": False}
-    unknown = {"aliases": [], "value": "<unk>"}
+    unknown: dict[str, Any] = {"aliases": [], "value": "<unk>"}
     assert one(path, SHAPES["TriviaQA, hub"] | {"answer": unknown}).answers == ()
-    yes = {"id": ["1"], "short_answers": [{"text": []}], "yes_no_answer": [1]}
+    yes: dict[str, Any] = {"id": ["1"], "short_answers": [{"text": []}], "yes_no_answer": [1]}
     assert one(path, SHAPES["NQ, hub"] | {"annotations": yes}).answers == ("yes",)
 
 

@@ -146,6 +146,7 @@ def test_hotpotqa_as_its_authors_write_it(tmp_path: Path) -> None:
         {"Question": "Who?"},
         {"_id": "q1", "query": "Who?"},
         {"id": "1", "input": "Who?", "output": []},
+        {"id": "1", "question": {"stem": "Who?", "choices": []}, "answerKey": "A"},
     ],
 )
 def test_questions_are_not_indexed_as_text(tmp_path: Path, record: dict[str, Any]) -> None:
@@ -182,9 +183,8 @@ def test_keys_that_the_user_names_win(tmp_path: Path) -> None:
     assert found(path, Keys("text"))[0].id == "x"
     (step,) = steps(path, Keys("absent"))
     assert "no 'absent'" in step.invalid
-    for words, keys in ((100, {}), (100, {"text_key": "abs.long"})):
-        report = build([path], tmp_path / "index", words=words, **keys)
-        assert report.unchanged == 0
+    for text_key in ("", "abs.long"):
+        assert build([path], tmp_path / "index", text_key=text_key).unchanged == 0
     assert {passage.text for passage in contents(tmp_path / "index").values()} == {TEXT}
 
 

@@ -42,4 +42,5 @@ def reader(path: Path, keys: Keys = AS_FOUND) -> Reader:
     if path.parent.name.lower() == "qrels" or name.startswith("qrels"):
         raise NoDocument(f"{path} holds judgements of relevance, no documents.")
     read = next(read for end, read in FORMATS.items() if name.endswith(end))
-    return partial(read, keys=keys) if keys != AS_FOUND and "keys" in signature(read).parameters else read
+    takes_keys: Callable[..., Iterator[Step]] = read
+    return partial(takes_keys, keys=keys) if keys != AS_FOUND and "keys" in signature(read).parameters else read
