@@ -252,12 +252,13 @@ def _dpr(record: Record) -> Iterator[Pair]:
 
 def _multihop(record: Record) -> Iterator[Pair]:
     """HotpotQA's and 2WikiMultiHopQA's pairs of title and sentences, the same on the hub, and our lines' passages."""
-    given: Any = record.get("passages") or record.get("paragraphs") or record["context"]
+    given = record.get("passages") or record.get("paragraphs") or record["context"]
+    listed: Iterable[Any] = given or ()
     if isinstance(given, Mapping):
-        given = list(zip(given["title"], given.get("sentences") or given["content"], strict=True))
-    for one in given or ():
+        listed = zip(given["title"], given.get("sentences") or given["content"], strict=True)
+    for one in listed:
         title, text = (one["title"], one.get("text") or one.get("paragraph_text")) if isinstance(one, Mapping) else one
-        yield title, text if isinstance(text, str) else " ".join(sentence.strip() for sentence in text)
+        yield title, text if isinstance(text, str) else " ".join(sentence.strip() for sentence in text or ())
 
 
 def _has_question(record: Record) -> bool:
