@@ -10,7 +10,7 @@ from typing import Literal
 
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.ingest.split import Code, count_words, split
-from gnothi.types import Passage
+from gnothi.types import Passage, Value
 
 
 class Unreadable(InvalidInput):
@@ -60,7 +60,7 @@ class Block:
     text: str
     read: int = 0
     notice: str = ""
-    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    metadata: Mapping[str, Value] = field(default_factory=dict)
     kind: Literal["text", "code", "row"] = "text"
 
 
@@ -123,7 +123,7 @@ class _Begun:
             self._letters += _letters(block.text)
             yield block.text if block.kind == "text" else Code(block.text)
 
-    def metadata(self, text: str) -> Mapping[str, str | int | float | bool]:
+    def metadata(self, text: str) -> Mapping[str, Value]:
         """Of the next passage."""
         while len(self._begun) > 1 and self._begun[1][0] <= self._passed:
             self._begun.popleft()

@@ -207,14 +207,14 @@ class _Page:
         text, self._text, self._raised = collapse("".join(self._text)), [], None
         tag, self._capturing = self._capturing, ""
         table = self._tables[-1].table if self._tables and tag == "caption" else None
-        if len(text) > _LONGEST_TITLE or (tag == "title" and self._outline.document) or (tag == "caption" and not table):
+        if len(text) > _LONGEST_TITLE or (tag == "caption" and not table):
             self._done.append(self._outline.block(text + "\n\n", self.read))
         elif table:
             table.caption = text
-        elif tag == "title":
+        elif tag == "title" and not self._outline.document:
             self._outline.document = text
-        else:
-            self._done += self._outline.enter(int(tag[1]), text)
+        else:  # the title of a chapter of a book is a heading
+            self._done += self._outline.enter(1 if tag == "title" else int(tag[1]), text)
 
     def _note(self, attributes: Mapping[str, str]) -> None:
         said = attributes.get("name") or attributes.get("property") or attributes.get("rel") or ""

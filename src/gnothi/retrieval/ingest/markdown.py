@@ -2,114 +2,107 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.html import visible_text
-from gnothi.retrieval.ingest.split import collapse
+from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.html import fragment, visible_text
+from gnothi.retrieval.ingest.outline import Outline
+from gnothi.retrieval.ingest.tables import Cell, Table
 from gnothi.retrieval.ingest.text import blocks as text_blocks
-from gnothi.types import Value
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
-_FRONT_LINE = re.compile(
-    r"^([^\s:#-][^:\n]*?)[ \t]*:[ \t]+(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s\[{|>&*!#][^\n]*?))(?:[ \t]+#.*)?[ \t\r]*$", re.M
-)
-_LONGEST_FRONT = 1 << 16
+_FRONT_FIELD = re.compile(r"^(title|author|date|url):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"\n(?=#{1,6}\s)")
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+_UNDER_HEADS = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_CODE_WITH_PIPE = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\1).)*?\|.*?)(?<!`)\1(?!`)")
 _PART = 1 << 18
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    headings, known = _Headings(path.stem), dict[str, Value]()
-    for step in document_steps(_blocks(path, headings, known), key, words):
-        yield replace(step, passages=tuple(replace(one, metadata=known) for one in step.passages)) if known else step
+    yield from document_steps(_blocks(path), key, words)
 
 
-def _blocks(path: Path, headings: _Headings, known: dict[str, Value]) -> Iterator[Block]:
-    """Fills ``known`` with what the front matter says beside the title."""
-    parser = MarkdownIt("commonmark").enable("table")
+def _blocks(path: Path) -> Iterator[Block]:
+    outline = Outline(path.stem)
     for text, place, notice in _parts(path):
         if notice:
-            yield Block(headings.title, "", notice=notice)
+            yield outline.notice(notice)
         if place == 0 and (front := _FRONT_MATTER.match(text)):
-            known |= front_matter(front[1])
-            headings.document = str(known.pop("title", ""))
+            fields = dict(_FRONT_FIELD.findall(front[1]))
+            outline.document = fields.pop("title", "")
+            fields["date"] = day(fields.get("date", ""))
+            outline.metadata.update({name: value for name, value in fields.items() if value})
             text = text[front.end() :]
-        tokens = parser.parse(text)
-        for i, token in enumerate(tokens):
-            if token.type == "inline" and tokens[i - 1].type == "heading_open":
-                headings.enter(int(tokens[i - 1].tag[1]), collapse(_inline(token)))
-            elif words := _words(token):
-                yield Block(headings.title, words + "\n\n", place)
+        yield from markdown_blocks(text, outline, place)
 
 
-def front_matter(text: str) -> dict[str, Value]:
-    """Its flat lines ``key: value`` (YAML); lists and what is below a key are left out. What JSON writes the same is a number,
-    true or false, unless it is quoted."""
-    found: dict[str, Value] = {}
-    for key, double, single, plain in _FRONT_LINE.findall(text[:_LONGEST_FRONT]):
-        found[key] = double or single or _plain(plain)
-    return found
+def markdown_blocks(text: str, outline: Outline, read: int = 0) -> Iterator[Block]:
+    """The blocks of a piece of Markdown."""
+    tokens = iter(_parsed(text))
+    before = None
+    for token in tokens:
+        if token.type == "table_open":
+            yield from outline.table(_rows(tokens), Table(heads=1), read)
+        elif token.type == "inline" and before and before.type == "heading_open":
+            yield from outline.enter(int(before.tag[1]), _inline(token))
+        elif token.type == "inline":
+            yield outline.block(_inline(token) + "\n\n", read)
+        elif token.type in ("fence", "code_block"):
+            yield outline.code(token.content, read)
+        elif token.type == "html_block":
+            yield from fragment(token.content, outline)
+        before = token
 
 
-def _plain(text: str) -> Value:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, bool | int | float) and json.dumps(value) == text else text
+def _parsed(text: str) -> Sequence[Token]:
+    parser = MarkdownIt("commonmark").enable("table")
+    tokens = parser.parse(text)
+    lines = text.split("\n")
+    inside = {i for token in tokens if token.type == "table_open" and token.map for i in range(*token.map)}
+    if not any(_CODE_WITH_PIPE.search(lines[i]) for i in inside):
+        return tokens
+    # The standard cuts cells at the pipes of code, too, and drops what is then too many; nobody means that.
+    for i in inside:
+        lines[i] = _CODE_WITH_PIPE.sub(lambda found: re.sub(r"(?<!\\)\|", r"\\|", found[0]), lines[i])
+    return parser.parse("\n".join(lines))
 
 
-class _Headings:
-    """The title at a place: the document's (front matter, else its first top-level heading, else the file's name) and the
-    section's."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.document = ""
-        self._path: list[tuple[int, str]] = []
-
-    def enter(self, level: int, text: str) -> None:
-        if level == 1 and not self.document:
-            self.document = text
-        self._path = [(above, title) for above, title in self._path if above < level]
-        if text and text != self.document:
-            self._path.append((level, text))
-
-    @property
-    def title(self) -> str:
-        return " > ".join([self.document or self.name, *(title for _, title in self._path)])
-
-
-def _words(token: Token) -> str:
-    if token.type == "inline":
-        return _inline(token)
-    if token.type in ("fence", "code_block"):
-        return token.content
-    return visible_text(token.content) if token.type == "html_block" else ""
+def _rows(tokens: Iterator[Token]) -> Iterator[list[Cell]]:
+    row: list[Cell] = []
+    for token in tokens:
+        if token.type == "inline":
+            row.append(Cell(_inline(token)))
+        elif token.type == "tr_close":
+            yield row
+            row = []
+        elif token.type == "table_close":
+            return
 
 
 def _inline(token: Token) -> str:
-    out = []
-    for child in token.children or []:
-        if child.type in ("softbreak", "hardbreak"):
-            out.append("\n")
-        elif child.type != "html_inline":
-            out.append(child.content)
-    return "".join(out)
+    children = token.children or []
+    if any(child.type == "html_inline" for child in children):
+        return visible_text("".join(_as_html(child) for child in children))
+    return "".join("\n" if child.type in ("softbreak", "hardbreak") else child.content for child in children)
+
+
+def _as_html(child: Token) -> str:
+    if child.type == "html_inline":
+        return child.content
+    return "\n" if child.type == "softbreak" else "<br>" if child.type == "hardbreak" else escape(child.content)
 
 
 def _parts(path: Path) -> Iterator[tuple[str, int, str]]:
     """(text, bytes read before it, notice): the whole file when it is small, else about 256 KiB at a time, cut before a heading
-    outside of fenced code where there is one, else where plain text is cut."""
+    outside of fenced code where there is one, else at the end of a line; a table that is cut gets its heads again."""
     held = ""
     before = read = 0
     for block in text_blocks(path, ""):
@@ -120,7 +113,7 @@ def _parts(path: Path) -> Iterator[tuple[str, int, str]]:
         if len(held) >= _PART:
             cut = _last_heading(held)
             yield held[:cut], before, ""
-            held, before = held[cut:], read
+            held, before = _heads_of_last_table(held[:cut]) + held[cut:], read
     yield held, before, ""
 
 
@@ -128,4 +121,13 @@ def _last_heading(text: str) -> int:
     for match in reversed(list(_HEADING.finditer(text))):
         if len(_FENCE.findall(text, 0, match.start())) % 2 == 0:
             return match.end()
-    return len(text)
+    return text.rfind("\n") + 1 or len(text)
+
+
+def _heads_of_last_table(text: str) -> str:
+    """The first two lines of a table that the text ends within."""
+    lines = text[text.rfind("\n\n") + 1 :].strip("\n").split("\n")
+    heads = [i for i in range(1, len(lines)) if "|" in lines[i] and _UNDER_HEADS.fullmatch(lines[i])]
+    if not text.endswith("\n") or not heads or not all("|" in line for line in lines[heads[-1] - 1 :]):
+        return ""
+    return "\n".join(lines[heads[-1] - 1 : heads[-1] + 1]) + "\n"

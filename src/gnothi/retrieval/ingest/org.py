@@ -1,0 +1,100 @@
+"""Org mode: headings, paragraphs, tables and blocks of code; drawers, settings and comments are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, takewhile
+from pathlib import Path
+
+from gnothi.retrieval.ingest import text
+from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
+from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.outline import Outline
+from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.tables import Cell, Table
+
+_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:[\w@#%:]+:)?\s*")
+_SETTING = re.compile(r"\s*#\+(\w+):\s*(.*)", re.IGNORECASE)
+_CODE = re.compile(r"\s*#\+begin_(?:src|example)\b", re.IGNORECASE)
+_END = re.compile(r"\s*#\+end_(?:src|example)\b", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"\s*(?:#\s|#$|#\+|(?:CLOSED|DEADLINE|SCHEDULED):)")
+_DRAWER = re.compile(r"\s*:(?:PROPERTIES|LOGBOOK):\s*", re.IGNORECASE)
+_LINK = re.compile(r"\[\[([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
+_RAISED = re.compile(r"(?<=(.))\^\{?([+-]?\w+)\}?")
+_LOWERED = re.compile(r"(?<=\w)_\{(\w+)\}")
+
+
+def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
+    yield from document_steps(_blocks(path), key, words)
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    outline = Outline(path.stem)
+    lines = _lines(path, outline)
+    caption = ""
+    for line, read, notice in lines:
+        if notice:
+            yield outline.notice(notice)
+        elif found := _HEADING.fullmatch(line):
+            yield from outline.enter(len(found[1]), _words(found[2]))
+        elif setting := _SETTING.fullmatch(line):
+            caption = _setting(setting[1].lower(), setting[2].strip(), outline) or caption
+        elif _CODE.match(line):
+            yield outline.code(_code(lines), read)
+        elif _DRAWER.fullmatch(line):
+            for inner, _, _ in lines:
+                if inner.strip().lower() == ":end:":
+                    break
+        elif line.lstrip().startswith("|"):
+            rows, after = _table(line, lines)
+            heads = 1 if len(rows) > 1 and rows[1] is None else None
+            yield from outline.table(filter(None, rows), Table(heads, caption), read)
+            caption = ""
+            if after is not None:
+                lines = chain([after], lines)
+        elif not _LEFT_OUT.match(line):
+            yield outline.block(_words(line) + "\n", read)
+
+
+def _lines(path: Path, outline: Outline) -> Iterator[tuple[str, int, str]]:
+    """Each line, with the bytes read so far, or a notice."""
+    held = ""
+    read = 0
+    for block in text.blocks(path, outline.name):
+        read = block.read
+        if block.notice:
+            yield "", read, block.notice
+        *whole, held = (held + block.text).split("\n")
+        yield from ((line, read, "") for line in whole)
+    yield held, read, ""
+
+
+def _code(lines: Iterator[tuple[str, int, str]]) -> str:
+    return "".join(f"{line}\n" for line, _, _ in takewhile(lambda one: not _END.match(one[0]), lines))
+
+
+def _setting(name: str, value: str, outline: Outline) -> str:
+    """Keeps what is said of the document; a caption is given back."""
+    if name == "title":
+        outline.document = value
+    elif name in ("author", "date"):
+        if kept := day(value.strip("<>[]")) if name == "date" else value:
+            outline.metadata[name] = kept
+    return value if name == "caption" else ""
+
+
+def _table(line: str, lines: Iterator[tuple[str, int, str]]) -> tuple[list[list[Cell] | None], tuple[str, int, str] | None]:
+    """The rows (None for a rule) of a table that begins with this line, and the line after it."""
+    rows: list[list[Cell] | None] = []
+    after: tuple[str, int, str] | None = (line, 0, "")
+    while after and after[0].lstrip().startswith("|"):
+        inner = after[0].strip().strip("|")
+        rows.append(None if inner.startswith("-") else [Cell(_words(cell)) for cell in inner.split("|")])
+        after = next(lines, None)
+    return rows, after
+
+
+def _words(line: str) -> str:
+    line = _LINK.sub(lambda found: found[2] or found[1], line)
+    return _LOWERED.sub(r"\1", _RAISED.sub(lambda found: raised(found[1], found[2]), line))
