@@ -163,11 +163,13 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
     (corpus / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "title": "Orvel", "text": TEXT, "metadata": {}}))
     (corpus / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "Who?", "metadata": {}}))
     (corpus / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (corpus / "default").mkdir()
+    (corpus / "default" / "test.jsonl").write_text('{"query-id": "q1", "corpus-id": "d1", "score": 1}')
     (corpus / "settings.json").write_text('{"name": "beir", "tags": ["a"]}')
     report = build([corpus], tmp_path / "index")
     assert set(contents(tmp_path / "index")) == {"d1"}
     assert report.unreadable.count == 0
-    assert report.skipped.count == 3
+    assert report.skipped.count == 4
     assert sum("queries" in line for line in report.skipped.first) == 1
     (kept,) = found(corpus / "queries.jsonl", Keys(text="text"))
     assert kept.text == "Who?"

@@ -109,6 +109,8 @@ def shape_of(path: Path, first: object, keys: Keys, dropped: set[str]) -> Shape:
             )
     if any(_asks(first.get(named.get(name, ""))) for name in _QUESTIONS) and not isinstance(_value(first, text), str):
         raise NoDocument(f"{path} holds questions, no passages. Ask them with gnothi eval; <--text-key> names a key to index.")
+    if {"query_id", "corpus_id"} <= named.keys() and not text:
+        raise NoDocument(f"{path} holds judgements of relevance, no documents.")
     if _is_queries(path) and text == "text" and not title:
         raise NoDocument(f"{path} holds queries, by its name. <--text-key text> indexes it all the same.")
     if text == named.get("contents") and text and not title:
