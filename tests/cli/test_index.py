@@ -90,6 +90,20 @@ def test_json_is_one_document(docs: Path, out: str, capsys: pytest.CaptureFixtur
     assert document(capsys) == {"path": out, "deleted": 1, "missing": [], "passages": 1}
 
 
+def test_keys_of_records(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "news.jsonl"
+    source.write_text('{"number": 7, "headline": "Plums", "story": "Salted plums keep."}\n')
+    assert gnothi("build", source, "--out", out, "--text-key", "story", "--title-key", "headline", "--id-key", "number") == 0
+    (kept,) = contents(Path(out)).values()
+    assert (kept.id, kept.title, kept.text) == ("7", "Plums", "Salted plums keep.")
+    capsys.readouterr()
+    assert gnothi("build", source, "--out", f"{out}-2", "--graph", "--text-key", "story") != 0
+    assert "--text-key" in capsys.readouterr().err
+    source.write_text('{"question": "Who?", "answer": "x"}\n')
+    assert gnothi("build", source, "--out", f"{out}-3") == 2
+    assert "gnothi eval" in capsys.readouterr().err
+
+
 def test_an_invalid_line_and_skip_invalid(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"id":"a","text":"x"}\n{"id":"b"}\n{"id":"c","text":"z"}\n')

@@ -91,6 +91,12 @@ SHAPES: dict[str, Any] = {
         ],
     },
     "WebQuestions": {"url": "u", "targetValue": '(list (description "Dana Brisk") (description Brisk))', "utterance": ASKED},
+    "SQuAD, flat": {
+        "id": "5",
+        "context": "c",
+        "question": ASKED,
+        "answers": [{"text": "Dana Brisk", "answer_start": 0}, {"text": "Brisk", "answer_start": 5}],
+    },
     "MRQA": {"qid": "m", "context": "c", "question": ASKED, "answers": ["Dana Brisk", "Brisk"]},
     "DROP": {
         "query_id": "d",
@@ -129,6 +135,7 @@ def test_shapes_of_others_in_parquet(tmp_path: Path, name: str) -> None:
         bare["document"] = {"title": "t"}
     parquet.write_table(pyarrow.Table.from_pylist([bare]), tmp_path / "q.parquet")
     (found,) = load(str(tmp_path / "q.parquet"))
+    assert load_unanswered(str(tmp_path / "q.parquet")) == [found]
     assert (found.text, found.answers[:2]) == (ASKED, ("Dana Brisk", "Brisk"))
 
 
@@ -138,11 +145,11 @@ def test_what_else_they_say(tmp_path: Path) -> None:
     assert one(path, SHAPES["MuSiQue"]).metadata["supporting"] == ("Orvel",)
     assert one(path, SHAPES["MuSiQue"]).kind == "2hop"
     assert one(path, SHAPES["MuSiQue"] | {"answerable": False}).answers == ()
-    none = {"text": [], "answer_start": []}
+    none: dict[str, Any] = {"text": [], "answer_start": []}
     assert one(path, SHAPES["SQuAD, hub"] | {"answers": none}).metadata == {"title": "O", "answerable": False}
-    unknown = {"aliases": [], "value": "<unk>"}
+    unknown: dict[str, Any] = {"aliases": [], "value": "<unk>"}
     assert one(path, SHAPES["TriviaQA, hub"] | {"answer": unknown}).answers == ()
-    yes = {"id": ["1"], "short_answers": [{"text": []}], "yes_no_answer": [1]}
+    yes: dict[str, Any] = {"id": ["1"], "short_answers": [{"text": []}], "yes_no_answer": [1]}
     assert one(path, SHAPES["NQ, hub"] | {"annotations": yes}).answers == ("yes",)
 
 
@@ -179,6 +186,12 @@ def test_beir_queries_and_their_judgements(tmp_path: Path) -> None:
     first, second = load(str(tmp_path / "queries.jsonl"))
     assert first == Question("q1", ASKED, metadata={"supporting_ids": ("d7", "d9")})
     assert second == Question("q2", "Who?")
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "qrels" / "test.tsv").rename(tmp_path / "qrels" / "no.tsv")
+    (tmp_path / "qrels" / "test.jsonl").write_text('{"query-id": "q2", "corpus-id": "d3", "score": 1.0}')
+    (tmp_path / "queries" / "test.jsonl").write_text(json.dumps(lines[1]))
+    assert load(str(tmp_path / "queries" / "test.jsonl"))[0].metadata == {"supporting_ids": ("d3",)}
+    (tmp_path / "qrels" / "no.tsv").rename(tmp_path / "qrels" / "test.tsv")
     with pytest.raises(InvalidInput, match="passages, not questions"):
         load(str(tmp_path / "corpus.jsonl"))
     assert load_unanswered(str(tmp_path / "queries.jsonl")) == [first, second]

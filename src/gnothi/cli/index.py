@@ -88,7 +88,7 @@ def build(
     language: str | None,
     as_json: bool,
 ) -> int:
-    """Index files and folders: .jsonl, .tsv (DPR), both also as .gz, .txt, .md, .html, .pdf; with --graph, triples.
+    """Index files and folders: .jsonl, .json, .parquet, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
 
     \b
     gnothi index build my-documents/ --out my-index

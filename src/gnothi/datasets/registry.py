@@ -106,6 +106,8 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
     if format is not None and format not in known:
         raise UnknownName("data set format", format, known)
     name = bare_name(path)
+    if path.parent.name.lower() == "queries":  # MTEB's folder
+        name = f"queries-{name}"
     chosen = known[format] if format is not None else None
     chosen = chosen or next((one for one in known.values() if one.ending and name.endswith(one.ending)), None)
     completed: Callable[[Record], Record] | None = None

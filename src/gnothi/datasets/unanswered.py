@@ -9,7 +9,7 @@ from pathlib import Path
 from gnothi.datasets.packed import bare_name, opened
 from gnothi.datasets.records import unreadable
 from gnothi.datasets.registry import load
-from gnothi.datasets.tables import TABLES
+from gnothi.datasets.tables import PARQUET, TABLES
 from gnothi.errors import InvalidInput
 from gnothi.types import Question
 
@@ -20,7 +20,7 @@ def load_unanswered(source: str, format: str | None = None, limit: int | None = 
     """The first ``limit`` questions of a file: as ``load``, but that records may lack answers; or, of a file that is none of
     records, one a line that is not blank, whose id is the line's number. Raises as ``load``."""
     path = Path(source)
-    if format is not None or bare_name(path).endswith(TABLES) or not path.is_file() or _holds_records(path):
+    if format is not None or bare_name(path).endswith((*TABLES, PARQUET)) or not path.is_file() or _holds_records(path):
         return load(source, format, limit, answered=False)
     found = list(islice(_lines(path), limit))
     if not found:

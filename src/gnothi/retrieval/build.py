@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
@@ -191,3 +191,5 @@ def _steps(found: Found, entry: Entry, words: int, keys: Keys) -> Iterator[Step]
         raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
     except (RecursionError, MemoryError) as error:
         raise Unreadable(f"{found.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None
+    except MALFORMED as error:
+        raise Unreadable(f"{found.path} cannot be read: it is damaged ({error}). Save it again, or leave it out.") from None

@@ -146,6 +146,7 @@ def test_hotpotqa_as_its_authors_write_it(tmp_path: Path) -> None:
         {"Question": "Who?"},
         {"_id": "q1", "query": "Who?"},
         {"id": "1", "input": "Who?", "output": []},
+        {"id": "1", "question": {"stem": "Who?", "choices": []}, "answerKey": "A"},
     ],
 )
 def test_questions_are_not_indexed_as_text(tmp_path: Path, record: dict[str, Any]) -> None:
@@ -162,11 +163,13 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
     (corpus / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "title": "Orvel", "text": TEXT, "metadata": {}}))
     (corpus / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "Who?", "metadata": {}}))
     (corpus / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (corpus / "default").mkdir()
+    (corpus / "default" / "test.jsonl").write_text('{"query-id": "q1", "corpus-id": "d1", "score": 1}')
     (corpus / "settings.json").write_text('{"name": "beir", "tags": ["a"]}')
     report = build([corpus], tmp_path / "index")
     assert set(contents(tmp_path / "index")) == {"d1"}
     assert report.unreadable.count == 0
-    assert report.skipped.count == 3
+    assert report.skipped.count == 4
     assert sum("queries" in line for line in report.skipped.first) == 1
     (kept,) = found(corpus / "queries.jsonl", Keys(text="text"))
     assert kept.text == "Who?"
@@ -182,9 +185,8 @@ def test_keys_that_the_user_names_win(tmp_path: Path) -> None:
     assert found(path, Keys("text"))[0].id == "x"
     (step,) = steps(path, Keys("absent"))
     assert "no 'absent'" in step.invalid
-    for words, keys in ((100, {}), (100, {"text_key": "abs.long"})):
-        report = build([path], tmp_path / "index", words=words, **keys)
-        assert report.unchanged == 0
+    for text_key in ("", "abs.long"):
+        assert build([path], tmp_path / "index", text_key=text_key).unchanged == 0
     assert {passage.text for passage in contents(tmp_path / "index").values()} == {TEXT}
 
 

@@ -11,6 +11,7 @@ import pypdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pypdf.constants import PageLabelStyle
 
 from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest import bounded
@@ -171,8 +172,8 @@ def test_a_passage_has_the_page_of_its_first_word(tmp_path: Path) -> None:
 
 def test_printed_labels_of_pages_are_kept_where_they_differ(tmp_path: Path) -> None:
     writer = pypdf.PdfWriter(make_pdf(tmp_path / "plain.pdf", [[f"Words of leaf {name}."] for name in "ABCD"]))
-    writer.set_page_label(0, 1, style="/r")
-    writer.set_page_label(2, 3, style="/D", start=3)
+    writer.set_page_label(0, 1, style=PageLabelStyle.LOWERCASE_ROMAN)
+    writer.set_page_label(2, 3, style=PageLabelStyle.DECIMAL, start=3)
     writer.write(tmp_path / "a.pdf")
     assert [p.metadata for p in passages(tmp_path / "a.pdf", 4)] == [
         {"page": 1, "page_label": "i"},

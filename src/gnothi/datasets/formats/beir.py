@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.datasets.packed import opened
-from gnothi.datasets.records import Format, Record
+from gnothi.datasets.records import Format, Record, read_records
 from gnothi.types import Question
 
 _SPLITS = ("test", "dev", "train")
@@ -23,8 +23,9 @@ def question(record: Record) -> Question:
 
 
 def beside(path: Path) -> Callable[[Record], Record]:
-    """Adds the judgements of ``qrels/test.tsv`` (else dev, train) beside the queries, where they lie there."""
-    files = [path.parent / "qrels" / f"{split}.tsv" for split in _SPLITS]
+    """Adds the judgements of ``qrels/test.tsv`` or ``.jsonl`` (else dev, train) beside the queries, where they lie there."""
+    folders = (path.parent / "qrels", path.parent.parent / "qrels")
+    files = [folder / f"{split}{end}" for split in _SPLITS for folder in folders for end in (".tsv", ".jsonl")]
     relevant: dict[str, tuple[str, ...]] = {}
     for query, passage in _judged(next((file for file in files if file.is_file()), None)):
         relevant[query] = (*relevant.get(query, ()), passage)
@@ -34,6 +35,11 @@ def beside(path: Path) -> Callable[[Record], Record]:
 def _judged(path: Path | None) -> Iterator[tuple[str, str]]:
     """Query and passage of each line ``query-id corpus-id score`` (TREC's have a 0 in between) with a score above 0."""
     if path is None:
+        return
+    if path.suffix == ".jsonl":
+        for record in read_records(path):
+            if isinstance(score := record.data.get("score"), int | float) and score > 0:
+                yield record.identity("query-id"), record.identity("corpus-id")
         return
     with opened(path) as file:
         for line in file:
@@ -48,7 +54,7 @@ def recognises(first: Mapping[str, Any]) -> bool:
 
 FORMAT = Format(
     "beir",
-    "BEIR and MTEB: a file whose name holds 'quer' (_id, text), with qrels beside it",
+    "BEIR and MTEB: a file or folder whose name holds 'quer' (_id, text), with qrels beside it",
     recognises,
     question,
     named="quer",

@@ -11,7 +11,7 @@ from gnothi.types import Question
 
 def questions(article: Record) -> Iterator[Record]:
     """The questions of an article, each with its ``title``. The paragraphs stay in the file: index it to search them."""
-    if "paragraphs" not in article.data and _is_hub(article.data.get("answers")):
+    if "paragraphs" not in article.data and "answers" in article.data:
         yield article
         return
     title = article.data.get("title", "")
@@ -44,7 +44,13 @@ def question(record: Record) -> Question:
 def recognises(first: Mapping[str, Any]) -> bool:
     paragraphs = first.get("paragraphs")
     official = isinstance(paragraphs, list) and all(isinstance(one, dict) and "qas" in one for one in paragraphs)
-    return official or (isinstance(first.get("question"), str) and "context" in first and _is_hub(first.get("answers")))
+    return official or (isinstance(first.get("question"), str) and "context" in first and _is_answers(first.get("answers")))
+
+
+def _is_answers(given: object) -> bool:
+    """Of a single question, as the hub or the official files have them."""
+    listed = isinstance(given, list) and given and all(isinstance(one, dict) and "answer_start" in one for one in given)
+    return bool(listed) or _is_hub(given)
 
 
 def _is_hub(answers: object) -> bool:

@@ -129,6 +129,7 @@ def _end() -> None:
 def serve() -> None:
     """The other process: reads the files it is told of until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks; this one ends with it
+    _limit("RLIMIT_CORE", 0)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gnothi.retrieval.flat import flat
 from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step, record_step
@@ -47,8 +47,7 @@ class Shape:
     notice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A record of a file, or what is wrong where it should be; ``number`` counts them, or the lines. ``read`` bytes of the file
     were read for it."""
 
@@ -64,8 +63,8 @@ def steps(path: Path, given: Iterable[Given], first: object, key: str, words: in
 
     Raises NoDocument for a file of questions.
     """
-    shape = shape_of(path, first, keys)
     dropped: set[str] = set()
+    shape = shape_of(path, first, keys, dropped)
     if shape.notice:
         yield Step(notice=shape.notice)
     for one in given:
@@ -76,21 +75,24 @@ def steps(path: Path, given: Iterable[Given], first: object, key: str, words: in
             if not isinstance(one.record, Mapping):
                 raise ValueError(f"got {kind(one.record)}, expected an object with id, title and text")
             passages = list(shape.passages(one.record, f"{key}#{one.number}"))
-            dropped.update(_lists(one.record) - _own(keys))
         except ValueError as error:
             yield Step(checkpoint=where, invalid=str(error), read=one.read)
             continue
-        made = [record_step(passage, words, where) for passage in passages]
-        cut = tuple(passage for step in made for passage in step.passages)
-        yield Step(cut, one.checkpoint, empty=not cut and all(step.empty for step in made), read=one.read)
-    if dropped and not shape.notice:
+        if one.checkpoint and len(passages) == 1:
+            yield record_step(passages[0], words, one.checkpoint)
+            continue
+        cut = tuple(part for passage in passages for part in record_step(passage, words, where).passages)
+        # A record whose passages came before is not empty.
+        yield Step(cut, one.checkpoint, empty=bool(passages) and not cut, read=one.read)
+    if dropped:
         yield Step(notice=f"has keys that hold lists, which are left out: {', '.join(sorted(dropped))}")
 
 
-def shape_of(path: Path, first: object, keys: Keys = AS_FOUND) -> Shape:
-    """How the records of a file are read whose first one is ``first``. Raises NoDocument for one of questions alone."""
+def shape_of(path: Path, first: object, keys: Keys, dropped: set[str]) -> Shape:
+    """How the records of a file are read whose first one is ``first``; ``dropped`` gets the keys that are left out. Raises
+    NoDocument for a file of questions alone."""
     if not isinstance(first, Mapping):
-        return Shape(_plain(keys))
+        return Shape(_plain(keys, dropped))
     named = {_plain_name(key): key for key in reversed(first)}  # of two, the first one
     text, title, id = (
         given or next((named[name] for name in names if name in named), "")
@@ -98,20 +100,21 @@ def shape_of(path: Path, first: object, keys: Keys = AS_FOUND) -> Shape:
     )
     found = Keys(text, title, id if keys.id or id not in ("_id", "id") else "")  # lines may have either of the two
     if keys.text:
-        return Shape(_plain(found))
+        return Shape(_plain(found, dropped))
     for name, recognises, passages in _NESTED:
         if recognises(first):
             return Shape(
                 _distinct(passages),
-                f"holds questions in the shape of {name}: their passages are indexed, each once, the questions are not",
+                f"holds questions with passages, as {name} does: the passages are indexed, each once, the questions are not",
             )
-    asked = any(isinstance(first.get(name), str) for name in (*_QUESTIONS, *map(str.capitalize, _QUESTIONS)))
-    if asked and not isinstance(_value(first, text), str):
+    if any(_asks(first.get(named.get(name, ""))) for name in _QUESTIONS) and not isinstance(_value(first, text), str):
         raise NoDocument(f"{path} holds questions, no passages. Ask them with gnothi eval; <--text-key> names a key to index.")
+    if {"query_id", "corpus_id"} <= named.keys() and not text:
+        raise NoDocument(f"{path} holds judgements of relevance, no documents.")
     if _is_queries(path) and text == "text" and not title:
         raise NoDocument(f"{path} holds queries, by its name. <--text-key text> indexes it all the same.")
     if text == named.get("contents") and text and not title:
-        return Shape(_plain(found, titled=True), "is read as FlashRAG's: the first line of 'contents' is the title")
+        return Shape(_plain(found, dropped, titled=True), "is read as FlashRAG's: the first line of 'contents' is the title")
     if isinstance(_value(first, text), list) and "wikipedia_id" in first:
         return Shape(_of_kilt, "is read as KILT's: the parts of 'text' are joined, without the title that they begin with")
     usual = text in ("text", "") and title in ("title", "") and id in ("_id", "id", "")
@@ -122,7 +125,7 @@ def shape_of(path: Path, first: object, keys: Keys = AS_FOUND) -> Shape:
             "<--text-key> names one",
         )
     shown = ", ".join(f"{value!r} as {name}" for name, value in (("text", text), ("title", title), ("id", id)) if value)
-    return Shape(_plain(found), "" if usual or keys != AS_FOUND else f"is read with {shown}")
+    return Shape(_plain(found, dropped), "" if usual or keys != AS_FOUND else f"is read with {shown}")
 
 
 def check_id(passage_id: str) -> str:
@@ -147,17 +150,12 @@ def _is_queries(path: Path) -> bool:
     return path.name.lower().startswith("queries") or path.parent.name.lower() == "queries"
 
 
+def _asks(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, Mapping) and not value.keys().isdisjoint(("stem", "text")))
+
+
 def _says(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(str(value).strip())
-
-
-def _own(keys: Keys) -> frozenset[str]:
-    """What no metadata are made of."""
-    return frozenset((*IDS, *TITLES, "text", keys.text, keys.title, keys.id))
-
-
-def _lists(record: Record) -> set[str]:
-    return set(flat(record)[1])
 
 
 def _value(record: Record, key: str) -> Any:
@@ -169,7 +167,7 @@ def _value(record: Record, key: str) -> Any:
     return _value(nested, inner) if isinstance(nested, Mapping) else None
 
 
-def _plain(keys: Keys, titled: bool = False) -> Callable[[Record, str], Iterable[Passage]]:
+def _plain(keys: Keys, dropped: set[str], titled: bool = False) -> Callable[[Record, str], Iterable[Passage]]:
     """``titled``: the first line of the text is the title, perhaps in quotes."""
     keys = Keys(keys.text or "text", keys.title or "title", keys.id)
     own = frozenset((keys.text, keys.title, keys.id, *(("_id", "id") if not keys.id else ())))
@@ -179,7 +177,9 @@ def _plain(keys: Keys, titled: bool = False) -> Callable[[Record, str], Iterable
         if titled:
             first, end, rest = text.partition("\n")
             title, text = (_unquoted(first), rest) if end else ("", text)
-        yield Passage(_id(record, keys.id, default), text, title, flat(record, own)[0])
+        metadata, left = flat(record, own)
+        dropped.update(left)
+        yield Passage(_id(record, keys.id, default), text, title, metadata)
 
     return passages
 
@@ -255,11 +255,12 @@ def _dpr(record: Record) -> Iterator[Pair]:
 def _multihop(record: Record) -> Iterator[Pair]:
     """HotpotQA's and 2WikiMultiHopQA's pairs of title and sentences, the same on the hub, and our lines' passages."""
     given = record.get("passages") or record.get("paragraphs") or record["context"]
+    listed: Iterable[Any] = given or ()
     if isinstance(given, Mapping):
-        given = list(zip(given["title"], given.get("sentences") or given["content"], strict=True))
-    for one in given:
+        listed = zip(given["title"], given.get("sentences") or given["content"], strict=True)
+    for one in listed:
         title, text = (one["title"], one.get("text") or one.get("paragraph_text")) if isinstance(one, Mapping) else one
-        yield title, text if isinstance(text, str) else " ".join(sentence.strip() for sentence in text)
+        yield title, text if isinstance(text, str) else " ".join(sentence.strip() for sentence in text or ())
 
 
 def _has_question(record: Record) -> bool:

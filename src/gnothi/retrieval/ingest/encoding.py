@@ -53,15 +53,17 @@ def check_text(path: Path) -> bytes:
     return head
 
 
-def detect(path: Path, declared: str | None = None) -> Encoding:
+def detect(path: Path, declared: str | None = None, sample: int | None = None) -> Encoding:
     """The encoding of a text file, by a mark, by being valid UTF-8, as declared, or guessed with a notice.
 
-    Reads the file once. A file that is UTF-8 but for a few broken bytes stays UTF-8. Raises Unreadable for a binary file.
+    Reads the file once; one of more than ``sample`` bytes is UTF-8 unless it has a mark. A file that is UTF-8 but for a few broken bytes stays UTF-8. Raises Unreadable for a binary file.
     """
     head = check_text(path)
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
+    if sample is not None and path.stat().st_size > sample:
+        return Encoding("utf-8")
     broken, multibyte, where = _utf8_damage(path)
     if not broken:
         return Encoding("utf-8")

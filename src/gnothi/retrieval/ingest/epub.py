@@ -26,7 +26,11 @@ def blocks(path: Path) -> Iterator[Block]:
         package = next((attribute(one, "full-path") for one in archive.tree(_CONTAINER).iter("{*}rootfile")), "")
         root = archive.tree(package)
         outline = _outline(path, root)
-        locked = {attribute(one, "URI") for one in archive.tree(_ENCRYPTION).iter("{*}CipherReference")} if _ENCRYPTION in archive else ()
+        locked = (
+            {attribute(one, "URI") for one in archive.tree(_ENCRYPTION).iter("{*}CipherReference")}
+            if _ENCRYPTION in archive
+            else ()
+        )
         for part in _chapters(root, posixpath.dirname(package)):
             if part in locked:
                 raise archive.protected()

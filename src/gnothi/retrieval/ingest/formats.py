@@ -11,7 +11,26 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 
-from gnothi.retrieval.ingest import html, json_file, jsonl, markdown, parquet, pdf, text, tsv
+from gnothi.retrieval.ingest import (
+    delimited,
+    docx,
+    eml,
+    epub,
+    html,
+    ipynb,
+    json_file,
+    jsonl,
+    markdown,
+    odf,
+    org,
+    parquet,
+    pdf,
+    pptx,
+    rst,
+    source,
+    spreadsheet,
+    text,
+)
 from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 
@@ -22,7 +41,8 @@ FORMATS: dict[str, Reader] = {
     ".ndjson": jsonl.read,
     ".json": json_file.read,
     ".parquet": parquet.read,
-    ".tsv": tsv.read,
+    ".tsv": delimited.read,
+    ".csv": delimited.read,
     ".txt": text.read,
     ".md": markdown.read,
     ".markdown": markdown.read,
@@ -32,7 +52,25 @@ FORMATS: dict[str, Reader] = {
     ".pdf": pdf.read,
     ".jsonl.gz": jsonl.read,
     ".ndjson.gz": jsonl.read,
-    ".tsv.gz": tsv.read,
+    ".tsv.gz": delimited.read,
+    ".csv.gz": delimited.read,
+    ".docx": docx.read,
+    ".docm": docx.read,
+    ".pptx": pptx.read,
+    ".pptm": pptx.read,
+    ".ppsx": pptx.read,
+    ".xlsx": spreadsheet.read,
+    ".xlsm": spreadsheet.read,
+    ".odt": odf.read,
+    ".odp": odf.read,
+    ".ods": odf.read,
+    ".epub": epub.read,
+    ".eml": eml.read,
+    ".mbox": eml.read,
+    ".ipynb": ipynb.read,
+    ".rst": rst.read,
+    ".org": org.read,
+    **dict.fromkeys(source.ENDS, source.read),
 }
 
 
@@ -42,4 +80,5 @@ def reader(path: Path, keys: Keys = AS_FOUND) -> Reader:
     if path.parent.name.lower() == "qrels" or name.startswith("qrels"):
         raise NoDocument(f"{path} holds judgements of relevance, no documents.")
     read = next(read for end, read in FORMATS.items() if name.endswith(end))
-    return partial(read, keys=keys) if keys != AS_FOUND and "keys" in signature(read).parameters else read
+    takes_keys: Callable[..., Iterator[Step]] = read
+    return partial(takes_keys, keys=keys) if keys != AS_FOUND and "keys" in signature(read).parameters else read

@@ -85,7 +85,8 @@ class _Text:
     def peek(self) -> str:
         """The next character that is no space; empty at the end."""
         while True:
-            self._at = _SPACE.match(self._held, self._at).end()  # type: ignore[union-attr] - it always matches
+            space = _SPACE.match(self._held, self._at)
+            self._at = space.end() if space else self._at
             if self._at < len(self._held):
                 return self._held[self._at]
             if not self._more(1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 from gnothi.retrieval.ingest import text
@@ -41,8 +41,7 @@ def _blocks(path: Path) -> Iterator[Block]:
         elif setting := _SETTING.fullmatch(line):
             caption = _setting(setting[1].lower(), setting[2].strip(), outline) or caption
         elif _CODE.match(line):
-            code = "".join(f"{inner}\n" for inner, _, _ in iter(lambda: next(lines, ("#+end_src", 0, "")), None) if True) if False else _until_end(lines)
-            yield outline.code(code, read)
+            yield outline.code(_code(lines), read)
         elif _DRAWER.fullmatch(line):
             for inner, _, _ in lines:
                 if inner.strip().lower() == ":end:":
@@ -56,3 +55,46 @@ def _blocks(path: Path) -> Iterator[Block]:
                 lines = chain([after], lines)
         elif not _LEFT_OUT.match(line):
             yield outline.block(_words(line) + "\n", read)
+
+
+def _lines(path: Path, outline: Outline) -> Iterator[tuple[str, int, str]]:
+    """Each line, with the bytes read so far, or a notice."""
+    held = ""
+    read = 0
+    for block in text.blocks(path, outline.name):
+        read = block.read
+        if block.notice:
+            yield "", read, block.notice
+        *whole, held = (held + block.text).split("\n")
+        yield from ((line, read, "") for line in whole)
+    yield held, read, ""
+
+
+def _code(lines: Iterator[tuple[str, int, str]]) -> str:
+    return "".join(f"{line}\n" for line, _, _ in takewhile(lambda one: not _END.match(one[0]), lines))
+
+
+def _setting(name: str, value: str, outline: Outline) -> str:
+    """Keeps what is said of the document; a caption is given back."""
+    if name == "title":
+        outline.document = value
+    elif name in ("author", "date"):
+        if kept := day(value.strip("<>[]")) if name == "date" else value:
+            outline.metadata[name] = kept
+    return value if name == "caption" else ""
+
+
+def _table(line: str, lines: Iterator[tuple[str, int, str]]) -> tuple[list[list[Cell] | None], tuple[str, int, str] | None]:
+    """The rows (None for a rule) of a table that begins with this line, and the line after it."""
+    rows: list[list[Cell] | None] = []
+    after: tuple[str, int, str] | None = (line, 0, "")
+    while after and after[0].lstrip().startswith("|"):
+        inner = after[0].strip().strip("|")
+        rows.append(None if inner.startswith("-") else [Cell(_words(cell)) for cell in inner.split("|")])
+        after = next(lines, None)
+    return rows, after
+
+
+def _words(line: str) -> str:
+    line = _LINK.sub(lambda found: found[2] or found[1], line)
+    return _LOWERED.sub(r"\1", _RAISED.sub(lambda found: raised(found[1], found[2]), line))

@@ -73,7 +73,9 @@ def blocks(path: Path) -> Iterator[Block]:
             raise Unreadable(f"{path} is refused: its {size:,} bytes unpack to too much text. Leave it out.")
         if page.problem:
             failed.setdefault(page.problem, []).append(page.number)
-        metadata = {"page": page.number, **({"page_label": page.label} if page.label not in ("", str(page.number)) else {})}
+        metadata: dict[str, str | int] = {"page": page.number}
+        if page.label not in ("", str(page.number)):
+            metadata["page_label"] = page.label
         yield Block(title, page.text, size * page.number // count, metadata=metadata)
     for problem, numbers in failed.items():
         yield Block(title, "", size, notice=problem.format(_pages(numbers)))

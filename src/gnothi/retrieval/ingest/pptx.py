@@ -56,7 +56,9 @@ def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterato
             for shape in archive.tree(notes).iter("{*}sp"):
                 if _kind(shape) not in _NO_TEXT and (text := _text(shape)):
                     yield outline.block(text + "\n\n", archive.share, slide=place)
-    if title and not any(kind not in (*_TITLES, *_NO_TEXT) and (local(shape) == "tbl" or _text(shape)) for kind, shape in shapes):
+    if title and not any(
+        kind not in (*_TITLES, *_NO_TEXT) and (local(shape) == "tbl" or _text(shape)) for kind, shape in shapes
+    ):
         yield outline.block(title + "\n\n", archive.share, slide=place)  # it is all that the slide says
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.build import build
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
-from gnothi.retrieval.ingest.tsv import read
+from gnothi.retrieval.ingest.delimited import read
 from gnothi.types import Passage
 
 

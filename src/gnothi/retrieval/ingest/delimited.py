@@ -1,0 +1,162 @@
+"""CSV and TSV. With a column that is known as the text (DPR's passages: ``id text title``), or that the user names, a row is a
+record of a collection; else the file is a table, of which each row is a passage.
+
+Separators are commas, semicolons, tabs or bars, found by the first rows; quoted fields may hold line breaks.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+from gnothi.retrieval.ingest.base import START, Block, Checkpoint, Step, Unreadable, document_steps
+from gnothi.retrieval.ingest.corpora import AS_FOUND, TEXTS, Given, Keys, steps
+from gnothi.retrieval.ingest.encoding import chunks, detect
+from gnothi.retrieval.ingest.lines import LONGEST_LINE, Line, lines
+from gnothi.retrieval.ingest.outline import Outline
+from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
+
+_SEPARATORS = ",;\t|"
+_SAMPLE = 20  # rows
+_LONGEST_RECORD = 1 << 20  # characters of a row over several lines; a quote that is open for longer is a stray one
+_CHECKED = 64 << 20  # bytes: a larger file is UTF-8 unless it has a mark
+
+Row = tuple[list[str], Line]
+"""Fields, and the last line they stand in."""
+
+
+def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FOUND) -> Iterator[Step]:
+    """Columns are found by the header's names, in any order. Raises Unreadable for a file without a row."""
+    csv.field_size_limit(LONGEST_LINE)
+    encoding = ""
+    if path.suffix.lower() != ".gz":
+        found = detect(path, sample=_CHECKED)
+        encoding = "" if found.name in ("utf-8", "utf-8-sig") else found.name
+        if found.notice:
+            yield Step(notice=found.notice)
+    sample = list(islice(_lines(path, START, encoding), _SAMPLE))
+    separator = _separator([line.text or "" for line in sample])
+    head = next(_rows(iter(sample), separator, 0), None)
+    if head is None:
+        yield Step(notice="holds no text", empty=True)
+        return
+    columns = [name.strip() for name in head[0]]
+    known = {name.lower() for name in columns}
+    if known & set(TEXTS) or (keys.text and keys.text.lower() in known):
+        columns = [name.lower() if name.lower() in (*TEXTS, "id", "_id", "title") else name for name in columns]
+        begin = start if not encoding else START
+        rows = _rows(_lines(path, begin, encoding), separator, len(columns))
+        given = (_record(row, columns, bool(encoding)) for row in (rows if begin != START else islice(rows, 1, None)))
+        first = next(iter(_firsts(path, encoding, separator, columns)), None)
+        yield from steps(path, given, first, key, words, keys)
+    elif keys.text:
+        raise Unreadable(f"{path} has no column {keys.text!r} (it has {', '.join(columns)[:200]}). Name one with <--text-key>.")
+    else:
+        yield from document_steps(_table(path, _rows(_lines(path, START, encoding), separator, 0)), key, words)
+
+
+def _table(path: Path, rows: Iterable[Row]) -> Iterator[Block]:
+    outline, table = Outline(path.stem), Table(spreadsheet=True)
+    for fields, line in rows:
+        if line.problem:
+            yield outline.notice(f", line {line.number}: {line.problem}; it is left out")
+        yield from outline.said(table, table.add([Cell(field) for field in fields[:MOST_COLUMNS]]), line.read)
+    yield from outline.said(table, table.end())
+    if table.unsure:
+        yield outline.notice(f"is read with its first row as the names of columns: {', '.join(table.heads)[:100]}")
+
+
+def _firsts(path: Path, encoding: str, separator: str, columns: list[str]) -> Iterator[object]:
+    """The first record, also where reading goes on in the middle."""
+    for row in islice(_rows(_lines(path, START, encoding), separator, len(columns)), 1, 2):
+        yield _record(row, columns, False).record or dict.fromkeys(columns, "x")
+    yield dict.fromkeys(columns, "x")
+
+
+def _record(row: Row, columns: list[str], whole: bool) -> Given:
+    fields, line = row
+    problem = line.problem
+    if not problem and len(fields) != len(columns):
+        problem = f"got {len(fields)} fields, expected {len(columns)} ({', '.join(columns)})"
+    found = {name: value for name, value in zip(columns, fields, strict=False) if name}
+    for name in ("id", "_id"):
+        if name in found:
+            found[name] = found[name].strip()
+    return Given(None if problem else found, line.number, problem, None if whole else line.checkpoint, line.read)
+
+
+def _lines(path: Path, start: Checkpoint, encoding: str) -> Iterator[Line]:
+    if not encoding:
+        yield from lines(path, start)
+        return
+    held, number = "", 0
+    for text, read in chunks(path, encoding):
+        *whole, held = (held + text).split("\n")
+        for number, line in enumerate(whole, number + 1):
+            if line.strip():
+                yield Line(line.removeprefix("\ufeff"), "", number, 0, read)
+    if held.strip():
+        yield Line(held, "", number + 1, 0, path.stat().st_size)
+
+
+def _rows(found: Iterator[Line], separator: str, expected: int) -> Iterator[Row]:
+    """Rows, over several lines where a quoted field is. A quote that never ends, or ends where no field does, is text."""
+    waiting: deque[Line] = deque()
+    longest = _LONGEST_RECORD
+    while True:
+        first = waiting.popleft() if waiting else next(found, None)
+        if first is None:
+            return
+        if first.text is None:
+            yield [], first
+            continue
+        taken = [first]
+        row = _strict(_taking(first, waiting, found, taken, longest), separator)
+        if row is None or (expected and len(row) != expected):
+            waiting.extendleft(reversed(taken[1:]))
+            if len(taken) > 1:
+                longest //= 2  # so that a file of stray quotes takes no longer
+            taken = [first]
+            alone = first.text.split(separator)
+            row = alone if row is None or len(alone) == expected else row if len(taken) == 1 and row else alone
+        yield row, taken[-1]
+
+
+def _taking(first: Line, waiting: deque[Line], found: Iterator[Line], taken: list[Line], longest: int) -> Iterator[str]:
+    """Lines for the csv module, which asks for more of them while a quoted field is open."""
+    yield f"{first.text}\n"
+    size = 0
+    while size < longest:
+        line = waiting.popleft() if waiting else next(found, None)
+        if line is None or line.text is None:
+            if line:
+                waiting.appendleft(line)
+            return
+        taken.append(line)
+        size += len(line.text)
+        # Lines that are blank are not given, but in a field they are part of the text.
+        yield "\n" * (line.number - taken[-2].number - 1) + f"{line.text}\n"
+
+
+def _strict(given: Iterator[str], separator: str) -> list[str] | None:
+    try:
+        return next(csv.reader(given, delimiter=separator, strict=True), None)
+    except csv.Error:
+        return None
+
+
+def _separator(sample: list[str]) -> str:
+    """The one by which most rows have the same number of fields, then the one with the most fields."""
+
+    def even(separator: str) -> tuple[int, int]:
+        numbers = Counter(len(row) for row in csv.reader((f"{line}\n" for line in sample), delimiter=separator))
+        fields, rows = max(numbers.items(), key=lambda one: (one[0] > 1, one[1]), default=(1, 0))
+        return (rows, fields) if fields > 1 else (0, 0)
+
+    first = next(iter(sample), "")
+    if "\t" in first and len(first.split("\t")) > 1 and not any(mark in first for mark in ",;|"):
+        return "\t"
+    return max(_SEPARATORS, key=even)

@@ -1,0 +1,84 @@
+"""XLSX, by python-calamine (``pip install 'gnothi[documents]'``) in a process of its own: each row of a sheet is a passage.
+
+What the file unpacks to is counted before: calamine trusts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from gnothi.errors import MissingDependency
+from gnothi.retrieval.ingest import bounded
+from gnothi.retrieval.ingest.archive import Archive
+from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
+from gnothi.retrieval.ingest.office import main_part, outline
+from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
+
+
+def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
+    if find_spec("python_calamine") is None:
+        raise MissingDependency("python-calamine", "documents", f"reading {path}")
+    yield from document_steps(bounded.blocks(__name__, path), key, words)
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Run by ``bounded`` alone: a sheet that says it is large takes memory for all cells that it does not hold."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    with closing(Archive(path, "an XLSX file")) as archive:
+        if main_part(archive, "xl/workbook.xml") not in archive:
+            raise archive.unreadable("it holds no workbook")
+        found = outline(archive)
+        archive.count_all()
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+    except CalamineError as error:
+        raise Unreadable(f"{path} is not an XLSX file that can be read: {error}. Save it again.") from None
+    for number, name in enumerate(book.sheet_names, 1):
+        yield from found.enter(2, name)
+        try:
+            sheet = book.get_sheet_by_name(name)
+            rows = sheet.iter_rows()
+            spans = {start: (columns, rows) for start, columns, rows in _merged(sheet)}
+        except CalamineError as error:  # a chart, or damaged: the others may be fine
+            yield found.notice(f"has a sheet {name!r} that cannot be read: {error}")
+            continue
+        table = Table(spreadsheet=True)
+        first = sheet.start or (0, 0)
+        read = path.stat().st_size * number // len(book.sheet_names)
+        for place, row in enumerate(rows, first[0]):
+            cells = _cells(row, place, first[1], spans)
+            yield from found.said(table, table.add(cells), read, sheet=name)
+        yield from found.said(table, table.end(), read, sheet=name)
+        if table.unsure:
+            yield found.notice(f"has a sheet {name!r} that is read with its first row as the names of columns")
+
+
+def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Cells over several columns or rows: the first one's place, and how many it spans."""
+    for (top, left), (bottom, right) in getattr(sheet, "merged_cell_ranges", None) or ():
+        yield (top, left), right - left + 1, bottom - top + 1
+
+
+def _cells(row: list[object], place: int, left: int, spans: dict[tuple[int, int], tuple[int, int]]) -> list[Cell]:
+    """Without those that another one covers."""
+    cells: list[Cell] = []
+    column = left
+    for value in row[:MOST_COLUMNS]:
+        if column > left + sum(cell.columns for cell in cells) - 1 if spans else True:
+            columns, _ = spans.get((place, column), (1, 1))
+            cells.append(Cell(_text(value), columns))
+        column += 1
+    return cells
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "minutes").removesuffix(" 00:00")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return value.isoformat() if isinstance(value, date) else str(value)
