@@ -33,6 +33,7 @@ from gnothi.events import (
     Revised,
     Searched,
     Summarised,
+    Written,
 )
 from gnothi.report.words import TOLD, Line, Narrator
 from gnothi.runs.rows import jsonable
@@ -59,6 +60,7 @@ SAMPLES: tuple[Event, ...] = (
     Revised("before", "after"),
     Rephrased("before", "after"),
     Partial("index", 2, (("a", "a did not answer"),)),
+    Written("It was built in 1820."),
 )
 EMPTY: tuple[Event, ...] = (
     ModelCall("m", "score", "reason", 5, 0, 0.1),
@@ -80,6 +82,7 @@ EMPTY: tuple[Event, ...] = (
     Revised("same", "same"),
     Rephrased("", ""),
     Partial("index", 1, ()),
+    Written(""),
 )
 
 
@@ -185,3 +188,11 @@ def test_thoughts_are_told_apart_from_replies() -> None:
         ModelCall("m", "generate", "answer", 5, 60, 0.1, thoughts=("",), thought_tokens=9, thoughts_cut=1)
     )
     assert (one.label, one.lead, one.text) == ("thought", "(9 tokens, 1 cut at the limit) ", "(nothing)")
+
+
+def test_what_was_found_is_shown_whole_or_how_much_more_there_is() -> None:
+    for number, more in ((3, None), (4, None), (5, "and 2 more"), (10, "and 7 more")):
+        passages = tuple(ScoredPassage(Passage(str(n), f"text {n}"), 1.0) for n in range(number))
+        told = [line for line in Narrator().tell(Searched("query", passages, 0.1))[1:] if not line.detail]
+        assert len(told) == (number if more is None else 4)
+        assert (told[-1].text == more) is (more is not None)

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a caller wants, as it was given. ``methods`` None: the one that suits (``suiting``). ``model`` None: the
-    laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and nothing with any
-    other. ``anyway``: use a calibration or a probe that was made for another model or with other settings; None where the
-    caller cannot ask for that."""
+    laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
+    nothing with any other. ``anyway``: use a calibration or a probe that was made for another model or with other settings;
+    None where the caller cannot ask for that."""
 
     methods: Sequence[str] | None = None
     model: Any = None
