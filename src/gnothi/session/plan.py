@@ -178,7 +178,7 @@ def resolve(request: Request) -> Plan:
         suits, why = suiting(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
-    planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
+    planned = plan_methods(list(dict.fromkeys(request.methods or ())), settings)
     planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     if found is not None:
         planned, how = calibrated(planned, found, request.model, bool(request.anyway))
