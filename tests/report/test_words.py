@@ -34,6 +34,7 @@ from gnothi.events import (
     Searched,
     Summarised,
     UnknownKeys,
+    Written,
 )
 from gnothi.report.words import TOLD, Line, Narrator
 from gnothi.runs.rows import jsonable
@@ -61,6 +62,7 @@ SAMPLES: tuple[Event, ...] = (
     Rephrased("before", "after"),
     Partial("index", 2, (("a", "a did not answer"),)),
     UnknownKeys("index", ("lang",), ("date", "source")),
+    Written("It was built in 1820."),
 )
 EMPTY: tuple[Event, ...] = (
     ModelCall("m", "score", "reason", 5, 0, 0.1),
@@ -83,6 +85,7 @@ EMPTY: tuple[Event, ...] = (
     Rephrased("", ""),
     Partial("index", 1, ()),
     UnknownKeys("index", (), ()),
+    Written(""),
 )
 
 
@@ -188,3 +191,11 @@ def test_thoughts_are_told_apart_from_replies() -> None:
         ModelCall("m", "generate", "answer", 5, 60, 0.1, thoughts=("",), thought_tokens=9, thoughts_cut=1)
     )
     assert (one.label, one.lead, one.text) == ("thought", "(9 tokens, 1 cut at the limit) ", "(nothing)")
+
+
+def test_what_was_found_is_shown_whole_or_how_much_more_there_is() -> None:
+    for number, more in ((3, None), (4, None), (5, "and 2 more"), (10, "and 7 more")):
+        passages = tuple(ScoredPassage(Passage(str(n), f"text {n}"), 1.0) for n in range(number))
+        told = [line for line in Narrator().tell(Searched("query", passages, 0.1))[1:] if not line.detail]
+        assert len(told) == (number if more is None else 4)
+        assert (told[-1].text == more) is (more is not None)

@@ -101,7 +101,7 @@ def _many(
     from gnothi.report.terminal import console as terminal
     from gnothi.session.plan import resolve, unanswered, with_questions
 
-    plan = resolve(sources.request([method] if method else [], thresholds))
+    plan = resolve(sources.request([method] if method else None, thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
     with carried_out(plan, sources, out, as_json=True) as (run, rows):
         run.summarise(rows)
@@ -141,12 +141,12 @@ def _one(
     from gnothi.session import asking
     from gnothi.session.execute import budget_of
     from gnothi.session.opened import opened
-    from gnothi.session.plan import Execution, check_together, resolve
+    from gnothi.session.plan import Execution, resolve, together
     from gnothi.session.thresholds import uncalibrated
 
     question = Question(QUESTION_ID, text, choices=choices)
-    plan = replace(resolve(sources.request([method] if method else [], thresholds)), execution=Execution(seed))
-    check_together(plan)
+    plan = together(resolve(sources.request([method] if method else None, thresholds)))
+    plan = replace(plan, execution=Execution(seed))
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()

@@ -55,7 +55,7 @@ def evaluate(
     from gnothi.report.terminal import summary_table
     from gnothi.session.plan import resolve, with_questions
 
-    plan = resolve(sources.request(options.names(methods), thresholds))
+    plan = resolve(sources.request(options.names(methods) or None, thresholds))
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
     with carried_out(plan, sources, out, as_json) as (run, rows):
         summary = run.summarise(rows)

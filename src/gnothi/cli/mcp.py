@@ -46,7 +46,7 @@ def mcp(methods: str, sources: options.Sources, thresholds: options.Thresholds) 
     from gnothi.serving.setups import plans
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    found = plans(sources.request(names, thresholds))
+    found = plans(sources.request(names or None, thresholds))
     for line in dict.fromkeys(line for plan in found.values() for line in (*plan.told, *plan.warnings)):
         say(line)
     asyncio.run(_run(found))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting
@@ -132,11 +133,11 @@ class Sources:
         """What --config says by dotted key; empty without one."""
         return load_toml(self.config) if self.config is not None else {}
 
-    def request(self, methods: Sequence[str], thresholds: Thresholds | None = None) -> Request:
+    def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
         """``thresholds`` None: the command takes no calibration."""
         return Request(
             methods=methods,
-            model=self.model,
+            model=self.model if _is_named("model") else None,
             index=self.index,
             graph=self.graph,
             settings=self.settings,
@@ -145,6 +146,12 @@ class Sources:
             max_cost=self.max_cost,
             max_tokens=self.max_tokens,
         )
+
+
+def _is_named(parameter: str) -> bool:
+    """Whether somebody said it: on the command line, by the environment or a file."""
+    context = click.get_current_context(silent=True)
+    return context is None or context.get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
 def take_flags(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -303,6 +310,6 @@ calibration = packed(
     click.option(
         "--anyway",
         is_flag=True,
-        help="Use a calibration or a probe made for another model or with other settings, or lab beside what is not the lab's.",
+        help="Use a calibration or a probe although it was made for another model or with other settings.",
     ),
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.report.terminal import console as terminal
 

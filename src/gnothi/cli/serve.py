@@ -74,11 +74,11 @@ def serve(
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
     given = {f"server.{key}": Given(value, f"--{key}") for key, value in flags.items() if value is not None}
-    request = sources.request(options.names(methods), thresholds)
+    request = sources.request(options.names(methods) or None, thresholds)
     request = replace(request, settings=Settings({**request.settings.given, **given}))
     settings = server_settings(request.settings)
     settings.check_exposure()
-    if not request.methods and not request.settings.section(SETUPS):
+    if request.methods is None and not request.settings.section(SETUPS):
         suits = resolve(request).methods[0].name
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     found = plans(request)

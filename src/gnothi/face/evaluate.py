@@ -177,7 +177,7 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) ->
         model, index, graph = sources.model, sources.index, sources.graph
     else:
         index, graph = (_spec(said[key]) or before.get(key) for key in ("index", "graph"))
-        model = given.model_of(said["model"] or before.get("model"), index, graph)
+        model = said["model"] or before.get("model")
     plan = resolve(
         Request(
             methods=names,

@@ -17,7 +17,6 @@ from gnothi.methods.registry import METHODS
 from gnothi.protocols import Method
 from gnothi.retrieval.filters import as_filters
 from gnothi.session.record import as_arguments, as_settings
-from gnothi.session.sources import LAB
 from gnothi.types import Question
 
 QUESTION_ID = "ask"
@@ -76,20 +75,6 @@ def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterabl
                 instead = _OTHER_WORDS[meant[0]]
                 raise InvalidSetting(f"unknown keyword: got {key!r}. Did you mean {instead!r}?")
             raise UnknownName(f"keyword (a setting of {method}, or a parameter)", key, valid)
-
-
-def model_of(model: Any, index: Any, graph: Any) -> Any:
-    """The model, or the laboratory's where none was given. Raises InvalidSetting where an index or a graph was given that is
-    not the laboratory's."""
-    if model is not None:
-        return model
-    for key, one in (("index", index), ("graph", graph)):
-        if one is not None and str(one).rpartition("graph:")[2].partition(":")[0] != LAB:
-            raise InvalidSetting(
-                f"model: got none beside {key}={one!r:.60}, expected one: the laboratory's knows an invented world alone. Add "
-                "model=..., as in model='smollm2', or model='lab' to have it all the same."
-            )
-    return LAB
 
 
 def as_question(question: object, choices: Sequence[str] = ()) -> Question:

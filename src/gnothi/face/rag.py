@@ -23,7 +23,7 @@ from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
-from gnothi.session.plan import Execution, Plan, Request, check_questions, check_together, resolve
+from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve, together
 from gnothi.session.suiting import GATED
 from gnothi.types import Question, ScoredPassage
 
@@ -263,8 +263,8 @@ def _plan(said: dict[str, Any]) -> Plan:
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
     plan = resolve(
         Request(
-            methods=[name] if name else [],
-            model=given.model_of(said["model"], said["index"], said["graph"]),
+            methods=[name] if name else None,
+            model=said["model"],
             index=_spec(said["index"]),
             graph=_spec(said["graph"]),
             settings=given.settings_of(
@@ -274,8 +274,7 @@ def _plan(said: dict[str, Any]) -> Plan:
             anyway=said["anyway"],
         )
     )
-    check_together(plan)
-    return replace(plan, execution=Execution(said["seed"]))
+    return replace(together(plan), execution=Execution(said["seed"]))
 
 
 def _spec(source: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +18,8 @@ def as_retriever(given: Any) -> Any:
     """What ``(query, k)`` can be asked of as a Retriever; anything else, and a Retriever, as it is.
 
     It gives passages, scored passages or texts, best first. One that is not ``async`` is asked in a thread."""
-    search = getattr(given, "search", None) or (given if callable(given) else None)
+    plain = inspect.isroutine(given) or isinstance(given, functools.partial)
+    search = given if plain else getattr(given, "search", None)
     if given is None or isinstance(given, str | type) or not callable(search):
         return given
     if isinstance(given, Retriever) and inspect.iscoroutinefunction(search):

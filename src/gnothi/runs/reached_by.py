@@ -32,15 +32,16 @@ def reached(rows: Sequence[Row]) -> Reached | None:
     if not staged:
         return None
     told = [row.reached for row in staged if row.reached["found"] is not None and row.reached["read"] is not None]
-    columns = {
-        "found": [float(one["found"]) for one in told],
-        "read": [float(one["read"]) for one in told],
-        "answered": [float(one["stage"].startswith(READ)) for one in told],
-    }
+    found, read = ([float(one[key]) for one in told] for key in ("found", "read"))
+    answered = [float(one["stage"].startswith(READ)) for one in told]
     counts = Counter(row.stage for row in staged)
     return Reached(
         n=len(told),
-        **{name: mean(values) for name, values in columns.items()},
-        **{f"{name}_interval": mean_interval(values) for name, values in columns.items()},
+        found=mean(found),
+        found_interval=mean_interval(found),
+        read=mean(read),
+        read_interval=mean_interval(read),
+        answered=mean(answered),
+        answered_interval=mean_interval(answered),
         stages={stage: counts[stage] for stage in STAGES},
     )

@@ -23,7 +23,7 @@ from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod
 from gnothi.serving.settings import ServerSettings
-from gnothi.session.plan import Plan, Request, check_together, resolve
+from gnothi.session.plan import Plan, Request, resolve, together
 
 SECTION, SETUPS = SERVER_SECTIONS
 _ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
@@ -48,7 +48,7 @@ def plans(request: Request) -> dict[str, Plan]:
         found.setdefault(name, {})[rest] = one
     if not found:
         plan = resolve(request)
-        check_together(plan)
+        plan = together(plan)
         return {method.name: _alone(plan, method) for method in plan.methods}
     takes = {name: set(methods.settings_of(_method(name, given))) for name, given in found.items()}
     every = set[str]().union(*takes.values())
@@ -80,7 +80,7 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
     if "calibration" in said:
         said["calibration"] = Path(said["calibration"])
     plan = resolve(replace(request, methods=[_method(name, given)], settings=Settings(settings), **said))
-    check_together(plan)
+    plan = together(plan)
     return _alone(plan, plan.methods[0])
 
 

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants, as it was given; without ``methods``, the one that suits (``suiting``). ``model``, ``index`` and
-    ``graph`` are names or objects; None is that of its world with a laboratory's model, and nothing with any other. ``anyway``:
-    use a calibration or a probe that was made for another model or with other settings, and the laboratory's things beside
-    others; None where the caller cannot ask for that."""
+    """What a caller wants, as it was given. ``methods`` None: the one that suits (``suiting``). ``model`` None: the
+    laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
+    nothing with any other. ``anyway``: use a calibration or a probe that was made for another model or with other settings;
+    None where the caller cannot ask for that."""
 
-    methods: Sequence[str] = ()
-    model: Any = LAB
+    methods: Sequence[str] | None = None
+    model: Any = None
     index: Any = None
     graph: Any = None
     settings: Settings = field(default_factory=Settings)
@@ -95,8 +95,8 @@ class Sources:
 class Plan:
     """``models`` are the settings of every model that is opened by name, the main one and those that methods name;
     ``settings`` all that was given, ``told`` what a person should know of how it was resolved, ``warnings`` what may mislead.
-    ``max_cost`` and ``max_tokens`` limit what models behind an API may cost. ``apart`` says why only questions of the
-    laboratory may be asked (``check_together``)."""
+    ``max_cost`` and ``max_tokens`` limit what models behind an API may cost. ``unnamed``: nobody named
+    the model, which is the laboratory's."""
 
     sources: Sources
     methods: tuple[PlannedMethod, ...]
@@ -109,7 +109,7 @@ class Plan:
     calibration: Calibration | None = None
     asked: Asked | None = None
     execution: Execution = Execution()
-    apart: str = ""
+    unnamed: bool = False
 
     @property
     def remote(self) -> bool:
@@ -169,15 +169,16 @@ def resolve(request: Request) -> Plan:
     Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
     wrong model and a missing index, the model is told first.
     """
-    request = replace(request, model=as_model(request.model), index=as_retriever(request.index))
+    unnamed = request.model is None
+    request = replace(request, model=LAB if unnamed else as_model(request.model), index=as_retriever(request.index))
     settings = request.settings
     found = _calibration(request.calibration)
     told: list[str] = []
-    if not request.methods:
+    if request.methods is None:
         suits, why = suiting(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
-    planned = plan_methods(list(dict.fromkeys(request.methods)), settings)
+    planned = plan_methods(list(dict.fromkeys(request.methods or ())), settings)
     planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     if found is not None:
         planned, how = calibrated(planned, found, request.model, bool(request.anyway))
@@ -200,7 +201,7 @@ def resolve(request: Request) -> Plan:
         tuple(told),
         tuple(untrained(planned, request.model)),
         found,
-        apart="" if request.anyway else worlds.apart(sources.model, sources.index, sources.graph, request.anyway is not None),
+        unnamed=unnamed,
     )
     _check_budget(plan)
     if found is None or request.anyway:
@@ -210,11 +211,16 @@ def resolve(request: Request) -> Plan:
     return plan.in_precision(found.precision)
 
 
-def check_together(plan: Plan, questions: Sequence[Question] = ()) -> None:
-    """Raise InvalidSetting where model and index are the one of the laboratory and the other not, unless all questions are the
-    laboratory's: a model of an invented world knows nothing of other documents, and no other model knows that world."""
-    if plan.apart and not (questions and all(worlds.is_of_one(question) for question in questions)):
-        raise InvalidSetting(plan.apart)
+def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
+    """The plan with a warning where of model and index one is the laboratory's and the other not: a model of an invented world
+    knows nothing of other documents, and no other model knows that world. Not where all ``questions`` are the laboratory's.
+
+    Raises InvalidSetting where nobody named the model, for it was forgotten then."""
+    if questions and all(worlds.is_of_one(question) for question in questions):
+        return plan
+    sources = plan.sources
+    warning = worlds.apart(sources.model, sources.index, sources.graph, plan.unnamed)
+    return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 
 def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
@@ -243,7 +249,7 @@ def with_questions(
     execution = execution or Execution()
     _check_execution(plan, execution)
     asked = data if isinstance(data, Asked) else _asked(data, format, limit, plan.sources.model)
-    check_together(plan, asked.questions)
+    plan = together(plan, asked.questions)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
     if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
         warnings.append(warning)

@@ -41,29 +41,46 @@ def check_source(model: Any, flag: str, spec: Any) -> None:
     )
 
 
-def apart(model: Any, index: Any, graph: Any, may_insist: bool) -> str:
-    """What to say where the model is named and the laboratory's, and the index or graph not, or the other way round; empty
-    where they belong together, or one is an object. ``may_insist``: the caller can ask for it all the same."""
-    others = [(flag, spec) for flag, spec in (("<--index>", index), ("<--graph>", graph)) if isinstance(spec, str)]
-    if not isinstance(model, str):
-        return ""
-    ours = _of_model(model) is not None
-    for flag, spec in others:
-        if ours == (spec.rpartition("graph:")[2].partition(":")[0] == named.NAME):
+def apart(model: Any, index: Any, graph: Any, unnamed: bool) -> str:
+    """A warning where the model is the laboratory's, and the index or graph not, or the other way round; empty where they
+    belong together. ``unnamed``: nobody named the model.
+
+    Raises InvalidSetting where the laboratory's was not named, IndexUnavailable where besides there is no such index."""
+    ours = _of_model(model) is not None if isinstance(model, str) else None
+    for flag, source in (("<--index>", index), ("<--graph>", graph)):
+        if source is None or ours is None or ours == _is_the_laboratorys(source):
             continue
-        insist = " Or add <--anyway>, where that is what you want." if may_insist else ""
-        if ours:
-            return (
-                f"{flag}: got {spec!r} beside the laboratory's model {model!r}, which knows an invented world alone and makes "
-                "up the rest. Add <--model NAME>, one that reads your documents (gnothi models lists them; smollm2 is small)."
-                f"{insist}"
+        got = f"{flag}: got {name_of(source)!r}"
+        if unnamed:
+            _check_there(flag, source)
+            raise InvalidSetting(
+                f"{got} and no model; the laboratory's, which is the default, knows an invented world alone and would make up "
+                "the rest. Add <--model NAME>, one that reads your documents (`gnothi models`; smollm2 is small), or "
+                "<--model lab> to have the laboratory's all the same."
             )
-        return (
-            f"{flag}: got {spec!r}, which tells of an invented world, beside the model {model!r}, which knows nothing of it. "
-            f"Name documents of your own with {flag} PATH (gnothi index build), or ask the laboratory's questions (gnothi eval "
-            f"lab).{insist}"
-        )
+        if ours and isinstance(source, str):
+            return (
+                f"{got} beside the laboratory's model {model!r}, which knows an invented world alone and makes up the rest. A "
+                "model that reads your documents is <--model NAME> (`gnothi models`)."
+            )
+        if not ours:
+            return (
+                f"{got}, which tells of an invented world alone, beside the model {model!r}: it answers the laboratory's "
+                f"questions (`gnothi eval lab`). Documents of your own are {flag} PATH (`gnothi index build`)."
+            )
     return ""
+
+
+def _is_the_laboratorys(source: Any) -> bool:
+    return isinstance(source, str) and source.removeprefix("graph:").partition(":")[0] == named.NAME
+
+
+def _check_there(flag: str, source: Any) -> None:
+    from gnothi.graph.registry import graph_fingerprint
+    from gnothi.retrieval.registry import index_fingerprint
+
+    if isinstance(source, str):
+        (index_fingerprint if flag == "<--index>" else graph_fingerprint)(source)
 
 
 def is_of_one(question: Question) -> bool:

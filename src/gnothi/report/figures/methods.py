@@ -67,8 +67,8 @@ def reached(section: str, methods: Sequence[Method]) -> Picture | None:
         places, ends = range(len(shown)), [0] * len(shown)
         for stage in present:
             counts = [one.stages[stage] for _, one in shown]
-            look = {"color": SERIES[list(STAGES).index(stage)], "alpha": 0.85, "height": 0.6, "label": STAGES[stage]}
-            bars = axes.barh(places, counts, left=ends, **look)
+            colour = SERIES[list(STAGES).index(stage)]
+            bars = axes.barh(places, counts, left=ends, color=colour, alpha=0.85, height=0.6, label=STAGES[stage])
             axes.bar_label(bars, [str(count) if count else "" for count in counts], label_type="center", fontsize=8)
             ends = [end + count for end, count in zip(ends, counts, strict=True)]
         axes.set(xlabel="questions", yticks=places)

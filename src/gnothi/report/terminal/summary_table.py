@@ -79,8 +79,8 @@ def _reached(console: Console, methods: Sequence[Method]) -> None:
             "wrong), unread (found, not read), not found, or right without"
         )
         paragraph(console, said)
-        lost = ("misread", "unread", "not found", "without")
-        show_table(console, ("method", "n", "answer found", "answer read", "answered", *lost), rows, spare=lost[::-1])
+        spare = ("without", "not found", "unread", "misread")
+        show_table(console, ("method", "n", "answer found", "answer read", "answered", *spare[::-1]), rows, spare=spare)
 
 
 def _signals(console: Console, found: SideBySide) -> None:
