@@ -110,7 +110,7 @@ class Archive:
         """``start`` and ``end`` of each element of a part of XML, of those ``tags`` where any are given. The caller clears what
         it has read. Raises Unreadable for a document type, which such files do not have."""
         with self.open(name) as file:
-            parsed = etree.iterparse(file, ("start", "end"), tags or None, **_PARSING)
+            parsed = etree.iterparse(file, ("start", "end"), tag=tags or None, **_PARSING)
             checked = False
             for event, element in parsed:
                 if not checked:

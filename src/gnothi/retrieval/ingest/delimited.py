@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from gnothi.retrieval.ingest.base import START, Block, Checkpoint, Step, Unreadable, document_steps
@@ -95,7 +95,8 @@ def _lines(path: Path, start: Checkpoint, encoding: str) -> Iterator[Line]:
     held, number = "", 0
     for text, read in chunks(path, encoding):
         *whole, held = (held + text).split("\n")
-        for number, line in enumerate(whole, number + 1):
+        for line in whole:
+            number += 1
             if line.strip():
                 yield Line(line.removeprefix("\ufeff"), "", number, 0, read)
     if held.strip():

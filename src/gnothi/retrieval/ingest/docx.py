@@ -64,7 +64,7 @@ class _Body:
             elif name == "p":
                 if not self._other:
                     yield from self._paragraph(element)
-                forget(element)
+                element.clear() if self._tables else forget(element)  # before it stand the cell's properties
             elif self._tables:
                 yield from self._end(name, element)
 

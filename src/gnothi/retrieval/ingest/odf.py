@@ -104,7 +104,7 @@ class _Content:
             self._in_heads = False
         elif name == "style":
             position = next((attribute(one, "text-position") for one in element.iter("{*}text-properties")), "")
-            if position.startswith("super") or position.split("%")[0].isdigit() and position.split("%")[0] != "0":
+            if position.startswith("super") or (position.split("%")[0].isdigit() and position.split("%")[0] != "0"):
                 self._raised.add(attribute(element, "name"))
         elif name == "table" and self._tables:
             table = self._tables.pop()

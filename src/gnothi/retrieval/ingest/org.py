@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 
 from gnothi.retrieval.ingest import text
@@ -22,6 +22,7 @@ _LEFT_OUT = re.compile(r"\s*(?:#\s|#$|#\+|(?:CLOSED|DEADLINE|SCHEDULED):)")
 _DRAWER = re.compile(r"\s*:(?:PROPERTIES|LOGBOOK):\s*", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
 _RAISED = re.compile(r"(?<=(.))\^\{?([+-]?\w+)\}?")
+Line = tuple[str, int, str]
 _LOWERED = re.compile(r"(?<=\w)_\{(\w+)\}")
 
 
@@ -31,7 +32,7 @@ def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
 
 def _blocks(path: Path) -> Iterator[Block]:
     outline = Outline(path.stem)
-    lines = _lines(path, outline)
+    lines = _Lines(_read(path, outline))
     caption = ""
     for line, read, notice in lines:
         if notice:
@@ -47,18 +48,29 @@ def _blocks(path: Path) -> Iterator[Block]:
                 if inner.strip().lower() == ":end:":
                     break
         elif line.lstrip().startswith("|"):
-            rows, after = _table(line, lines)
+            rows = _table(line, lines)
             heads = 1 if len(rows) > 1 and rows[1] is None else None
             yield from outline.table(filter(None, rows), Table(heads, caption), read)
             caption = ""
-            if after is not None:
-                lines = chain([after], lines)
         elif not _LEFT_OUT.match(line):
             yield outline.block(_words(line) + "\n", read)
 
 
-def _lines(path: Path, outline: Outline) -> Iterator[tuple[str, int, str]]:
-    """Each line, with the bytes read so far, or a notice."""
+class _Lines:
+    """Each line, with the bytes read so far, or a notice; one may be put back."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+        self.back: list[Line] = []
+
+    def __iter__(self) -> Iterator[Line]:
+        return self
+
+    def __next__(self) -> Line:
+        return self.back.pop() if self.back else next(self._lines)
+
+
+def _read(path: Path, outline: Outline) -> Iterator[Line]:
     held = ""
     read = 0
     for block in text.blocks(path, outline.name):
@@ -70,7 +82,7 @@ def _lines(path: Path, outline: Outline) -> Iterator[tuple[str, int, str]]:
     yield held, read, ""
 
 
-def _code(lines: Iterator[tuple[str, int, str]]) -> str:
+def _code(lines: Iterator[Line]) -> str:
     return "".join(f"{line}\n" for line, _, _ in takewhile(lambda one: not _END.match(one[0]), lines))
 
 
@@ -78,21 +90,23 @@ def _setting(name: str, value: str, outline: Outline) -> str:
     """Keeps what is said of the document; a caption is given back."""
     if name == "title":
         outline.document = value
-    elif name in ("author", "date"):
-        if kept := day(value.strip("<>[]")) if name == "date" else value:
-            outline.metadata[name] = kept
+    elif name in ("author", "date") and (kept := day(value.strip("<>[]")) if name == "date" else value):
+        outline.metadata[name] = kept
     return value if name == "caption" else ""
 
 
-def _table(line: str, lines: Iterator[tuple[str, int, str]]) -> tuple[list[list[Cell] | None], tuple[str, int, str] | None]:
-    """The rows (None for a rule) of a table that begins with this line, and the line after it."""
+def _table(line: str, lines: _Lines) -> list[list[Cell] | None]:
+    """The rows (None for a rule) of a table that begins with this line."""
     rows: list[list[Cell] | None] = []
-    after: tuple[str, int, str] | None = (line, 0, "")
-    while after and after[0].lstrip().startswith("|"):
-        inner = after[0].strip().strip("|")
+    while line.lstrip().startswith("|"):
+        inner = line.strip().strip("|")
         rows.append(None if inner.startswith("-") else [Cell(_words(cell)) for cell in inner.split("|")])
         after = next(lines, None)
-    return rows, after
+        if after is None:
+            return rows
+        line = after[0]
+    lines.back.append(after)
+    return rows
 
 
 def _words(line: str) -> str:

@@ -10,9 +10,9 @@ from gnothi.retrieval.ingest import text
 from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
 
 ENDS = (
-    ".py .pyi .r .jl .m .ipy .js .mjs .cjs .jsx .ts .tsx .vue .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .cs "
-    ".fs .vb .go .rs .swift .zig .d .rb .php .pl .pm .lua .hs .ml .mli .ex .exs .erl .lisp .el .scm .sh .bash .zsh .fish .ps1 .bat "
-    ".sql .css .scss .less .proto .graphql .tf .cmake .f90 .pas .asm .yaml .yml .toml .ini .cfg .conf .properties .tex .bib .log"
+    ".py .pyi .r .jl .m .js .mjs .cjs .jsx .ts .tsx .vue .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .cs .fs"
+    " .vb .go .rs .swift .zig .d .rb .php .pl .pm .lua .hs .ml .mli .ex .exs .erl .lisp .el .scm .sh .bash .zsh .fish .ps1 .bat"
+    " .sql .css .scss .less .proto .graphql .tf .cmake .f90 .pas .asm .yaml .yml .toml .ini .cfg .conf .properties .tex .log"
 ).split()
 
 
@@ -23,12 +23,8 @@ def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
 def _blocks(path: Path) -> Iterator[Block]:
     line = 1
     for block in text.blocks(path, path.name):
-        place = 0
-        while place < len(block.text):
-            end = block.text.find("\n\n", place) + 2
-            part = block.text[place : end if end > 1 else None]
+        for part in block.text.splitlines(keepends=True):
             yield Block(path.name, part, block.read, metadata={"line": line}, kind="code")
-            line += part.count("\n")
-            place += len(part)
+            line += part.endswith("\n")
         if block.notice:
             yield Block(path.name, "", notice=block.notice)

@@ -36,7 +36,7 @@ class Code(str):
 
 
 def split(blocks: Iterable[str], words: int) -> Iterator[str]:
-    """Passages of at most ``words`` words; 0 gives one passage, however long. White space is collapsed, but in ``Code``, of which
+    """Passages of at most ``words`` words; 0 gives one passage, however long. White space is collapsed, but in ``Code``, where
     lines stay whole.
 
     ``blocks`` are consecutive parts of one text, cut anywhere. Sentences stay whole unless one alone is longer than ``words``.
@@ -109,7 +109,12 @@ def _segments(held: str, more: str, language: str) -> list[str]:
 
 def _all_pieces(blocks: Iterable[str], words: int) -> Iterator[Piece]:
     for kind, run in groupby(blocks, key=type):
-        yield from code_pieces(run, words) if kind is Code else _pieces(sentences(run), words)
+        pieces = code_pieces if kind is Code else _sentence_pieces
+        yield from pieces(run, words)
+
+
+def _sentence_pieces(blocks: Iterable[str], words: int) -> Iterator[Piece]:
+    return _pieces(sentences(blocks), words)
 
 
 def _pieces(sentences: Iterable[str], words: int) -> Iterator[Piece]:

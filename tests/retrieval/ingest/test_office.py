@@ -1,0 +1,351 @@
+"""Documents of office programs, books, mails, notebooks and code: what is read of them, and where it stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi.retrieval.ingest.base import START
+from gnothi.retrieval.ingest.formats import reader
+from gnothi.types import Passage
+from tests.retrieval.ingest.office_files import (
+    a_shape, make_docx, make_epub, make_odf, make_pptx, make_xlsx, w_p, w_table, x_rows,
+)  # fmt: skip
+
+ROWS = [["Station", "Height", "Keeper"], ["Orvel", "31 m", "Dana Brisk"], ["Tarn", "", "Otto Lind"]]
+AS_ROWS = ["Station: Orvel; Height: 31 m; Keeper: Dana Brisk", "Station: Tarn; Keeper: Otto Lind"]
+
+
+def passages(path: Path, words: int = 100) -> list[Passage]:
+    return [passage for step in reader(path)(path, path.name, words, START) for passage in step.passages]
+
+
+def said(path: Path) -> list[tuple[str, str]]:
+    return [(passage.title, passage.text) for passage in passages(path)]
+
+
+def notices(path: Path) -> list[str]:
+    return [step.notice for step in reader(path)(path, path.name, 100, START) if step.notice]
+
+
+def kept(path: Path, name: str) -> list[Any]:
+    return [passage.metadata.get(name) for passage in passages(path)]
+
+
+# DOCX
+
+
+def test_docx_headings_of_any_language_tables_and_notes(tmp_path: Path) -> None:
+    note = f'<w:footnote w:id="2">{w_p("By the harbour.")}</w:footnote>'
+    body = (
+        w_p("Contents ... 3", "Verzeichnis1")
+        + w_p("Stations", "berschrift1")
+        + w_p("Keepers", "Eigene")
+        + w_p("The light is kept.", inner='<w:r><w:footnoteReference w:id="2"/></w:r>')
+        + w_table(ROWS)
+        + w_p("Later", "berschrift1")
+        + w_p("It went out.")
+    )
+    path = make_docx(tmp_path / "a.docx", body, note, "The Handbook")
+    below = "The Handbook > Stations > Keepers"
+    assert said(path) == [
+        (below, "The light is kept. By the harbour."),
+        *((below, row) for row in AS_ROWS),
+        ("The Handbook > Later", "It went out."),
+    ]
+    assert set(kept(path, "author")) == {"Dana Brisk"}
+    assert kept(path, "date")[0] == "2025-03-04"
+    assert kept(path, "section") == ["Stations > Keepers"] * 3 + ["Later"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        ("<w:ins><w:r><w:t> new</w:t></w:r></w:ins><w:del><w:r><w:delText> old</w:delText></w:r></w:del>", "It is new"),
+        ("<w:moveFrom><w:r><w:t> away</w:t></w:r></w:moveFrom><w:moveTo><w:r><w:t> here</w:t></w:r></w:moveTo>", "It is here"),
+        ('<w:hyperlink><w:r><w:t> a link</w:t></w:r></w:hyperlink>', "It is a link"),
+        ('<w:r><w:fldChar/></w:r><w:r><w:instrText>PAGE \\* MERGE</w:instrText></w:r><w:r><w:t> 7</w:t></w:r>', "It is 7"),
+        ("<w:r><w:rPr><w:vanish/></w:rPr><w:t> hidden</w:t></w:r>", "It is"),
+        ('<w:r><w:t> 10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>6</w:t></w:r>', "It is 10^6"),
+        ('<w:r><w:t> H</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="subscript"/></w:rPr><w:t>2</w:t></w:r><w:r><w:t>O</w:t></w:r>', "It is H2O"),
+        ("<w:r><w:tab/><w:t>a</w:t><w:br/><w:t>b</w:t></w:r>", "It is a b"),
+        ("<w:sdt><w:sdtContent><w:r><w:t> a field</w:t></w:r></w:sdtContent></w:sdt>", "It is a field"),
+    ],
+)  # fmt: skip
+def test_docx_runs(tmp_path: Path, inner: str, text: str) -> None:
+    assert said(make_docx(tmp_path / "a.docx", w_p("It is", inner=inner))) == [("a", text)]
+
+
+def test_docx_text_boxes_are_read_once(tmp_path: Path) -> None:
+    box = f"<w:txbxContent>{w_p('In a box.')}</w:txbxContent>"
+    drawing = (
+        f"<w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r>"
+    )
+    assert sorted(said(make_docx(tmp_path / "a.docx", w_p("Around it.", inner=drawing)))[0][1].split(". ")) == [
+        "Around it.",
+        "In a box",
+    ]
+
+
+def test_docx_merged_heads_and_cells(tmp_path: Path) -> None:
+    def cell(text: str, said: str = "") -> str:
+        return f"<w:tc><w:tcPr>{said}</w:tcPr>{w_p(text)}</w:tc>"
+
+    both, above, below = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+    rows = [
+        [cell("Station"), cell("Height", both)],
+        [cell(""), cell("low"), cell("high")],
+        [cell("Orvel", above), cell("3"), cell("5")],
+        [cell("", below), cell("4"), cell("6")],
+    ]
+    table = "".join(f"<w:tr>{''.join(row)}</w:tr>" for row in rows)
+    assert [text for _, text in said(make_docx(tmp_path / "a.docx", f"<w:tbl>{table}</w:tbl>"))] == [
+        "Station: Orvel; Height low: 3; Height high: 5",
+        "Station: Orvel; Height low: 4; Height high: 6",
+    ]
+
+
+# PPTX
+
+
+def test_pptx_slides_in_the_order_of_the_show(tmp_path: Path) -> None:
+    cells = "".join(
+        "<a:tr>"
+        + "".join(f"<a:tc><a:txBody><a:p><a:r><a:t>{cell}</a:t></a:r></a:p></a:txBody></a:tc>" for cell in row)
+        + "</a:tr>"
+        for row in ROWS
+    )
+    table = f'<p:graphicFrame><a:tbl><a:tblPr firstRow="1"/>{cells}</a:tbl></p:graphicFrame>'
+    slides = [
+        a_shape("The keepers", "title") + a_shape("Dana kept it.") + a_shape("1", "sldNum"),
+        a_shape("Figures", "title") + table,
+        a_shape("The end", "ctrTitle"),
+    ]
+    path = make_pptx(tmp_path / "a.pptx", slides, "Say it slowly.")
+    assert said(path) == [
+        ("a > The keepers", "Dana kept it. Say it slowly."),
+        *(("a > Figures", row) for row in AS_ROWS),
+        ("a > The end", "The end"),
+    ]
+    assert kept(path, "slide") == [1, 2, 2, 3]
+
+
+# XLSX
+
+
+def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    rows = x_rows([["Stations of the coast"], ["Station", "Height", "Built"], ["Orvel", 31.5, 1820], ["Tarn", 22.0, 1790]])
+    path = make_xlsx(tmp_path / "a.xlsx", {"Coast": rows, "Empty": "", "Lakes": x_rows([["Lake", "Depth"], ["Low", 3]])})
+    assert said(path) == [
+        ("a > Coast > Stations of the coast", "Station: Orvel; Height: 31.5; Built: 1820"),
+        ("a > Coast > Stations of the coast", "Station: Tarn; Height: 22; Built: 1790"),
+        ("a > Lakes", "Lake: Low; Depth: 3"),
+    ]
+    assert kept(path, "sheet") == ["Coast", "Coast", "Lakes"]
+
+
+# OpenDocument
+
+
+def test_odt_headings_notes_lists_and_raised_text(tmp_path: Path) -> None:
+    raised = '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+    body = (
+        "<text:tracked-changes><text:p>Deleted.</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="1">Stations</text:h><text:h text:outline-level="2">Keepers</text:h>'
+        '<text:p>It shines 10<text:span text:style-name="T1">6</text:span> times<text:note><text:note-citation>1</text:note-citation>'
+        "<text:note-body><text:p>By count.</text:p></text:note-body></text:note>.</text:p>"
+        "<text:list><text:list-item><text:p>salt</text:p></text:list-item></text:list>"
+        "<table:table>"
+        + "".join(
+            "<table:table-row>"
+            + "".join(f"<table:table-cell><text:p>{c}</text:p></table:table-cell>" for c in row)
+            + "</table:table-row>"
+            for row in ROWS
+        )
+        + "</table:table>"
+    )
+    path = make_odf(tmp_path / "a.odt", body, styles=raised)
+    assert said(path) == [
+        ("Stations > Keepers", "It shines 10^6 times. By count. salt"),
+        *(("Stations > Keepers", row) for row in AS_ROWS),
+    ]
+    assert kept(path, "date")[0] == "2025-03-04"
+
+
+def test_ods_and_odp(tmp_path: Path) -> None:
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>".format
+    rows = "".join(
+        f"<table:table-row>{''.join(map(cell, row))}<table:table-cell table:number-columns-repeated='16380'/></table:table-row>"
+        for row in [["Lake", "Depth"], ["Low", "3"]]
+    )
+    empty = '<table:table-row table:number-rows-repeated="1048570"><table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
+    path = make_odf(tmp_path / "a.ods", f'<table:table table:name="Lakes">{rows}{empty}</table:table>', "spreadsheet")
+    assert (said(path), kept(path, "sheet")) == ([("a > Lakes", "Lake: Low; Depth: 3")], ["Lakes"])
+    page = (
+        '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Keepers</text:p></draw:text-box></draw:frame>'
+        "<draw:frame><draw:text-box><text:p>Dana kept it.</text:p></draw:text-box></draw:frame></draw:page>"
+    )
+    path = make_odf(tmp_path / "a.odp", "<draw:page/>" + page, "presentation")
+    assert (said(path), kept(path, "slide")) == ([("a > Keepers", "Dana kept it.")], [2])
+
+
+# EPUB
+
+
+def test_epub_chapters_in_the_order_of_the_book(tmp_path: Path) -> None:
+    chapters = [
+        "<html><head><title>The Book</title></head><body><h1>One</h1><p>Dana kept it.</p></body></html>",
+        "<html><head><title>Two</title></head><body><p>Otto came.</p></body></html>",
+    ]
+    path = make_epub(tmp_path / "a.epub", chapters)
+    assert said(path) == [("The Book > One", "Dana kept it."), ("The Book > Two", "Otto came.")]
+    assert (kept(path, "author")[0], kept(path, "date")[0]) == ("Otto Lind", "2024-02-01")
+
+
+# Mail
+
+MAIL = """From: Dana Brisk <dana@orvel.example>
+To: otto@tarn.example
+Date: Tue, 4 Mar 2025 23:30:00 -0500
+Subject: =?utf-8?q?The_l=C3=A4mp?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: multipart/alternative; boundary=c
+
+--c
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: quoted-printable
+
+The l=C3=A4mp is lit.
+--c
+Content-Type: text/html
+
+<p>Otherwise</p>
+--c--
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename=plan.pdf
+Content-Transfer-Encoding: base64
+
+JVBERi0=
+--b--
+"""
+
+
+def test_mail_subject_sender_day_and_attachments(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL)
+    (found,) = passages(tmp_path / "a.eml")
+    assert found.title == "The lämp"
+    assert "The lämp is lit." in found.text
+    assert "Otherwise" not in found.text
+    assert "Attachments: plan.pdf" in found.text
+    assert (found.metadata["author"], found.metadata["date"]) == ("Dana Brisk", "2025-03-05")
+    assert "plan.pdf" in notices(tmp_path / "a.eml")[0]
+
+
+def test_mails_of_a_box(tmp_path: Path) -> None:
+    one = "From {0}@x Tue Mar  4 10:00:00 2025\nFrom: {0}@x.example\nSubject: About {0}\n\nWords of {0}.\n\n"
+    (tmp_path / "a.mbox").write_text(one.format("dana") + one.format("otto"))
+    assert [title for title, _ in said(tmp_path / "a.mbox")] == ["About dana", "About otto"]
+
+
+def test_mail_of_html_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text("Subject: S\nContent-Type: text/html\n\n<p>Seen</p><p hidden>Unseen</p>")
+    assert "".join(text for _, text in said(tmp_path / "a.eml")) == "Seen"
+
+
+# Notebooks, code, org, reStructuredText
+
+
+def test_notebook_cells_without_pictures(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Study\n", "\n", "It begins."]},
+        {"cell_type": "code", "source": "x = 1\nprint(x)", "outputs": [{"text": ["1\n"]}, {"data": {"image/png": "iVBOR"}}]},
+    ]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    assert said(tmp_path / "a.ipynb") == [("Study", "It begins.\nx = 1\nprint(x)\n1")]
+
+
+def test_code_keeps_lines_and_is_cut_before_definitions(tmp_path: Path) -> None:
+    code = "".join(f"def f{i}(x):\n    y = x + {i}\n\n    return y\n\n\n" for i in range(8))
+    (tmp_path / "a.py").write_text(code)
+    found = passages(tmp_path / "a.py", 30)
+    assert len(found) > 2
+    assert all(passage.text.startswith("def ") and passage.title == "a.py" for passage in found)
+    assert "".join("".join(passage.text.split()) for passage in found) == "".join(code.split())
+    lines = code.splitlines()
+    assert all(lines[int(passage.metadata["line"]) - 1] == passage.text.splitlines()[0] for passage in found)
+
+
+ORG = """#+TITLE: The Handbook
+* TODO Stations :coast:
+:PROPERTIES:
+:ID: 5
+:END:
+See [[https://x.example][the list]] of 10^6 lights.
+# a comment
+** Keepers
+#+CAPTION: Who keeps
+| Station | Keeper |
+|---------+--------|
+| Orvel   | Dana   |
+#+BEGIN_SRC python
+if x:
+    y()
+#+END_SRC
+"""
+
+
+def test_org(tmp_path: Path) -> None:
+    (tmp_path / "a.org").write_text(ORG)
+    assert said(tmp_path / "a.org") == [
+        ("The Handbook > Stations", "See the list of 10^6 lights."),
+        ("The Handbook > Stations > Keepers > Who keeps", "Station: Orvel; Keeper: Dana"),
+        ("The Handbook > Stations > Keepers", "if x:\n    y()"),
+    ]
+
+
+RST = """
+========
+Handbook
+========
+
+Keepers
+-------
+
+The light of 10\\ :sup:`6`, see `here <https://x.example>`_.
+
+.. include:: /etc/passwd
+.. raw:: html
+
+   <b>raw</b>
+
+.. list-table:: Who keeps
+   :header-rows: 1
+
+   * - Station
+     - Keeper
+   * - Orvel
+     - Dana
+
+::
+
+    if x:
+        y()
+"""
+
+
+def test_rst(tmp_path: Path) -> None:
+    pytest.importorskip("docutils")
+    (tmp_path / "a.rst").write_text(RST)
+    assert said(tmp_path / "a.rst") == [
+        ("Handbook > Keepers", "The light of 10^6, see here."),
+        ("Handbook > Keepers > Who keeps", "Station: Orvel; Keeper: Dana"),
+        ("Handbook > Keepers", "if x:\n    y()"),
+    ]
