@@ -104,6 +104,17 @@ def test_keys_of_records(tmp_path: Path, out: str, capsys: pytest.CaptureFixture
     assert "gnothi eval" in capsys.readouterr().err
 
 
+def test_the_language_of_an_index(tmp_path: Path, docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "german.txt").write_text("Die Bäume am Fluss.")
+    assert gnothi("build", tmp_path / "german.txt", "--out", out, "--language", "de") == 0
+    assert gnothi("search", out, "Baum") == 0
+    assert "german.txt#1" in capsys.readouterr().out
+    assert gnothi("info", out) == 0
+    assert "language: german\nterms: Latin words: german stems" in capsys.readouterr().out
+    assert gnothi("build", docs, "--out", out, "--language", "french") == 2
+    assert "begun with german" in capsys.readouterr().err
+
+
 def test_an_invalid_line_and_skip_invalid(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"id":"a","text":"x"}\n{"id":"b"}\n{"id":"c","text":"z"}\n')

@@ -12,7 +12,7 @@ from collections.abc import Callable
 # Latin letters, digits and signs between words, to which the analyser of English does justice as they come.
 _PLAIN = (
     r"\t-\r\x1c-~\x85\xa0-\xac\xae-\u012f\u0131-\u02ff\u1e00-\u1eff\u2000-\u200a\u2010-\u2029\u202f-\u205f\u2070-\u20cf"
-    r"\u2100-\u214f\u2190-\u2bff\u2c60-\u2c7f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\ua720-\ua7ff\uab30-\uab6f\ufb00-\ufb06"
+    r"\u2100-\u214f\u2190-\u2bff\u2c60-\u2c7f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\ua720-\ua7ff\uab30-\uab6f"
     r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e\ufffd\U0001f000-\U0001faff"
 )
 HAN_AND_KANA = (

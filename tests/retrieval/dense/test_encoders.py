@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from gnothi.errors import ModelUnavailable
+from gnothi.retrieval.dense import encoders
 from gnothi.retrieval.dense.embed import embed
 from gnothi.retrieval.dense.encoders import Encoding, stored_name
 from gnothi.retrieval.dense.index import DenseIndex
@@ -157,3 +159,18 @@ async def test_minilm_finds_the_obvious(tmp_path: Path) -> None:
 
 def _unit(vector: Any) -> Any:
     return vector / np.linalg.norm(vector)
+
+
+def test_texts_are_read_in_their_normal_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+
+    def encode(texts: Sequence[object], role: str, prompt: str | None, unit: bool) -> Any:  # noqa: ARG001
+        read.extend(texts)
+        return np.ones((len(texts), 2), np.float32)
+
+    monkeypatch.setattr(encoders, "_load", lambda _: encode)
+    odd = Passage("", "The light\u00adhouse", "ﾄｳﾀﾞｲ")
+    Encoding("one").passages()([odd])
+    Encoding("one", "two").passages()([odd])
+    Encoding("one").questions()(["light\u200bhouse", "plain ½ fine", "ﬁne"])
+    assert read == ["トウダイ: The lighthouse", ("トウダイ", "The lighthouse"), "lighthouse", "plain ½ fine", "fine"]
