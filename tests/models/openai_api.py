@@ -110,7 +110,7 @@ class Api:
             decoding = Decoding(max_tokens=1)
         samples = await self._model.sample(prompt, body.get("n", 1), decoding)
         choices = [self._choice(row, generation, body, chat, before) for row, generation in enumerate(samples.generations)]
-        if body.get("top_logprobs") or (not chat and body.get("logprobs", 0) > 1):
+        if body.get("top_logprobs", 0) > 1 or (not chat and body.get("logprobs", 0) > 1):
             scores = {score.text: score.logprob for score in await self._model.score(prompt, CANDIDATES)}
             if chat:
                 top = [{"token": text, "logprob": number, "bytes": None} for text, number in scores.items()]

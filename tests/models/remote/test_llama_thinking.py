@@ -23,7 +23,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("llama")
     template = folder / "thinking.jinja"
     template.write_text(THINKING)
-    flags = {"--model": FILE, "--alias": "smollm2", "--host": "127.0.0.1", "--ctx-size": "8192", "--parallel": "2"}
+    flags = {"--model": str(FILE), "--alias": "smollm2", "--host": "127.0.0.1", "--ctx-size": "8192", "--parallel": "2"}
     flags |= {"--chat-template-file": str(template), "--reasoning-format": request.param}
     if threads := os.environ.get("OMP_NUM_THREADS"):
         flags |= {"--threads": threads, "--threads-batch": threads}
