@@ -82,7 +82,9 @@ def test_json_is_one_document(docs: Path, out: str, capsys: pytest.CaptureFixtur
     assert found["query"] == "heron"
     assert [result.pop("score") > 0 for result in found["results"]] == [True]
     text = "The heron waits in shallow water."
-    assert found["results"] == [{"id": "docs/heron.txt#1", "title": "heron", "text": text}]
+    assert found["results"] == [
+        {"id": "docs/heron.txt#1", "title": "heron", "text": text, "metadata": {"source": "docs/heron.txt"}}
+    ]
     assert gnothi("info", out, "--json") == 0
     facts = document(capsys)
     assert (facts["passages"], facts["sources"], facts["complete"], facts["version"]) == (2, 2, True, 2)

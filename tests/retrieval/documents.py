@@ -34,6 +34,11 @@ def sourced(passage: Passage, source: str) -> Passage:
     return replace(passage, metadata={**passage.metadata, "source": source})
 
 
+def bare(passage: Passage) -> Passage:
+    """As it was before a build put it."""
+    return replace(passage, metadata={key: value for key, value in passage.metadata.items() if key != "source"})
+
+
 def contents(path: Path) -> dict[str, Passage]:
     """Every passage of an index folder by id, read by tantivy alone; fails when an id occurs twice."""
     index = tantivy.Index.open(str(path))

@@ -14,6 +14,7 @@ import tantivy
 from gnothi.protocols import Retriever
 from gnothi.retrieval import analysis
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.filters import Filters
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage, ScoredPassage
 
@@ -110,9 +111,9 @@ async def test_a_search_does_not_block_the_event_loop() -> None:
     blocked = index.search_blocking
     release = threading.Event()
 
-    def slow(query: str, k: int) -> tuple[ScoredPassage, ...]:
+    def slow(query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
         assert release.wait(60)  # only a running event loop releases it
-        return blocked(query, k)
+        return blocked(query, k, filters)
 
     index.search_blocking = slow  # type: ignore[method-assign]
     task = asyncio.create_task(index.search("heron", 1))

@@ -6,6 +6,7 @@ import pytest
 
 from gnothi import events
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.types import Passage, ScoredPassage
 
@@ -22,10 +23,13 @@ class Share:
     away: bool = False
     closed: int = 0
 
-    async def search(self, query: str, k: int) -> Found:  # noqa: ARG002
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:  # noqa: ARG002
         if self.away:
             raise IndexUnavailable(f"{self.name} did not answer")
         return self.found[:k]
+
+    async def keys(self) -> list[str]:
+        return []
 
     async def aclose(self) -> None:
         self.closed += 1

@@ -249,7 +249,8 @@ async function* chunks(response) {
 }
 async function run(card, question, signal) {
   try {
-    const body = { model: card.setup, stream: true, messages: [{ role: "user", content: question }] };
+    const filters = $("filter").value.split(";").map(one => one.trim()).filter(Boolean);
+    const body = { model: card.setup, stream: true, messages: [{ role: "user", content: question }], ...(filters.length && { filters }) };
     const response = await call("v1/chat/completions", body, signal);
     if (!response.ok) return card.fail(await problem(response));
     card.status.textContent = "thinking";

@@ -14,6 +14,7 @@ from gnothi.protocols import Retriever
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
+from tests.retrieval.documents import bare
 from tests.retrieval.servers.lucene.conftest import described
 from tests.retrieval.servers.lucene.fake import Fake, Shelf
 
@@ -24,7 +25,7 @@ HERON = "heron fish water"
 async def found(spec: str, query: str, k: int = 3) -> list[Passage]:
     retriever = open_index(spec)
     try:
-        return [one.passage for one in await retriever.search(query, k)]
+        return [bare(one.passage) for one in await retriever.search(query, k)]
     finally:
         await retriever.aclose()
 

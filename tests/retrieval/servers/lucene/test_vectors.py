@@ -22,7 +22,7 @@ from gnothi.retrieval.servers.lucene.writer import LuceneWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
-from tests.retrieval.documents import made_up, write_jsonl
+from tests.retrieval.documents import bare, made_up, write_jsonl
 from tests.retrieval.servers.lucene.conftest import described, in_time, stored
 from tests.retrieval.servers.lucene.fake import FAULTS, Fake, Shelf
 from tests.retrieval.servers.lucene.test_search import found
@@ -99,7 +99,7 @@ def test_elasticsearch_is_asked_for_the_nearest_of_all_shards() -> None:
     assert "search_type" not in params
     assert params["allow_partial_search_results"] == "false"
     assert body["knn"] == {"field": "gnothi_vector", "query_vector": [0.100000001, -2.0, 0.5], "k": 5, "num_candidates": 256}
-    assert (body["size"], body["_source"]) == (5, ["id", "title", "text"])
+    assert (body["size"], body["_source"]) == (5, ["id", "title", "text", "gnothi_metadata"])
     assert near(Index(URL), "elasticsearch", vector, 700)[1]["knn"]["num_candidates"] == 700
 
 
@@ -246,7 +246,7 @@ async def test_what_never_ends_is_told(fake: Fake, tmp_path: Path, fault: str) -
     with pytest.raises(IndexUnavailable, match="did not answer for"):
         await retriever.search("heron fish water", 3)
     fake.share = 0.0
-    assert (await in_time(lambda: retriever.search("heron fish water", 1)))[0].passage == CORPUS[4]
+    assert bare((await in_time(lambda: retriever.search("heron fish water", 1)))[0].passage) == CORPUS[4]
     await retriever.aclose()
 
 
@@ -294,7 +294,7 @@ def test_a_build_goes_on_and_encodes_what_is_new(fake: Fake, tmp_path: Path, mon
     assert counted.seen == [one.id for one in second]
     build([folder], spec)
     assert len(counted.seen) == len(second)
-    assert stored(fake, "near") == {one.id: one for one in [*first, *second]}
+    assert {key: bare(one) for key, one in stored(fake, "near").items()} == {one.id: one for one in [*first, *second]}
     expected = dict(zip(vectors_of(fake), words.passages(list(stored(fake, "near").values())).tolist(), strict=True))
     assert vectors_of(fake) == {key: pytest.approx(one) for key, one in expected.items()}
     assert fake.vectors_sent == 0
@@ -305,7 +305,7 @@ def test_a_build_goes_on_and_encodes_what_is_new(fake: Fake, tmp_path: Path, mon
 def test_a_build_of_which_a_third_of_the_requests_meet_faults(fake: Fake, tmp_path: Path) -> None:
     fake.share = 0.3
     built(tmp_path, fake, passages=PASSAGES, more='by = "vectors"\ntimeout = 0.4')
-    assert stored(fake, "near") == {one.id: one for one in PASSAGES}
+    assert {key: bare(one) for key, one in stored(fake, "near").items()} == {one.id: one for one in PASSAGES}
     expected = dict(zip((one.id for one in PASSAGES), words.passages(PASSAGES).tolist(), strict=True))
     assert {key: pytest.approx(one) for key, one in vectors_of(fake).items()} == expected
     assert sum(fake.met.values()) > 3
