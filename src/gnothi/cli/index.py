@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import sys
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,9 @@ from gnothi.files import DATABASE_ERRORS
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
+from gnothi.retrieval import left_out
 from gnothi.retrieval.registry import open_index
+from gnothi.retrieval.sources import Listing
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
@@ -78,7 +81,7 @@ def build(
     language: str | None,
     as_json: bool,
 ) -> int:
-    """Index files and folders: .jsonl, .tsv (DPR), both also as .gz, .txt, .md, .html, .pdf; with --graph, triples.
+    """Index files and folders: documents of most formats, tables, mail, code, collections; with --graph, triples.
 
     \b
     gnothi index build my-documents/ --out my-index
@@ -154,8 +157,6 @@ def embed(
     Run it again, without --encoder, to go on after an interruption, or after the index has changed. Then --index dense:PATH
     searches by vectors, and --index hybrid:PATH by words and vectors.
     """
-    from dataclasses import asdict
-
     from gnothi.retrieval.dense.embed import embed as make_vectors
     from gnothi.retrieval.dense.encoders import Encoding
 
@@ -203,7 +204,7 @@ def search(path: str, query: str, k: int, as_json: bool) -> None:
         print_json({"query": query, "results": found})
         return
     if not results:
-        say("Nothing found: no passage holds any of these words.")
+        say(f"Nothing found: no passage holds any of these words.{_left_out_hint(path)}")
     if _unfinished(path):
         say(f"warning: {_UNFINISHED}")
     _print_results(results)
@@ -231,13 +232,14 @@ def info(path: str, as_json: bool) -> None:
 
     folder = Path(path)
     manifest = read_manifest(folder)
-    passages, sources = len(BM25Index.open(path)), _sources(folder)
+    passages, sources, left = len(BM25Index.open(path)), _sources(folder), left_out.read(folder)
     dense = read_dense(folder)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     facts = {
         "path": path,
         "passages": passages,
         "sources": sources,
+        "left_out": [asdict(one) for one in left],
         "complete": manifest.complete,
         "bytes": size,
         "version": manifest.version,
@@ -259,6 +261,15 @@ def info(path: str, as_json: bool) -> None:
     click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
+    for unreadable, happened in ((True, "not readable"), (False, "skipped")):
+        listing = Listing()
+        for one in left:
+            if one.unreadable is unreadable:
+                listing.add(f"{one.path} {one.reason}")
+        if listing.count:
+            click.echo(f"left out, {happened}: {count(listing.count, 'file')}")
+            for line in listing.first:
+                click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
     click.echo(clean(f"terms: {manifest.analyser}"))
     if dense:
@@ -299,6 +310,13 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted, {left:,} left")
+
+
+def _left_out_hint(spec: str) -> str:
+    """What else may be why nothing was found."""
+    folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
+    unread = sum(one.unreadable for one in left_out.read(Path(folder)))
+    return f" {count(unread, 'file')} could not be read: gnothi index info {folder} says which." if unread else ""
 
 
 def _unfinished(spec: str) -> bool:
