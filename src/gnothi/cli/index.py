@@ -391,13 +391,15 @@ def _report_json(out: str, report: BuildReport) -> dict[str, object]:
 
 
 def _print_results(results: tuple[ScoredPassage, ...]) -> None:
-    """Wrapped to the terminal's width; one line a passage when piped."""
+    """Wrapped to the terminal's width; a passage has one line when piped, or its own where it has several, as code does."""
     width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 0
     for rank, result in enumerate(results, 1):
         passage = result.passage
-        text = clean(passage.text)
         click.echo(f"{rank:>2}  {result.score:7.3f}  {clean(passage.id)}  {clean(passage.title)}".rstrip())
-        click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
+        for line in passage.text.splitlines():
+            indent = " " * (4 + len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()))
+            text = clean(line)
+            click.echo(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent) if width else indent + text)
 
 
 def _sources(folder: Path) -> int | None:

@@ -42,7 +42,7 @@ def with_sizes(path: Path, unpacked: int) -> Path:
 def bomb(path: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file, file.open("word/document.xml", "w") as part:
         part.write(f"<w:document {W}><w:body>".encode())
-        for _ in range(600):
+        for _ in range(200):
             part.write(w_p("x" * 1000).encode() * 100)
     return path
 
