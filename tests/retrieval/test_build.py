@@ -14,6 +14,7 @@ import pytest
 
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting, MissingDependency
 from gnothi.retrieval import build as module
+from gnothi.retrieval import left_out
 from gnothi.retrieval.build import Progress, build
 from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.base import Step
@@ -175,7 +176,7 @@ def test_unreadable_files_of_a_folder_are_skipped_and_named(docs: Path, tmp_path
     (docs / "photo.jpg").write_bytes(b"\xff\xd8")
     (docs / "latin.txt").write_bytes(b"caf\xe9")
     (docs / "empty.txt").write_bytes(b"")
-    (docs / "table.tsv").write_text("year\train\n1900\t700\n")
+    (docs / "table.docx").write_bytes(b"year\train\n1900\t700\n")
     (docs / "self.html").symlink_to(docs / "self.html")
     (docs / "deep.md").write_text("> " * 3000 + "- " * 3000 + "deep\n\nPlain.\n")
     (docs / "odd.html").write_bytes(b'<meta charset="utf-16"><p>caf\xe9 and plums')
@@ -183,7 +184,10 @@ def test_unreadable_files_of_a_folder_are_skipped_and_named(docs: Path, tmp_path
     assert report.skipped.first == [f"{docs / 'photo.jpg'} is of no known format (.jpg)"]
     assert report.unreadable.count == 4
     assert {re.split(" is |, line 1| cannot ", line)[0] for line in report.unreadable.first} == {
-        str(docs / name) for name in ("binary.txt", "broken.pdf", "table.tsv", "self.html")
+        str(docs / name) for name in ("binary.txt", "broken.pdf", "table.docx", "self.html")
+    }
+    assert {one.path for one in left_out.read(tmp_path / "index") if one.unreadable} == {
+        str(docs / name) for name in ("binary.txt", "broken.pdf", "table.docx", "self.html")
     }
     assert any("latin.txt is not UTF-8" in line for line in report.notices.first)
     assert report.empty == 1

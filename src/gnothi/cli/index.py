@@ -24,9 +24,11 @@ from gnothi.files import DATABASE_ERRORS
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
+from gnothi.retrieval import left_out
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.retrieval.registry import open_index
+from gnothi.retrieval.sources import Listing
 from gnothi.retrieval.terms import as_text
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def build(
     language: str | None,
     as_json: bool,
 ) -> int:
-    """Index files and folders: .jsonl, .json, .parquet, .tsv (DPR), .txt, .md, .html, .pdf; with --graph, triples.
+    """Index files and folders: documents of most formats, tables, mail, code, collections; with --graph, triples.
 
     \b
     gnothi index build my-documents/ --out my-index
@@ -165,8 +167,6 @@ def embed(
     Run it again, without --encoder, to go on after an interruption, or after the index has changed. Then --index dense:PATH
     searches by vectors, and --index hybrid:PATH by words and vectors.
     """
-    from dataclasses import asdict
-
     from gnothi.retrieval.dense.embed import embed as make_vectors
     from gnothi.retrieval.dense.encoders import Encoding
 
@@ -218,7 +218,8 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
         print_json({"query": query, "results": found})
         return
     if not results:
-        say(f"Nothing found: no passage{' that passes the filters' if filters else ''} holds any of these words.")
+        passed = " that passes the filters" if filters else ""
+        say(f"Nothing found: no passage{passed} holds any of these words.{_left_out_hint(path)}")
     if _unfinished(path):
         say(f"warning: {_UNFINISHED}")
     _print_results(results)
@@ -252,13 +253,14 @@ def info(path: str, as_json: bool) -> None:
 
     folder = Path(path)
     manifest = read_manifest(folder)
-    passages, sources = len(BM25Index.open(path)), _sources(folder)
+    passages, sources, left = len(BM25Index.open(path)), _sources(folder), left_out.read(folder)
     dense = read_dense(folder)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     facts = {
         "path": path,
         "passages": passages,
         "sources": sources,
+        "left_out": [asdict(one) for one in left],
         "complete": manifest.complete,
         "bytes": size,
         "version": manifest.version,
@@ -281,6 +283,15 @@ def info(path: str, as_json: bool) -> None:
     click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
+    for unreadable, happened in ((True, "not readable"), (False, "skipped")):
+        listing = Listing()
+        for one in left:
+            if one.unreadable is unreadable:
+                listing.add(f"{one.path} {one.reason}")
+        if listing.count:
+            click.echo(f"left out, {happened}: {count(listing.count, 'file')}")
+            for line in listing.first:
+                click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
     click.echo(clean(f"language: {manifest.language}"))
     click.echo(clean(f"terms: {analysis(manifest.language)}"))
@@ -322,6 +333,13 @@ def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
         print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
     else:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted, {left:,} left")
+
+
+def _left_out_hint(spec: str) -> str:
+    """What else may be why nothing was found."""
+    folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
+    unread = sum(one.unreadable for one in left_out.read(Path(folder)))
+    return f" {count(unread, 'file')} could not be read: gnothi index info {folder} says which." if unread else ""
 
 
 def _unfinished(spec: str) -> bool:
@@ -396,14 +414,16 @@ def _report_json(out: str, report: BuildReport) -> dict[str, object]:
 
 
 def _print_results(results: tuple[ScoredPassage, ...]) -> None:
-    """Wrapped to the terminal's width; one line a passage when piped."""
+    """Wrapped to the terminal's width; a passage has one line when piped, or its own where it has several, as code does."""
     width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 0
     for rank, result in enumerate(results, 1):
         passage = result.passage
-        text = clean(passage.text)
         told = "  ".join(filter(None, (clean(passage.id), clean(passage.title), clean(_metadata(passage)))))
         click.echo(f"{rank:>2}  {result.score:7.3f}  {told}")
-        click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    ") if width else f"    {text}")
+        for line in passage.text.splitlines():
+            indent = " " * (4 + len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()))
+            text = clean(line)
+            click.echo(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent) if width else indent + text)
 
 
 def _metadata(passage: Passage) -> str:

@@ -13,6 +13,8 @@ from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.retrieval import left_out
+from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
@@ -83,9 +85,12 @@ def build(
     here = Path(out)
     total = sum(found.size for found in discover(sources, here, FORMATS) if isinstance(found, Found))
     with opened as found:
-        return _Build(found, words, Keys(text_key, title_key, id_key), skip_invalid, total, on_progress).run(
-            discover(sources, here, FORMATS)
-        )
+        work = _Build(found, words, Keys(text_key, title_key, id_key), skip_invalid, total, on_progress)
+        report = work.run(discover(sources, here, FORMATS))
+        if here.is_dir():
+            with disk_errors(here):
+                left_out.write(here, sources, work.left_out)
+        return report
 
 
 class _Build(SourceReader[BuildReport]):

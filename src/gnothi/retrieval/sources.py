@@ -6,14 +6,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, NoDocument, Unreadable
 from gnothi.retrieval.ingest.discover import Found, Skipped
-from gnothi.retrieval.ledger import Entry, Ledger
+from gnothi.retrieval.ledger import Entry, Ledger, plain
+from gnothi.retrieval.left_out import LeftOut
 
 LISTED = 20
+_MOST_LEFT_OUT = 10_000
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class SourceReader(ABC, Generic[R]):
         self.skip_invalid = skip_invalid
         self.total = total
         self.bytes_done = 0
+        self.left_out: list[LeftOut] = []
         self.current: Entry | None = None  # the source being read, and how far
         self.started = self.last_commit = time.monotonic()
 
@@ -69,6 +73,7 @@ class SourceReader(ABC, Generic[R]):
             if isinstance(source, Skipped):
                 listing = self.report.unreadable if source.unreadable else self.report.skipped
                 listing.add(f"{source.path} {source.reason}")
+                self._leave_out(source.path, source.reason, source.unreadable)
             else:
                 self._source(source)
 
@@ -94,9 +99,10 @@ class SourceReader(ABC, Generic[R]):
                 self._drop(entry.origin)
             else:
                 self.ledger.put(reached)
-            if found.named:
+            if found.only:
                 raise
             listing = self.report.skipped if isinstance(error, NoDocument) else self.report.unreadable
+            self._leave_out(found.path, error.message.removeprefix(f"{found.path} "), not isinstance(error, NoDocument))
             listing.add(error.message)  # with the marks of parameters, as every message
             self.report.sources -= 1
             return entry
@@ -105,6 +111,10 @@ class SourceReader(ABC, Generic[R]):
         entry, self.current = replace(self.current, stale=(), complete=True), None
         self.ledger.put(entry)
         return entry
+
+    def _leave_out(self, path: Path, reason: str, unreadable: bool) -> None:
+        if len(self.left_out) < _MOST_LEFT_OUT:
+            self.left_out.append(LeftOut(plain(path), plain(reason), unreadable))
 
     def _save(self) -> None:
         """Note how far reading has come, after what was read is safe."""

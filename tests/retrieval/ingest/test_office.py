@@ -12,7 +12,15 @@ from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.formats import reader
 from gnothi.types import Passage
 from tests.retrieval.ingest.office_files import (
-    a_shape, make_docx, make_epub, make_odf, make_pptx, make_xlsx, w_p, w_table, x_rows,
+    a_shape,
+    make_docx,
+    make_epub,
+    make_odf,
+    make_pptx,
+    make_xlsx,
+    w_p,
+    w_table,
+    x_rows,
 )  # fmt: skip
 
 ROWS = [["Station", "Height", "Keeper"], ["Orvel", "31 m", "Dana Brisk"], ["Tarn", "", "Otto Lind"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
@@ -14,13 +14,14 @@ from gnothi.files import meant
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user); ``stamp`` changes with the
-    file."""
+    """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user, and maybe as the ``only``
+    one); ``stamp`` changes with the file."""
 
     path: Path
     root: Path
     size: int
     stamp: str
+    only: bool = False
 
     @property
     def named(self) -> bool:
@@ -40,7 +41,7 @@ def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: 
     """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read; ``formats`` are the ends
     of names that can be read.
 
-    Raises InvalidInput for a source that is not there, or is a file of no known format.
+    Raises InvalidInput for a source that is not there, or is the only one and a file of no known format.
     """
     for source in sources:
         root = Path(os.path.abspath(source))
@@ -48,9 +49,12 @@ def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: 
             yield from _walk(root, exclude.absolute(), formats)
             continue
         found = _file(root, root, formats)
+        if isinstance(found, Skipped) and len(sources) > 1 and os.path.exists(root):
+            yield replace(found, unreadable=True)
+            continue
         if isinstance(found, Skipped):
             raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(formats)}.")
-        yield found
+        yield replace(found, only=len(sources) == 1)
 
 
 def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:

@@ -56,7 +56,7 @@ def check_text(path: Path) -> bytes:
 def detect(path: Path, declared: str | None = None, sample: int | None = None) -> Encoding:
     """The encoding of a text file, by a mark, by being valid UTF-8, as declared, or guessed with a notice.
 
-    Reads the file once; one of more than ``sample`` bytes is UTF-8 unless it has a mark. A file that is UTF-8 but for a few broken
+    Reads the file once; one of more than ``sample`` bytes is UTF-8 unless it has a mark. A file of UTF-8 with a few broken
     bytes stays UTF-8. Raises Unreadable for a binary file.
     """
     head = check_text(path)

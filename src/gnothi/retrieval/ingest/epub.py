@@ -24,6 +24,8 @@ def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:
 def blocks(path: Path) -> Iterator[Block]:
     with closing(Archive(path, "an EPUB")) as archive:
         package = next((attribute(one, "full-path") for one in archive.tree(_CONTAINER).iter("{*}rootfile")), "")
+        if not package:
+            raise archive.unreadable("it does not say where its book is")
         root = archive.tree(package)
         outline = _outline(path, root)
         locked = (

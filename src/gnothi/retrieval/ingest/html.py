@@ -1,5 +1,5 @@
-"""HTML: the visible words. ``<title>`` names the document, headings its sections; scripts, styles, navigation and hidden text are
-dropped; rows of tables and lines of code are kept whole.
+"""HTML: the visible words. ``<title>`` names the document, headings its sections; scripts, styles, navigation and hidden text
+are dropped; rows of tables and lines of code are kept whole.
 
 libxml2 (by lxml) reads it as browsers do, piece by piece and in time that grows with the file, whatever the markup.
 """

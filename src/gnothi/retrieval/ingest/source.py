@@ -10,7 +10,7 @@ from gnothi.retrieval.ingest import text
 from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
 
 ENDS = (
-    ".py .pyi .r .jl .m .js .mjs .cjs .jsx .ts .tsx .vue .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .cs .fs"
+    ".py .pyi .r .jl .js .mjs .cjs .jsx .ts .tsx .vue .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .cs .fs"
     " .vb .go .rs .swift .zig .d .rb .php .pl .pm .lua .hs .ml .mli .ex .exs .erl .lisp .el .scm .sh .bash .zsh .fish .ps1 .bat"
     " .sql .css .scss .less .proto .graphql .tf .cmake .f90 .pas .asm .yaml .yml .toml .ini .cfg .conf .properties .tex .log"
 ).split()

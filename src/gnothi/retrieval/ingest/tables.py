@@ -185,7 +185,7 @@ class Table:
         names = [cell.text.casefold() for cell in _filled(rows[0])]
         below: dict[int, list[str]] = {}
         for row in rows[1:]:
-            for cell in _filled(row):
+            for cell in _filled(row) if row != rows[0] else ():  # the heads again, as on each page
                 below.setdefault(cell.column, []).append(cell.text)
         if len(names) * 2 < self._width or len(set(names)) < len(names) or not _all_names(rows[0]):
             return False
@@ -221,7 +221,7 @@ class Table:
             self._group = self._unsaid = filled[0].text
             return
         if self.heads and [cell.text for cell in filled] == self.heads:
-            return  # the heads again, as on each page of a long table
+            return
         self._count += 1
         self._unsaid = ""
         if self._pairs or (not self.heads and self._width == 2 and len(filled) == 2 and not self._spreadsheet):

@@ -1,0 +1,46 @@
+"""``gnothi-left-out.json``: which files below an index's sources it does not hold, and why. A note for people, kept until their
+source is built from again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnothi.errors import MALFORMED
+from gnothi.files import regular
+from gnothi.retrieval.folder import write_whole
+
+FILE = "gnothi-left-out.json"
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """``reason`` says what is the matter with the file; ``unreadable`` where it should have been read."""
+
+    path: str
+    reason: str
+    unreadable: bool
+
+
+def read(folder: Path) -> list[LeftOut]:
+    """Those of the builds so far, in order of their names; none where nothing tells."""
+    try:
+        raw = json.loads(regular(folder / FILE).read_bytes())
+        return [LeftOut(str(path), str(reason), bool(unreadable)) for path, reason, unreadable in raw]
+    except (OSError, *MALFORMED):
+        return []
+
+
+def write(folder: Path, sources: Sequence[str | os.PathLike[str]], found: Sequence[LeftOut]) -> None:
+    """Those below ``sources`` are now these; those of others stay. The first thousand are kept, unreadable ones before others."""
+    roots = [os.path.abspath(source) for source in sources]
+    others = [one for one in read(folder) if not any(one.path == root or one.path.startswith(root + os.sep) for root in roots)]
+    if not found and not others and not (folder / FILE).exists():
+        return
+    chosen = sorted({*others, *found}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
+    kept = [(one.path, one.reason, one.unreadable) for one in sorted(chosen, key=lambda one: one.path)]
+    write_whole(folder / FILE, json.dumps(kept, indent=0, ensure_ascii=False))
