@@ -64,8 +64,9 @@ def test_whatever_searches_is_an_index(index: Any) -> None:
 
 @pytest.mark.parametrize("found", [None, 3, "text", [3], [("a", 1)]])
 def test_what_is_no_passage_is_told(found: Any) -> None:
+    index: Any = Members(found)
     with (
-        gnothi.open("rag", model=model, index=Members(found)) as rag,
+        gnothi.open("rag", model=model, index=index) as rag,
         pytest.raises(gnothi.errors.GnothiError, match=r"(?i)passage"),
     ):
         rag.ask(QUESTION)
@@ -82,7 +83,8 @@ def test_what_a_function_raises_is_a_sentence() -> None:
 
 
 def test_nothing_found_is_known_of_the_result() -> None:
-    with gnothi.open(model=model, index=Members([])) as rag:
+    index: Any = Members([])
+    with gnothi.open(model=model, index=index) as rag:
         assert rag.method == "rag"
         result = rag.ask(QUESTION)
     assert (result.text, result.found_nothing) == ("bread", True)
