@@ -182,3 +182,9 @@ async def test_a_sentence_that_adds_nothing_ends_the_text() -> None:
     retriever = ScriptedRetriever([])
     answer = await methods.create("flare", {"model": model, "retriever": retriever}, {})(QUESTION)
     assert answer.rationale == "Mira painted The Tide. So the answer is Kestrel"
+
+
+async def test_what_replaced_the_draft_is_told() -> None:
+    with events.record() as recorded:
+        await methods.create("flare", {"model": script(0.3), "retriever": ScriptedRetriever([TRUTH])}, {})(QUESTION)
+    assert [event.text for event in recorded if isinstance(event, events.Written)] == ["Mira was born in Kestrel."]

@@ -92,11 +92,10 @@ def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
     setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.key == AGREEMENT else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
-    made_for = f", for the model {found.model.name}" if found.model.name else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     return (
         f"{method}: threshold {found.threshold:g} for {found.signal}{setting}, calibrated on {found.questions} questions of "
-        f"{found.dataset}{failed}{others}{made_for}"
+        f"{found.dataset}{failed}{others}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -95,7 +96,8 @@ def _existing(source: str) -> Path:
     if path.is_dir():
         raise InvalidInput(f"got the folder {source}, expected a file of questions or a data set: {names}.")
     if not path.suffix and os.sep not in source:
-        if near := meant(source, DATASETS.names()):
+        near = meant(source)
+        if near and not difflib.get_close_matches(source, DATASETS.names(), n=1):
             raise InvalidInput(f"unknown data set: got {source!r}, and there is no such file. {near}Expected one of: {names}.")
         raise UnknownName("data set", source, [*DATASETS.names(), "a file of questions"])
     raise InvalidInput(f"there is no file {source}. {meant(source)}Expected a file of questions or a data set: {names}.")

@@ -26,7 +26,11 @@ def suiting(model: Any, settings: Settings, calibration: Calibration | None) -> 
     was given that only this one has; else the one that searches always."""
     if calibration is not None:
         named = calibration.method
-        return (named if named in methods.names() and methods.can_be_calibrated(named) else GATED), ""
+        named = named if named in methods.names() and methods.can_be_calibrated(named) else GATED
+        return (
+            named,
+            f"method {named}: the calibration says when it searches with the model {calibration.model.name or '(any)'}",
+        )
     own = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
     only = own.keys() & (methods.settings_of(GATED).keys() - methods.settings_of(ALWAYS).keys())
     if only or _thresholds(model):

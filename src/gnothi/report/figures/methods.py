@@ -84,7 +84,7 @@ def reached(section: str, methods: Sequence[Method]) -> Picture | None:
     return Picture(
         "Where answers are lost",
         "By the search, which did not find the answer, or by the reader, which had it before it.",
-        draw(f"{section}-reached", f"How far answers came. {said}", paint, len(present), height=height),
+        draw(f"{section}-reached", f"How far answers came. {said}", paint, len(present), 1, height),
         ("method", *(STAGES[stage] for stage in present)),
         rows,
     )

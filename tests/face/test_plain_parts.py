@@ -1,0 +1,130 @@
+"""Models and retrievers as plain as people have them: functions, a search that is not async, texts for passages."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+import pytest
+
+import gnothi
+from gnothi.errors import IndexUnavailable, InvalidSetting, MissingCapability, ModelUnavailable
+from gnothi.testing import Scripted
+from gnothi.types import Capabilities, Passage, Profile, ScoredPassage
+
+SOUP = Passage("soup", "On Friday there is lentil soup.", "Canteen")
+QUESTION = "What is there on Friday?"
+
+
+def model(text: str) -> str:
+    return "lentil soup\nQuestion: more" if "lentil" in text else "bread"
+
+
+def plain(_: str, k: int) -> list[Passage]:
+    return [SOUP][:k]
+
+
+class Members:
+    """As much of a retriever as many have."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def search(self, query: str, k: int) -> Any:  # noqa: ARG002
+        return self._found
+
+
+async def waited(query: str, k: int) -> list[ScoredPassage]:
+    await asyncio.sleep(0)
+    return [ScoredPassage(one, 2.5) for one in plain(query, k)]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        plain,
+        waited,
+        lambda query, k: waited(query, k),
+        functools.partial(plain),
+        Members([SOUP]),
+        Members((SOUP.text,)),
+        Members([ScoredPassage(SOUP, 1.0)]),
+    ],
+    ids=["function", "async", "awaitable", "partial", "object", "texts", "scored"],
+)
+def test_whatever_searches_is_an_index(index: Any) -> None:
+    with gnothi.open("rag", model=model, index=index) as rag:
+        result = rag.ask(QUESTION)
+    assert result.text == "lentil soup"
+    assert [one.text for one in result.evidence] == [SOUP.text]
+    assert "lentil soup" in repr(result)
+    assert "1 search" in str(result)
+
+
+@pytest.mark.parametrize("found", [None, 3, "text", [3], [("a", 1)]])
+def test_what_is_no_passage_is_told(found: Any) -> None:
+    index: Any = Members(found)
+    with (
+        gnothi.open("rag", model=model, index=index) as rag,
+        pytest.raises(gnothi.errors.GnothiError, match=r"(?i)passage"),
+    ):
+        rag.ask(QUESTION)
+
+
+def test_what_a_function_raises_is_a_sentence() -> None:
+    def broken(query: str, k: int) -> list[str]:
+        raise ZeroDivisionError(query * k)
+
+    with gnothi.open("rag", model=model, index=broken) as rag, pytest.raises(IndexUnavailable, match="ZeroDivisionError"):
+        rag.ask(QUESTION)
+    with gnothi.open("direct", model=lambda _: 3) as rag, pytest.raises(ModelUnavailable, match="expected a text"):
+        rag.ask(QUESTION)
+
+
+def test_nothing_found_is_known_of_the_result() -> None:
+    index: Any = Members([])
+    with gnothi.open(model=model, index=index) as rag:
+        assert rag.method == "rag"
+        result = rag.ask(QUESTION)
+    assert (result.text, result.found_nothing) == ("bread", True)
+    assert "nothing found" in repr(result)
+    assert result.as_dict()["found_nothing"] is True
+
+
+def test_a_function_says_what_it_cannot() -> None:
+    async def model_of_mine(text: str) -> str:
+        return model(text)
+
+    with pytest.raises(MissingCapability, match="hidden_states"):
+        gnothi.open("seakr", model=model_of_mine, index=plain)
+    with gnothi.open("seakr", model=model_of_mine, index=plain, signal="consistency", samples=3) as rag:
+        assert rag.ask(QUESTION).text == "bread"
+
+
+class Half:
+    name, capabilities, profile = "half", Capabilities(), Profile()
+
+    async def generate(self, prompt: Any, decoding: Any) -> Any: ...
+
+
+def test_members_that_an_object_lacks_are_named() -> None:
+    with pytest.raises(InvalidSetting, match=r"It lacks aclose, attend, sample, score, states\."):
+        gnothi.open("direct", model=Half())  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match=r"index: got an object of the class object.* It lacks aclose, name, search\."):
+        gnothi.open("rag", model=model, index=object())  # type: ignore[arg-type]
+
+
+def test_a_forgotten_model_is_told() -> None:
+    with pytest.raises(InvalidSetting, match=r"Add model=NAME"):
+        gnothi.open("rag", index=plain)
+    with gnothi.open("rag", model=Scripted({}, default="x", name="lab"), index=plain) as rag:
+        assert rag.ask(QUESTION).text == "x"
+
+
+def test_runs_print_as_a_table(tmp_path: Any) -> None:
+    asked = [gnothi.Question(str(n), QUESTION, ("lentil soup",)) for n in range(3)]
+    run = gnothi.evaluate(asked, ["direct", "rag"], tmp_path, model=model, index=plain)
+    assert "answer found" in str(run)
+    assert [one.as_dict()["em"] for one in run.summary.methods] == [0, 1]
+    assert [row.stage for row in run.rows] == ["not_searched"] * 3 + ["answered"] * 3

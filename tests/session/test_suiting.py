@@ -1,0 +1,38 @@
+"""The method that suits where none was named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gnothi.config import read_settings
+from gnothi.session.plan import Request, resolve
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
+
+INDEX = ScriptedRetriever([])
+
+
+def chosen(model: Any, *overrides: str) -> tuple[str, tuple[str, ...]]:
+    plan = resolve(Request(model=model, index=INDEX, settings=read_settings(overrides=overrides)))
+    (method,) = plan.methods
+    return method.name, plan.told
+
+
+def test_a_model_with_thresholds_has_a_gate() -> None:
+    assert chosen("lab") == ("seakr", ())
+    assert chosen(Scripted({}, thresholds={"gram": -3.0})) == ("seakr", ())
+
+
+@pytest.mark.parametrize("model", ["openai:some", "some/model", Scripted({}, name="mine")])
+def test_a_model_without_is_always_shown_what_is_found(model: Any) -> None:
+    name, (told,) = chosen(model)
+    assert name == "rag"
+    assert "gnothi calibrate" in told
+
+
+def test_a_setting_of_the_gate_asks_for_it() -> None:
+    assert chosen("openai:some", "signal=perplexity", "threshold=0.3") == ("seakr", ())
+    assert chosen("openai:some", "k=5")[0] == "rag"
+    assert chosen("openai:some", "seakr.threshold=3")[0] == "rag"
