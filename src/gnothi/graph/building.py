@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from gnothi.graph.templates import Templates
 from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
-from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.lines import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
 from gnothi.retrieval.sources import SourceReader, SourcesReport
@@ -79,20 +79,21 @@ def build_graph(
     language: str | None = None,
     lemmatiser: str | None = None,
     skip_invalid: bool = False,
+    keep_missing: bool = False,
     on_progress: Callable[[GraphProgress], None] | None = None,
 ) -> GraphReport:
     """Read ``sources`` (files and folders) into the graph folder ``out``, which is made or added to.
 
     ``templates``, ``language`` and ``lemmatiser`` None are those of earlier builds of the folder, at first ConceptNet's
     sentences for its dump and none for others, English, and the best lemmatiser installed. ``columns`` are those of TSV files.
-    Raises InvalidInput for a source or line that cannot be used (``skip_invalid`` leaves out lines), IndexUnavailable when the
+    ``keep_missing`` keeps what was read from files that are gone. Raises InvalidInput for a source or line that cannot be used (``skip_invalid`` leaves out lines), IndexUnavailable when the
     folder cannot be written. What was read before an error or interrupt is kept.
     """
     folder = Path(out)
     with disk_errors(folder):
         prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
-    total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
+    found = survey(sources, folder, readers.SUFFIXES)
     notes = folder / _IMPORT
     busy = (
         f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
@@ -104,8 +105,10 @@ def build_graph(
         closing(Log(notes)) as log,
         closing(FolderLedger(notes)) as ledger,
     ):
-        work = _Build(folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, total, on_progress)
-        return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
+        work = _Build(
+            folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, found, keep_missing, on_progress
+        )
+        return work.run(templates, lemmatiser)
 
 
 class _Build(SourceReader[GraphReport]):
@@ -118,11 +121,13 @@ class _Build(SourceReader[GraphReport]):
         columns: Sequence[str] | None,
         language: str | None,
         skip_invalid: bool,
-        total: int,
+        found: Survey,
+        keep_missing: bool,
         on_progress: Callable[[GraphProgress], None] | None,
     ) -> None:
         self.language = language or manifest.language
-        super().__init__(GraphReport(), ledger, f"{','.join(columns or ())}:{self.language}", skip_invalid, total)
+        settings = f"{','.join(columns or ())}:{self.language}"
+        super().__init__(GraphReport(), ledger, settings, skip_invalid, found, str(folder), readers.SUFFIXES, keep_missing)
         self.folder = folder
         self.manifest = manifest
         self.log, self._noted = log, ledger
@@ -130,12 +135,12 @@ class _Build(SourceReader[GraphReport]):
         self.on_progress = on_progress
         self.dump = False  # one of the sources is ConceptNet's own
 
-    def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
+    def run(self, templates: Templates | None, lemmatiser: str | None) -> GraphReport:
         kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
         how = lemmatiser or kept or lemmas.best(self.language)
         lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
-            self.read_all(sources)
+            self.read_all()
         except InvalidInput:
             self._commit()
             raise
@@ -160,7 +165,7 @@ class _Build(SourceReader[GraphReport]):
 
     def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
-        invalid, empty = entry.invalid, entry.empty
+        invalid, empty, read = entry.invalid, entry.empty, entry.passages
         line = None
         for line in lines(found.path, entry.checkpoint):
             if line.number == header:
@@ -173,6 +178,7 @@ class _Build(SourceReader[GraphReport]):
             if triple is not None:
                 self.log.add(triple, source)
                 self.report.read += 1
+                read += 1
             elif problem:
                 where = f"{found.path}, line {line.number}"
                 if not self.skip_invalid:
@@ -182,12 +188,12 @@ class _Build(SourceReader[GraphReport]):
             else:
                 empty += 1
             if line.number % _TELL_EVERY == 0:
-                self.current = _reached(entry, line, invalid, empty)
+                self.current = _reached(entry, line, read, invalid, empty)
                 if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
                     self._commit()
                 self._tell(line.read)
         if line is not None:
-            self.current = _reached(entry, line, invalid, empty)
+            self.current = _reached(entry, line, read, invalid, empty)
 
     def _commit(self) -> None:
         """The log first, then the ledger: after a kill between the two some lines are read again, and equal facts merge."""
@@ -280,8 +286,8 @@ class _Build(SourceReader[GraphReport]):
             self.on_progress(GraphProgress("arranging", share, 1.0, self.report.read))
 
 
-def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:
-    return replace(entry, checkpoint=line.checkpoint, invalid=invalid, empty=empty)
+def _reached(entry: Entry, line: Line, read: int, invalid: int, empty: int) -> Entry:
+    return replace(entry, checkpoint=line.checkpoint, passages=read, invalid=invalid, empty=empty)
 
 
 def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templates) -> tuple[list[str], NDArray[np.int32]]:

@@ -8,7 +8,7 @@ import tantivy
 
 from gnothi.types import Passage
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ANALYSER = "words, at most 40 letters, lower case, accents folded, English stems"
 # One field holds title and text as two values: BM25 sees one document of title + text, and the store keeps them apart.
 ID, ORIGIN, BODY = "id", "origin", "body"
@@ -35,7 +35,7 @@ def register(index: tantivy.Index) -> None:
 def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(ID, stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(ORIGIN, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(ORIGIN, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(BODY, stored=True, tokenizer_name=_ANALYSER_NAME, index_option="freq")
     return builder.build()
 

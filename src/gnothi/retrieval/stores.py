@@ -22,7 +22,7 @@ from gnothi.retrieval.analysis import BODY, ID, ORIGIN
 
 _META = "meta.json"
 _SEGMENT = re.compile(r"[0-9a-f]{32}")
-_STORED = {ID: True, ORIGIN: False, BODY: True}
+_STORED = {ID: True, ORIGIN: True, BODY: True}
 _FORMAT = 7
 """The layout of tantivy's files that is known here; of others tantivy itself has to tell."""
 _END = struct.Struct("<II")  # how long the JSON before it is, and a mark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ Written = Sequence[tuple[Passage, str]]
 
 
 class Writer(Protocol):
-    """Nothing need be visible, or safe from a kill, before ``commit``."""
+    """Nothing need be visible, or safe from a kill, before ``commit``. ``covered`` counts passages that took the place of
+    others, by the origins of both."""
+
+    covered: Counter[tuple[str, str]]
 
     @property
     def passages(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,7 @@ class IndexWriter:
             raise InvalidSetting(f"memory for building an index: got {memory_mb} MB, expected at least {LEAST_MEMORY_MB}.")
         self.path = Path(path)
         self.pending_bytes = 0
+        self.covered: Counter[tuple[str, str]] = Counter()
         with disk_errors(self.path):
             prepare(self.path)
             stores.check(self.path, writes=True)
@@ -70,6 +72,7 @@ class IndexWriter:
                 untouched = passage.id not in self._pending and origin not in self._emptied
                 if untouched and passage == self._standing(passage.id, origin):
                     return "standing"
+                self._cover(passage.id, origin)
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
             self._active.add_document(analysis.document(passage, origin))
             self._pending[passage.id] = (origin, self._tick())
@@ -162,6 +165,17 @@ class IndexWriter:
             return not gone and self._standing(passage_id) is not None
         touched = self._pending[passage_id]
         return touched is not None and touched[1] > self._emptied.get(touched[0], 0)
+
+    def _cover(self, passage_id: str, origin: str) -> None:
+        """Count that a passage of this id takes the place of another."""
+        touched = self._pending.get(passage_id)
+        before = touched[0] if touched else None
+        if passage_id not in self._pending:
+            query = tantivy.Query.term_query(self._index.schema, analysis.ID, passage_id, "basic")
+            hits = self._committed.search(query, limit=1, count=False).hits
+            before = str(self._committed.doc(hits[0][1]).get_first(analysis.ORIGIN)) if hits else None
+        if before is not None:
+            self.covered[before, origin] += 1
 
     def _standing(self, passage_id: str, origin: str | None = None) -> Passage | None:
         """The committed passage of this id (and origin)."""
