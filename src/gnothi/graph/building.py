@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -38,6 +38,7 @@ from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.lines import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
+from gnothi.retrieval.listing import Deleted, take_out
 from gnothi.retrieval.sources import SourceReader, SourcesReport
 
 _IMPORT = "import"
@@ -86,21 +87,18 @@ def build_graph(
 
     ``templates``, ``language`` and ``lemmatiser`` None are those of earlier builds of the folder, at first ConceptNet's
     sentences for its dump and none for others, English, and the best lemmatiser installed. ``columns`` are those of TSV files.
-    ``keep_missing`` keeps what was read from files that are gone. Raises InvalidInput for a source or line that cannot be used (``skip_invalid`` leaves out lines), IndexUnavailable when the
-    folder cannot be written. What was read before an error or interrupt is kept.
+    ``keep_missing`` keeps what was read from files that are gone. Raises InvalidInput for a source or line that cannot be used
+    (``skip_invalid`` leaves out lines), IndexUnavailable when the folder cannot be written. What was read before an error or
+    interrupt is kept.
     """
     folder = Path(out)
     with disk_errors(folder):
         prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
     found = survey(sources, folder, readers.SUFFIXES)
-    notes = folder / _IMPORT
-    busy = (
-        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
-        "Wait until the other build has ended, then run this again."
-    )
+    notes = notes_of(folder)
     with (
-        hold(notes / ".lock", IndexUnavailable, busy),
+        _alone(folder),
         disk_errors(folder),
         closing(Log(notes)) as log,
         closing(FolderLedger(notes)) as ledger,
@@ -109,6 +107,30 @@ def build_graph(
             folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, found, keep_missing, on_progress
         )
         return work.run(templates, lemmatiser)
+
+
+def notes_of(folder: str | os.PathLike[str]) -> Path:
+    """Where a graph's folder notes what it was read from."""
+    return Path(folder) / _IMPORT
+
+
+def delete_from_graph(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
+    """Take what was read from files out of a graph: each by its name there, its path, or a folder of either. Raises
+    InvalidInput where nothing would be left, IndexUnavailable."""
+    with _alone(Path(out)), closing(FolderLedger(notes_of(out))) as ledger:
+        deleted, _ = take_out(ledger, names)
+        if next(ledger.entries(), None) is None:
+            raise InvalidInput(f"{out} would hold nothing any more: remove the folder.")
+        ledger.save()
+    return replace(deleted, passages=build_graph((), out).facts)
+
+
+def _alone(folder: Path) -> ExitStack:
+    busy = (
+        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
+        "Wait until the other build has ended, then run this again."
+    )
+    return hold(notes_of(folder) / ".lock", IndexUnavailable, busy)
 
 
 class _Build(SourceReader[GraphReport]):

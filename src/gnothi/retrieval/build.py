@@ -35,8 +35,8 @@ _COMMIT_SECONDS = 20.0
 class BuildReport(SourcesReport):
     """What a build did.
 
-    ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those that took the place of
-    another passage of the same id, from another file or the same.
+    ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those that took the place
+    of another passage of the same id, from another file or the same.
     """
 
     passages: int = 0

@@ -72,6 +72,9 @@ class Entry:
     def at(self, path: str, root: str) -> Entry:
         return replace(self, path=path, root=root)
 
+    def to_read_again(self) -> Entry:
+        return replace(self, again=True)
+
     def once_more(self) -> Entry:
         return replace(self, checkpoint=START, passages=0, invalid=0, empty=0)
 
@@ -110,13 +113,16 @@ class Ledger:
     It works on a database of SQLite: the one in an index's folder or, for an index elsewhere, a passing copy of the rows there.
     """
 
-    def __init__(self, database: sqlite3.Connection | None = None, rows: Iterable[Sequence[Any]] = ()) -> None:
+    def __init__(
+        self, database: sqlite3.Connection | None = None, rows: Iterable[Sequence[Any]] = (), writes: bool = True
+    ) -> None:
         """``rows`` as ``as_row`` makes them. Raises ValueError for others."""
         with self._errors():
             self._db = database or sqlite3.connect("", isolation_level=None)  # on the disk where it is large
-            self._db.executescript(_SCHEMA)
-            self._db.execute(_SEEN)
-            self._db.execute("BEGIN IMMEDIATE")
+            if writes:
+                self._db.executescript(_SCHEMA)
+                self._db.execute(_SEEN)
+                self._db.execute("BEGIN IMMEDIATE")
             for row in rows:
                 self._put(from_row(row))
         self._changed: set[str] = set()
@@ -213,8 +219,8 @@ class Ledger:
     # --- one source -------------------------------------------------------------------------------------------------
 
     def entry(self, found: Found, root: Path, settings: str, takes: Sequence[str]) -> Entry:
-        """How far the reading of a file has come in this version of it, under these ``settings``. A file that was moved takes the
-        name of one that is gone from the folders ``takes``. Raises OSError for a file that cannot be read."""
+        """How far the reading of a file has come in this version of it, under these ``settings``. A file that was moved takes
+        the name of one that is gone from the folders ``takes``. Raises OSError for a file that cannot be read."""
         path, below = plain(found.path), plain(root)
         known = self.by_path(path)
         key, known = (known.key, known) if known else self._taken(found, root, takes)
@@ -272,15 +278,17 @@ class Ledger:
 class FolderLedger(Ledger):
     """A SQLite file in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writes: bool = True) -> None:
+        """``writes`` False reads while a build may be under way; what it has not saved yet is not seen."""
         self._folder = folder
         with self._errors():
-            database = sqlite3.connect(folder / FILE, isolation_level=None)
+            file = (folder / FILE).absolute().as_uri() + ("" if writes else "?mode=ro")
+            database = sqlite3.connect(file, uri=True, isolation_level=None)
             (there,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sources'").fetchone()
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if there and version != _VERSION:
                 raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
-        super().__init__(database)
+        super().__init__(database, writes=writes)
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         pass

@@ -39,7 +39,8 @@ class Listing:
 
 @dataclass(slots=True)
 class SourcesReport:
-    """``sources`` were read in this run or found ``unchanged``; ``moved`` and ``deleted`` ones left. Of all of them, those read
+    """``sources`` were read in this run or found ``unchanged``; ``moved`` and ``deleted`` ones
+    left, these named as ``gone``. Of all of them, those read
     earlier included, ``empty`` records held nothing and ``invalid`` ones could not be read (only those of this run are listed).
     ``skipped`` are files that were not meant, ``unreadable`` those that should have been read and could not be."""
 
@@ -47,6 +48,7 @@ class SourcesReport:
     unchanged: int = 0
     moved: int = 0
     deleted: int = 0
+    gone: Listing = field(default_factory=Listing)
     empty: int = 0
     invalid: Listing = field(default_factory=Listing)
     skipped: Listing = field(default_factory=Listing)
@@ -170,6 +172,8 @@ class SourceReader(ABC, Generic[R]):
         for entry in (gone | moved).values():
             self._others_again(entry)
             self.forget(entry)
+            if entry.key not in moved:
+                self.report.gone.add(entry.key)
         self.report.moved, self.report.deleted = len(moved), len(gone.keys() - moved.keys())
         for root, count in self.ledger.roots().items():
             if is_gone(root) and not (self.keep_missing and self.roots.holds(root)):
@@ -235,7 +239,7 @@ class SourceReader(ABC, Generic[R]):
         """What it took the place of is wanted again."""
         for other in list(self.ledger.entries()) if _ANY in entry.shares else map(self.ledger.by_key, entry.shares):
             if other is not None and other.key != entry.key:
-                self.ledger.put(replace(other, again=True))
+                self.ledger.put(other.to_read_again())
                 self._again.add(other.key)
 
     def _read_again(self) -> None:

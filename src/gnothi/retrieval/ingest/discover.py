@@ -16,7 +16,7 @@ INDEX = "gnothi-index.json"  # its folder holds an index, or a graph
 @dataclass(frozen=True, slots=True)
 class Found:
     """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user). ``stamp`` changes with the
-    file, at the latest time ``changed_ns``; its beginning ``content_stamp`` stays where the file is moved, as ``inode`` does."""
+    file, at the time ``changed_ns`` last; its beginning ``content_stamp`` stays where the file is moved, as ``inode`` does."""
 
     path: Path
     root: Path
