@@ -126,6 +126,7 @@ class Ledger:
             for row in rows:
                 self._put(from_row(row))
         self._changed: set[str] = set()
+        self.orphans: list[str] = []  # origins that a killed build may have left in the index
         self._places = 0
 
     # --- what is known ----------------------------------------------------------------------------------------------
@@ -281,6 +282,7 @@ class FolderLedger(Ledger):
     def __init__(self, folder: Path, writes: bool = True) -> None:
         """``writes`` False reads while a build may be under way; what it has not saved yet is not seen."""
         self._folder = folder
+        self._begun: Path | None = None
         with self._errors():
             file = (folder / FILE).absolute().as_uri() + ("" if writes else "?mode=ro")
             database = sqlite3.connect(file, uri=True, isolation_level=None)
@@ -292,6 +294,21 @@ class FolderLedger(Ledger):
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         pass
+
+    def recover(self, begun: Path) -> None:
+        """What the index did in a commit that this does not know of, as the file ``begun`` tells, which the next ``save``
+        removes."""
+        with self._errors():
+            told = json.loads(begun.read_bytes()) if begun.exists() else {"begun": [], "lost": []}
+        self._begun = begun
+        self.orphans = [str(one) for one in told["begun"]]
+        for entry in list(filter(None, (self.by_origin(str(one)) for one in told["lost"]))):
+            self.put(entry.to_read_again())
+
+    def save(self) -> None:
+        super().save()
+        if self._begun:
+            self._begun.unlink(missing_ok=True)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.ledger import FILE, FolderLedger, Ledger
 from gnothi.retrieval.registry import RETRIEVERS
-from gnothi.retrieval.writer import IndexWriter, Put
+from gnothi.retrieval.writer import BEGUN, IndexWriter, Put
 from gnothi.schemes import as_scheme, split
 from gnothi.types import Passage
 
@@ -76,4 +76,5 @@ def _folder(folder: Path, memory_mb: int) -> Iterator[Target]:
     if not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
     with IndexWriter(folder, memory_mb) as writer, closing(FolderLedger(folder)) as ledger:
+        ledger.recover(folder / BEGUN)
         yield Target(writer, ledger)
