@@ -96,7 +96,7 @@ def test_no_index(tmp_path: Path) -> None:
     [
         (
             {"version": 99, "created_by": "9.1"},
-            r"format version 99 \(made by Gnothi 9\.1\), expected version 1\. Build it again",
+            r"format version 99 \(made by Gnothi 9\.1\), expected version 2\. Build it again",
         ),
         ({"version": None}, "format version None"),
         ({"format": "gnothi-dense"}, "got format 'gnothi-dense', expected 'gnothi-bm25'"),

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,6 +15,7 @@ import pytest
 from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.retrieval import build as module
 from gnothi.retrieval.build import BuildReport, build
+from gnothi.retrieval.ingest.base import Unreadable
 from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.listing import delete_sources, sources
 from gnothi.retrieval.writer import IndexWriter
@@ -47,8 +49,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def assert_as_afresh(docs: Path, out: Path, **settings: bool) -> BuildReport:
-    report = build([docs], out, **settings)
+def assert_as_afresh(docs: Path, out: Path) -> BuildReport:
+    report = build([docs], out)
     fresh = out.with_name("fresh")
     shutil.rmtree(fresh, ignore_errors=True)
     build([docs], fresh)
@@ -218,7 +220,7 @@ def test_a_document_whose_new_version_breaks_off_keeps_the_old(docs: Path, out: 
     def breaking(found: object, entry: object, words: int) -> object:
         for number, step in enumerate(steps(found, entry, words)):  # type: ignore[arg-type]
             if number == 3:
-                raise module.Unreadable("it breaks off.")
+                raise Unreadable("it breaks off.")
             yield step
 
     monkeypatch.setattr(module, "_steps", breaking)
@@ -292,11 +294,12 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
                 (shutil.move if what == "move" else shutil.copy2)(one, path)
             elif what == "delete" and one:
                 one.unlink()
-            elif what == "swap" and len(files) > 1:
-                first, second = chance.sample(files, 2)
-                first.rename(root / "aside")
-                second.rename(first)
-                (root / "aside").rename(second)
+            elif what == "swap" and one:  # with one of its format: an unreadable file keeps what it held
+                other = chance.choice([file for file in files if file.suffix == one.suffix])
+                one.rename(root / "aside")
+                if other != one:
+                    other.rename(one)
+                (root / "aside").rename(other)
             elif what == "move folder" and folders:
                 chance.choice(folders).rename(any_place())
             elif what == "delete folder" and folders:
@@ -323,10 +326,8 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
             return result
 
         with patch.object(owner, name, stop), patch.object(module, "_COMMIT_BYTES", 300), patch.object(module, "BATCH", 2):
-            try:
+            with suppress(Killed):
                 build([folder], out)
-            except Killed:
-                pass
 
     for number in range(operations):
         change()

@@ -45,8 +45,8 @@ def folder() -> Path:
         return home_expanded(named) if named else user_cache_path("gnothi", appauthor=False)
     except RuntimeError:
         raise InvalidSetting(
-            f"there is no folder for kept replies of models: this user has no home folder. Name one by {FOLDER_VARIABLE}=FOLDER, "
-            "or keep none (<--no-cache>)."
+            f"there is no folder for kept replies of models: this user has no home folder. Name one by "
+            f"{FOLDER_VARIABLE}=FOLDER, or keep none (<--no-cache>)."
         ) from None
 
 

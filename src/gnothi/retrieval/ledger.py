@@ -350,9 +350,10 @@ def from_row(row: Sequence[Any]) -> Entry:
     texts = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in [names, *lists])
     if len(row) != _COLUMNS or not texts or not all(isinstance(one, int) for one in numbers):
         raise ValueError("a row holds values of the wrong kinds")
+    key, path, root, stamp, settings, digest, inode, origin = names
     old, shared = map(tuple, lists)
     return Entry(
-        *names, old, shared, Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again)
+        key, path, root, stamp, settings, digest, inode, origin, old, shared, Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again)
     )  # fmt: skip
 
 

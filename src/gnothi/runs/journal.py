@@ -197,8 +197,8 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
         if key == _QUESTIONS:
             which = f": {said}" if said else f" (fingerprint {before.get(key)}, now {now.get(key)})"
             raise InvalidSetting(
-                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made{which}. Choose another "
-                "<--out> to ask them, or put the data set back as it was; questions may be added at its end."
+                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made{which}. Choose "
+                "another <--out> to ask them, or put the data set back as it was; questions may be added at its end."
             )
         if named == key:
             raise InvalidSetting(
