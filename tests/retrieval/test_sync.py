@@ -289,7 +289,7 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
                 fill(path)
             elif what == "edit" and one:
                 fill(one)
-            elif what in ("move", "copy") and one and not path.exists():
+            elif what in ("move", "copy") and one and not (path := path.with_suffix(one.suffix)).exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 (shutil.move if what == "move" else shutil.copy2)(one, path)
             elif what == "delete" and one:
@@ -325,9 +325,9 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
                 raise Killed
             return result
 
-        with patch.object(owner, name, stop), patch.object(module, "_COMMIT_BYTES", 300), patch.object(module, "BATCH", 2):
-            with suppress(Killed):
-                build([folder], out)
+        small = patch.multiple(module, _COMMIT_BYTES=300, BATCH=2)
+        with suppress(Killed), small, patch.object(owner, name, stop):
+            build([folder], out)
 
     for number in range(operations):
         change()

@@ -352,9 +352,8 @@ def from_row(row: Sequence[Any]) -> Entry:
         raise ValueError("a row holds values of the wrong kinds")
     key, path, root, stamp, settings, digest, inode, origin = names
     old, shared = map(tuple, lists)
-    return Entry(
-        key, path, root, stamp, settings, digest, inode, origin, old, shared, Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again)
-    )  # fmt: skip
+    seen = (Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again))
+    return Entry(key, path, root, stamp, settings, digest, inode, origin, old, shared, *seen)
 
 
 def _below(column: str, folder: str) -> tuple[str, str, str, str]:
