@@ -214,11 +214,14 @@ class SourceReader(ABC, Generic[R]):
             if walked and is_gone(loser.path):
                 continue
             replaced += count
-            place = self.ledger.place(loser.path)
-            later = walked and (place == 0 or place > self.ledger.place(winner.path))
+            place, one_root = self.ledger.place(loser.path), loser.root == winner.root
+            if one_root:  # in the order of a walk, whichever part of it this build reads
+                later = loser.path.split("/") > winner.path.split("/")
+            else:
+                later = walked and (place == 0 or place > self.ledger.place(winner.path))
             self._keep(replace(loser, shares=_with(loser.shares, winner.key), again=loser.again or later))
             self._keep(replace(winner, shares=_with(winner.shares, loser.key)))
-            if later and place:
+            if later and (place or one_root):
                 self._again.add(loser.key)
         return 0 if self._rereads else replaced
 
