@@ -47,6 +47,11 @@ def meant(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:
     return f"Did you mean {close[0]!r}? " if close else ""
 
 
+def utf8(path: Path) -> str:
+    """For a library that writes paths as UTF-8 itself, whatever the locale says of names (``C`` says ASCII)."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
 def home_expanded(path: str | os.PathLike[str]) -> Path:
     """``path``, whose leading ``~`` is a home folder; of a user who is not there it stays as it is, and so names nothing."""
     return Path(os.path.expanduser(path))

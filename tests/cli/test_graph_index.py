@@ -91,8 +91,8 @@ def test_wrong_flags(source: Path, out: str, capsys: pytest.CaptureFixture[str],
 def test_what_a_graph_cannot_do(source: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gnothi("build", source, "--graph", "--out", out)
     capsys.readouterr()
-    assert gnothi("delete", out, "tea") == 2
-    assert "single facts cannot be deleted" in capsys.readouterr().err
+    assert gnothi("delete", out, "tea") == 0
+    assert "no file or passage has the name 'tea'" in capsys.readouterr().err
     assert gnothi("build", source, "--out", out) == 2
     assert "is a knowledge graph, and sources would be read as passages" in capsys.readouterr().err
     (tmp_path / "a.txt").write_text("Some text.")

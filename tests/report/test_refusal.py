@@ -9,8 +9,8 @@ import pytest
 from gnothi.report.refusal import refusal
 from gnothi.report.summary import summarise
 from gnothi.report.truthfulness import truthfulness
+from gnothi.runs.questions import fingerprint
 from gnothi.runs.rows import Row, answered
-from gnothi.runs.runner import fingerprint
 from gnothi.types import Answer, Question
 from tests.report.rows import row
 

@@ -15,8 +15,9 @@ from gnothi import events
 from gnothi.errors import InvalidInput, TooManyFailures
 from gnothi.events import Decided, emit
 from gnothi.runs.folder import RunFolder, read_events, read_rows
+from gnothi.runs.questions import fingerprint
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Work, fingerprint, here, run
+from gnothi.runs.runner import Work, here, run
 from gnothi.types import Answer, Passage, Question
 from tests.runs import scripted
 from tests.runs.scripted import ScriptedMethod, long_run, questions, run_one

@@ -13,7 +13,7 @@ from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean
 
 if TYPE_CHECKING:
-    from gnothi.retrieval.sources import Listing
+    from gnothi.retrieval.sources import Listing, SourcesReport
 
 P = TypeVar("P")
 
@@ -67,6 +67,18 @@ def warn_of(listing: Listing, what: str, happened: str) -> None:
         say(f"  {clean(on_the_command_line(line))}")
     if listing.first and listing.count > len(listing.first):
         say(f"  ... and {listing.count - len(listing.first):,} more")
+
+
+def left(report: SourcesReport) -> str:
+    """Files that moved or went, to be told among others."""
+    told = ((report.moved, "moved"), (report.deleted, "deleted"))
+    return "".join(f", {number:,} {how}" for number, how in told if number)
+
+
+def say_gone(report: SourcesReport) -> None:
+    if report.deleted:
+        more = f" and {report.deleted - 5:,} more" if report.deleted > 5 else ""
+        say(f"no longer there, taken out: {clean(', '.join(report.gone.first[:5]))}{more}")
 
 
 def count(number: int, what: str) -> str:

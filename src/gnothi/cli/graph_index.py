@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli.building import count, progress, warn_of
+from gnothi.cli.building import count, left, progress, say_gone, warn_of
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting
 from gnothi.naming import on_the_command_line
@@ -46,6 +46,7 @@ def build(
     columns: str | None,
     language: str | None,
     skip_invalid: bool,
+    keep_missing: bool,
     as_json: bool,
 ) -> int:
     """Build with progress on standard error and print what was done; the exit code."""
@@ -60,6 +61,7 @@ def build(
                 columns=columns.split(",") if columns else None,
                 language=language,
                 skip_invalid=skip_invalid,
+                keep_missing=keep_missing,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
@@ -71,7 +73,7 @@ def build(
     else:
         click.echo(
             f"{out}: {count(report.facts, 'fact')} between {count(report.nodes, 'node')} ({count(report.read, 'triple')} read) "
-            f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+            f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged{left(report)}) in {report.seconds:.1f} s"
         )
     return 1 if report.unreadable.count else 0
 
@@ -170,8 +172,10 @@ def _warn(report: GraphReport) -> None:
         (report.unreadable, "file", "left out, not readable"),
         (report.skipped, "file", "skipped"),
         (report.invalid, "invalid line", "left out"),
+        (report.notices, "notice", "on what was read"),
     ):
         warn_of(listing, what, happened)
+    say_gone(report)
     if report.empty:
         say(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names")
     if report.unsaid:
@@ -191,6 +195,8 @@ def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
         "read": report.read,
         "sources": report.sources,
         "unchanged": report.unchanged,
+        "moved": report.moved,
+        "deleted": report.deleted,
         "left_out": report.empty,
         "invalid": report.invalid.count,
         "invalid_first": report.invalid.first,

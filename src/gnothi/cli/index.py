@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import graph_index, options
-from gnothi.cli.building import count, progress, warn_of
+from gnothi.cli.building import count, left, progress, say_gone, warn_of
 from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
@@ -27,9 +27,10 @@ from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval import left_out
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters
-from gnothi.retrieval.registry import open_index
+from gnothi.retrieval.registry import RETRIEVERS, open_index
 from gnothi.retrieval.sources import Listing
 from gnothi.retrieval.terms import as_text
+from gnothi.schemes import split
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
@@ -60,6 +61,7 @@ def index() -> None:
 @click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: by the first record]")
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
 @click.option("--id-key", default="", metavar="KEY", help="Records: the key of the id.")
+@click.option("--keep-missing", is_flag=True, help="Keep what was read from files that are gone.")
 @click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
@@ -83,6 +85,7 @@ def build(
     text_key: str,
     title_key: str,
     id_key: str,
+    keep_missing: bool,
     memory_mb: int,
     graph: bool,
     templates: str | None,
@@ -97,8 +100,8 @@ def build(
     gnothi index build passages.tsv more/ --words 0 --out my-index
     gnothi index build conceptnet-assertions.csv.gz --graph --out my-graph
 
-    Run the same command again to go on after an interruption, or to take in what has changed. Exit code 1: some files of a
-    folder cannot be read; the others are indexed.
+    Run the same command again to go on after an interruption, or to follow what was added, changed, moved or deleted. Exit
+    code 1: some files of a folder cannot be read; the others are indexed.
     """
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.build import build as build_index
@@ -109,7 +112,7 @@ def build(
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
-        return graph_index.build(sources, out, templates, columns, language, skip_invalid, as_json)
+        return graph_index.build(sources, out, templates, columns, language, skip_invalid, keep_missing, as_json)
     try:
         with progress(_bar, _line) as on_progress:
             report = build_index(
@@ -117,6 +120,7 @@ def build(
                 out,
                 words=words,
                 skip_invalid=skip_invalid,
+                keep_missing=keep_missing,
                 memory_mb=memory_mb,
                 text_key=text_key,
                 title_key=title_key,
@@ -133,7 +137,7 @@ def build(
     else:
         click.echo(
             f"{out}: {count(report.passages, 'passage')} ({report.added:,} added or changed) from "
-            f"{count(report.sources, 'file')} ({report.unchanged:,} unchanged) in {report.seconds:.1f} s"
+            f"{count(report.sources, 'file')} ({report.unchanged:,} unchanged{left(report)}) in {report.seconds:.1f} s"
         )
     return 1 if report.unreadable.count else 0
 
@@ -303,36 +307,84 @@ def info(path: str, as_json: bool) -> None:
         click.echo(_UNFINISHED.capitalize())
 
 
-@index.command()
+@index.command("list")
 @click.argument("path")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_AS_JSON
-def delete(path: str, ids: tuple[str, ...], as_json: bool) -> None:
-    """Delete passages by their ids from the index in folder PATH.
+def list_sources(path: str, as_json: bool) -> None:
+    """List the files that the index or graph in folder PATH was read from.
 
-    They come back only when their file changes and is indexed again.
+    States: read; partly read (the next build goes on); changed, gone or unreadable since.
     """
+    from dataclasses import asdict
+
+    from gnothi.graph.building import notes_of
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.ledger import FILE
+    from gnothi.retrieval.listing import sources
+
+    folder = notes_of(path) if is_graph(path) else Path(path)
+    if folder == Path(path):
+        read_manifest(folder)
+    found = list(sources(folder)) if (folder / FILE).exists() else []
+    if as_json:
+        print_json({"path": path, "sources": [asdict(one) for one in found]})
+        return
+    if not found:
+        say("No file: a program filled the index, or its first build was interrupted early.")
+    for one in found:
+        facts = f"{one.passages:>9,}  {one.bytes:>13,}  {one.modified[:16]:16}  {one.state:11}"
+        click.echo(f"{facts}  {clean(one.source)}")
+
+
+@index.command()
+@click.argument("path")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE|ID...")
+@_AS_JSON
+def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
+    """Delete files, folders or passages from the index PATH: files by their names there or their paths, passages by ids.
+
+    The next build reads a file again if it is still there; a passage comes back only when its file changes.
+    """
+    from gnothi.graph.building import delete_from_graph
+    from gnothi.graph.folder import is_graph
+    from gnothi.retrieval.folder import read_manifest
+    from gnothi.retrieval.listing import Deleted, delete_sources
     from gnothi.retrieval.writer import IndexWriter
 
+    rest, deleted, left = list(dict.fromkeys(names)), 0, 0
     if is_graph(path):
-        raise InvalidSetting(
-            f"{path} is a knowledge graph, of which single facts cannot be deleted. Take them out of their file and build "
-            "again: a file that has changed replaces what was read from it."
-        )
-    manifest = read_manifest(Path(path))
-    with IndexWriter(path) as writer:
-        missing = [passage_id for passage_id in dict.fromkeys(ids) if not writer.delete(passage_id)]
-        writer.commit(manifest.complete)
-        left = writer.passages
-    deleted = len(set(ids)) - len(missing)
-    for passage_id in missing:
-        say(f"warning: no passage has the id {passage_id!r}")
-    if as_json:
-        print_json({"path": path, "deleted": deleted, "missing": missing, "passages": left})
+        gone = delete_from_graph(path, rest)
     else:
-        click.echo(f"{path}: {count(deleted, 'passage')} deleted, {left:,} left")
+        if not split(RETRIEVERS, path)[0]:
+            manifest = read_manifest(Path(path))
+            with IndexWriter(path) as writer:
+                rest = [name for name in rest if not writer.delete(name)]
+                if len(rest) < len(set(names)):
+                    writer.commit(manifest.complete)
+                left, deleted = writer.passages, len(set(names)) - len(rest)
+        gone = delete_sources(path, rest) if rest else Deleted(passages=left)
+        deleted += gone.deleted
+    for name in gone.missing:
+        say(f"warning: no file or passage has the name {name!r}")
+    if gone.there:
+        more = f" and {len(gone.there) - 1:,} more are" if len(gone.there) > 1 else " is"
+        say(f"{gone.there[0]}{more} still there: a later build of its folder reads it again.")
+    if gone.again:
+        say(f"Build again: {count(len(gone.again), 'file')} with passages of the same ids will be read again.")
+    if as_json:
+        print_json(
+            {
+                "path": path,
+                "deleted": deleted,
+                "sources": gone.sources,
+                "still_there": gone.there,
+                "missing": gone.missing,
+                "passages": gone.passages,
+            }
+        )
+    else:
+        click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
 
 
 def _left_out_hint(spec: str) -> str:
@@ -383,6 +435,7 @@ def _warn(report: BuildReport) -> None:
         (report.notices, "notice", "on what was read"),
     ):
         warn_of(listing, what, happened)
+    say_gone(report)
     if not report.sources:
         from gnothi.retrieval.ingest.formats import FORMATS
 
@@ -401,6 +454,8 @@ def _report_json(out: str, report: BuildReport) -> dict[str, object]:
         "replaced": report.replaced,
         "sources": report.sources,
         "unchanged": report.unchanged,
+        "moved": report.moved,
+        "deleted": report.deleted,
         "empty": report.empty,
         "invalid": report.invalid.count,
         "invalid_first": report.invalid.first,

@@ -12,8 +12,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -35,9 +35,10 @@ from gnothi.graph.templates import Templates
 from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
-from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.lines import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
+from gnothi.retrieval.listing import Deleted, take_out
 from gnothi.retrieval.sources import SourceReader, SourcesReport
 
 _IMPORT = "import"
@@ -79,33 +80,57 @@ def build_graph(
     language: str | None = None,
     lemmatiser: str | None = None,
     skip_invalid: bool = False,
+    keep_missing: bool = False,
     on_progress: Callable[[GraphProgress], None] | None = None,
 ) -> GraphReport:
     """Read ``sources`` (files and folders) into the graph folder ``out``, which is made or added to.
 
     ``templates``, ``language`` and ``lemmatiser`` None are those of earlier builds of the folder, at first ConceptNet's
     sentences for its dump and none for others, English, and the best lemmatiser installed. ``columns`` are those of TSV files.
-    Raises InvalidInput for a source or line that cannot be used (``skip_invalid`` leaves out lines), IndexUnavailable when the
-    folder cannot be written. What was read before an error or interrupt is kept.
+    ``keep_missing`` keeps what was read from files that are gone. Raises InvalidInput for a source or line that cannot be used
+    (``skip_invalid`` leaves out lines), IndexUnavailable when the folder cannot be written. What was read before an error or
+    interrupt is kept.
     """
     folder = Path(out)
     with disk_errors(folder):
         prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
-    total = sum(found.size for found in discover(sources, folder, readers.SUFFIXES) if isinstance(found, Found))
-    notes = folder / _IMPORT
-    busy = (
-        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
-        "Wait until the other build has ended, then run this again."
-    )
+    found = survey(sources, folder, readers.SUFFIXES)
+    notes = notes_of(folder)
     with (
-        hold(notes / ".lock", IndexUnavailable, busy),
+        _alone(folder),
         disk_errors(folder),
         closing(Log(notes)) as log,
         closing(FolderLedger(notes)) as ledger,
     ):
-        work = _Build(folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, total, on_progress)
-        return work.run(discover(sources, folder, readers.SUFFIXES), templates, lemmatiser)
+        work = _Build(
+            folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, found, keep_missing, on_progress
+        )
+        return work.run(templates, lemmatiser)
+
+
+def notes_of(folder: str | os.PathLike[str]) -> Path:
+    """Where a graph's folder notes what it was read from."""
+    return Path(folder) / _IMPORT
+
+
+def delete_from_graph(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
+    """Take what was read from files out of a graph: each by its name there, its path, or a folder of either. Raises
+    InvalidInput where nothing would be left, IndexUnavailable."""
+    with _alone(Path(out)), closing(FolderLedger(notes_of(out))) as ledger:
+        deleted, _ = take_out(ledger, names)
+        if next(ledger.entries(), None) is None:
+            raise InvalidInput(f"{out} would hold nothing any more: remove the folder.")
+        ledger.save()
+    return replace(deleted, passages=build_graph((), out).facts)
+
+
+def _alone(folder: Path) -> ExitStack:
+    busy = (
+        f"the graph {folder} is being built by another process: one build at a time, and any number of readers. "
+        "Wait until the other build has ended, then run this again."
+    )
+    return hold(notes_of(folder) / ".lock", IndexUnavailable, busy)
 
 
 class _Build(SourceReader[GraphReport]):
@@ -118,11 +143,13 @@ class _Build(SourceReader[GraphReport]):
         columns: Sequence[str] | None,
         language: str | None,
         skip_invalid: bool,
-        total: int,
+        found: Survey,
+        keep_missing: bool,
         on_progress: Callable[[GraphProgress], None] | None,
     ) -> None:
         self.language = language or manifest.language
-        super().__init__(GraphReport(), ledger, f"{','.join(columns or ())}:{self.language}", skip_invalid, total)
+        settings = f"{','.join(columns or ())}:{self.language}"
+        super().__init__(GraphReport(), ledger, settings, skip_invalid, found, str(folder), readers.SUFFIXES, keep_missing)
         self.folder = folder
         self.manifest = manifest
         self.log, self._noted = log, ledger
@@ -130,12 +157,12 @@ class _Build(SourceReader[GraphReport]):
         self.on_progress = on_progress
         self.dump = False  # one of the sources is ConceptNet's own
 
-    def run(self, sources: Iterator[Found | Skipped], templates: Templates | None, lemmatiser: str | None) -> GraphReport:
+    def run(self, templates: Templates | None, lemmatiser: str | None) -> GraphReport:
         kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
         how = lemmatiser or kept or lemmas.best(self.language)
         lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
-            self.read_all(sources)
+            self.read_all()
         except InvalidInput:
             self._commit()
             raise
@@ -160,7 +187,7 @@ class _Build(SourceReader[GraphReport]):
 
     def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
-        invalid, empty = entry.invalid, entry.empty
+        invalid, empty, read = entry.invalid, entry.empty, entry.passages
         line = None
         for line in lines(found.path, entry.checkpoint):
             if line.number == header:
@@ -173,6 +200,7 @@ class _Build(SourceReader[GraphReport]):
             if triple is not None:
                 self.log.add(triple, source)
                 self.report.read += 1
+                read += 1
             elif problem:
                 where = f"{found.path}, line {line.number}"
                 if not self.skip_invalid:
@@ -182,12 +210,12 @@ class _Build(SourceReader[GraphReport]):
             else:
                 empty += 1
             if line.number % _TELL_EVERY == 0:
-                self.current = _reached(entry, line, invalid, empty)
+                self.current = _reached(entry, line, read, invalid, empty)
                 if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
                     self._commit()
                 self._tell(line.read)
         if line is not None:
-            self.current = _reached(entry, line, invalid, empty)
+            self.current = _reached(entry, line, read, invalid, empty)
 
     def _commit(self) -> None:
         """The log first, then the ledger: after a kill between the two some lines are read again, and equal facts merge."""
@@ -280,8 +308,8 @@ class _Build(SourceReader[GraphReport]):
             self.on_progress(GraphProgress("arranging", share, 1.0, self.report.read))
 
 
-def _reached(entry: Entry, line: Line, invalid: int, empty: int) -> Entry:
-    return replace(entry, checkpoint=line.checkpoint, invalid=invalid, empty=empty)
+def _reached(entry: Entry, line: Line, read: int, invalid: int, empty: int) -> Entry:
+    return replace(entry, checkpoint=line.checkpoint, passages=read, invalid=invalid, empty=empty)
 
 
 def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templates) -> tuple[list[str], NDArray[np.int32]]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from gnothi.errors import InvalidSetting
 from gnothi.files import DATABASE_ERRORS, home_expanded
 
 T = TypeVar("T")
@@ -40,7 +41,13 @@ def folder() -> Path:
     from platformdirs import user_cache_path
 
     named = os.environ.get(FOLDER_VARIABLE, "").strip()
-    return home_expanded(named) if named else user_cache_path("gnothi", appauthor=False)
+    try:
+        return home_expanded(named) if named else user_cache_path("gnothi", appauthor=False)
+    except RuntimeError:
+        raise InvalidSetting(
+            f"there is no folder for kept replies of models: this user has no home folder. Name one by "
+            f"{FOLDER_VARIABLE}=FOLDER, or keep none (<--no-cache>)."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

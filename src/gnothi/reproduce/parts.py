@@ -15,7 +15,7 @@ from gnothi.lab import named
 from gnothi.reproduce import resources
 from gnothi.reproduce.recipe import On, Recipe, Training
 from gnothi.reproduce.resources import Resource
-from gnothi.runs.runner import fingerprint
+from gnothi.runs.questions import fingerprint
 from gnothi.session.data import load_questions
 from gnothi.session.plan import Asked, Execution, Request
 from gnothi.studies.study import Study, Variant

@@ -44,7 +44,7 @@ def register(index: tantivy.Index, language: str = DEFAULT) -> None:
 def schema(language: str = DEFAULT) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(ID, stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(ORIGIN, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(ORIGIN, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(BODY, stored=True, tokenizer_name=_name(language), index_option="freq")
     builder.add_text_field(UNITS, tokenizer_name="whitespace", index_option="freq")
     builder.add_bytes_field(METADATA, stored=True, indexed=False)

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.retrieval import left_out
 from gnothi.retrieval.folder import disk_errors
-from gnothi.retrieval.ingest.base import Step, Unreadable
+from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
-from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
 from gnothi.retrieval.ledger import Entry
-from gnothi.retrieval.sources import Listing, SourceReader, SourcesReport
+from gnothi.retrieval.sources import SourceReader, SourcesReport, unreadable
 from gnothi.retrieval.targets import Target, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
 from gnothi.types import Passage
@@ -38,14 +39,13 @@ _COMMIT_SECONDS = 20.0
 class BuildReport(SourcesReport):
     """What a build did.
 
-    ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those of them that took the
-    place of another passage of the same id although their file is read for the first time.
+    ``passages`` counts the whole index, ``added`` the new or changed ones of this run, ``replaced`` those that took the place
+    of another passage of the same id, from another file or the same.
     """
 
     passages: int = 0
     added: int = 0
     replaced: int = 0
-    notices: Listing = field(default_factory=Listing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +68,28 @@ def build(
     title_key: str = "",
     id_key: str = "",
     language: str = "",
+    keep_missing: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
     """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
-    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report.
+    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report. What was read from files that
+    are gone from the sources leaves the index, unless ``keep_missing``; what was read elsewhere stays.
 
     ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
     records; empty, they are found by each file's first record. ``language`` is that of Latin words, of
-    ``retrieval.languages``: of a new index English, of another its own. Raises InvalidInput for a named file or a record in it that
-    cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
+    ``retrieval.languages``: of a new index English, of another its own. Raises InvalidInput for a named file or a record in it
+    that cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
     keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
     opened = target(out, memory_mb, language and named(language))
     here = Path(out)
-    total = sum(found.size for found in discover(sources, here, FORMATS) if isinstance(found, Found))
+    there = survey(sources, here, FORMATS)
     with opened as found:
-        work = _Build(found, words, Keys(text_key, title_key, id_key), skip_invalid, total, on_progress)
-        report = work.run(discover(sources, here, FORMATS))
+        keys = Keys(text_key, title_key, id_key)
+        work = _Build(found, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
+        report = work.run()
         if here.is_dir():
             with disk_errors(here):
                 left_out.write(here, sources, work.left_out)
@@ -100,26 +103,26 @@ class _Build(SourceReader[BuildReport]):
         words: int,
         keys: Keys,
         skip_invalid: bool,
-        total: int,
+        found: Survey,
+        out: str,
+        keep_missing: bool,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         settings = ":".join(map(str, (words, SPLIT_VERSION, *(astuple(keys) if keys != AS_FOUND else ()))))
-        super().__init__(BuildReport(), target.ledger, settings, skip_invalid, total)
+        super().__init__(BuildReport(), target.ledger, settings, skip_invalid, found, out, FORMATS, keep_missing)
         self.keys = keys
         self.writer = target.writer
-        self.waiting: list[
-            tuple[Passage, str, bool]
-        ] = []  # with its origin, and whether it takes the place of an older version
+        self.waiting: list[tuple[Passage, str]] = []  # with its origin
         self.words = words
         self.language = target.language
         self.sample = Sample()
         self.on_progress = on_progress
         self.handled = 0
 
-    def run(self, sources: Iterator[Found | Skipped]) -> BuildReport:
+    def run(self) -> BuildReport:
         told = LANGUAGE.set(code(self.language or DEFAULT))
         try:
-            self.read_all(sources)
+            self.read_all()
         except (InvalidInput, KeyboardInterrupt):
             self._commit(complete=False)
             raise
@@ -134,39 +137,50 @@ class _Build(SourceReader[BuildReport]):
 
     def _put(self) -> None:
         waiting, self.waiting = self.waiting, []
-        outcomes = self.writer.put_all([(passage, origin) for passage, origin, _ in waiting])
-        for outcome, (_, _, stale) in zip(outcomes, waiting, strict=True):
+        for outcome, (_, origin) in zip(self.writer.put_all(waiting), waiting, strict=True):
             self.report.added += outcome != "standing"
-            self.report.replaced += outcome == "replaced" and not stale
+            if outcome == "standing":
+                self.note_standing(origin)
+        pairs, self.writer.covered = self.writer.covered, Counter()
+        self.report.replaced += self.note_shared(pairs)
+
+    def _flush(self) -> None:
+        self._put()
 
     def _drop(self, origin: str) -> None:
         self._put()
         self.writer.delete_origin(origin)
 
     def _read(self, found: Found, entry: Entry) -> None:
-        for step in _steps(found, entry, self.words, self.keys):
+        steps = _steps(found, entry, self.words, self.keys)
+        if entry.checkpoint == START:
+            self.current = replace(entry, passages=0)
+        for step in _read_ahead(steps) if entry.stale else steps:
             if step.invalid:
                 self._invalid(found, step)
             if step.notice:
                 self.report.notices.add(f"{found.path} {step.notice}")
             for passage in step.passages:
                 named = replace(passage, metadata={"source": entry.key, **passage.metadata})
-                self.waiting.append((named, entry.origin, bool(entry.stale)))
+                self.waiting.append((named, entry.origin))
                 self.handled += 1
                 self.sample.look(passage.text)
             if len(self.waiting) >= BATCH:
                 self._put()
-            if step.checkpoint or step.invalid or step.empty:
-                entry = replace(
-                    entry,
-                    invalid=entry.invalid + bool(step.invalid),
-                    empty=entry.empty + step.empty,
-                    checkpoint=step.checkpoint or entry.checkpoint,
-                )
-                self.current = entry
+            self._reached(step)
             if self._due():
                 self._commit(complete=False)
             self._tell(step.read)
+
+    def _reached(self, step: Step) -> None:
+        if (entry := self.current) is not None:
+            self.current = replace(
+                entry,
+                passages=entry.passages + len(step.passages),
+                invalid=entry.invalid + bool(step.invalid),
+                empty=entry.empty + step.empty,
+                checkpoint=step.checkpoint or entry.checkpoint,
+            )
 
     def _invalid(self, found: Found, step: Step) -> None:
         line = step.checkpoint.line if step.checkpoint else 0
@@ -193,8 +207,20 @@ def _steps(found: Found, entry: Entry, words: int, keys: Keys) -> Iterator[Step]
     try:
         yield from reader(found.path, keys)(found.path, entry.key, words, entry.checkpoint)
     except OSError as error:
-        raise Unreadable(f"{found.path} cannot be read: {error.strerror}. Check its permissions and the disk.") from None
+        raise unreadable(found.path, error) from None
     except (RecursionError, MemoryError) as error:
         raise Unreadable(f"{found.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None
     except MALFORMED as error:
         raise Unreadable(f"{found.path} cannot be read: it is damaged ({error}). Save it again, or leave it out.") from None
+
+
+def _read_ahead(steps: Iterator[Step]) -> Iterator[Step]:
+    """Of a document that was read before: only when all of it can be read does it take the place of what stands there."""
+    held, size = [], 0
+    for step in steps:
+        held.append(step)
+        size += sum(len(passage.text) for passage in step.passages)
+        if step.checkpoint or size > _COMMIT_BYTES:
+            break
+    yield from held
+    yield from steps

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,34 +24,59 @@ from gnothi.retrieval.ingest.base import START, Checkpoint
 from gnothi.retrieval.ingest.discover import Found
 
 FILE = "gnothi-sources.sqlite"
+_VERSION = 2
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)  # the last: its table has other columns
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS sources (
-    key TEXT PRIMARY KEY, path TEXT NOT NULL, stamp TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL,
-    offset INTEGER NOT NULL, line INTEGER NOT NULL, invalid INTEGER NOT NULL, empty INTEGER NOT NULL, complete INTEGER NOT NULL
+    key TEXT PRIMARY KEY, path TEXT NOT NULL, root TEXT NOT NULL, stamp TEXT NOT NULL, settings TEXT NOT NULL,
+    digest TEXT NOT NULL, inode TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL, shares TEXT NOT NULL,
+    offset INTEGER NOT NULL, line INTEGER NOT NULL, passages INTEGER NOT NULL, invalid INTEGER NOT NULL,
+    empty INTEGER NOT NULL, read INTEGER NOT NULL, complete INTEGER NOT NULL, again INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_path ON sources (path);
+CREATE INDEX IF NOT EXISTS by_origin ON sources (origin);
+PRAGMA user_version = {_VERSION};
 """
+_SEEN = "CREATE TEMP TABLE seen (path TEXT PRIMARY KEY, place INTEGER NOT NULL) WITHOUT ROWID"
+_COLUMNS = 18
+_YOUNG_SECONDS = 2.0
+"""A file that changed less long ago may change again without showing it: clocks of file systems are as coarse as that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One source. ``stamp`` is the version of the file (and of the settings) that was read, ``origin`` the mark its passages
-    carry in the index, ``stale`` the marks of versions before it whose passages go when this one is complete."""
+    """One source. ``root`` is the named source it was found below, ``stamp`` the file's state, ``settings`` those of the
+    build and ``digest`` the content that was read; ``origin`` is the mark its passages carry in the index, ``stale`` the marks
+    of versions before it whose passages go when this one is complete, ``shares`` the keys of sources with passages of the same
+    ids. ``passages`` counts those read, ``read`` is when (seconds since 1970). ``again``: it is to be read once more, since
+    another source had taken the place of some of its passages."""
 
     key: str
     path: str
+    root: str
     stamp: str
+    settings: str
+    digest: str
+    inode: str
     origin: str
     stale: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
     checkpoint: Checkpoint = START
+    passages: int = 0
     invalid: int = 0
     empty: int = 0
+    read: int = 0
     complete: bool = False
+    again: bool = False
 
-    def renewed(self, stamp: str, origin: str) -> Entry:
-        """The entry for a new version of the file."""
-        return Entry(self.key, self.path, stamp, origin, stale=(*self.stale, self.origin))
+    def at(self, path: str, root: str) -> Entry:
+        return replace(self, path=path, root=root)
+
+    def to_read_again(self) -> Entry:
+        return replace(self, again=True)
+
+    def once_more(self) -> Entry:
+        return replace(self, checkpoint=START, passages=0, invalid=0, empty=0)
 
 
 def plain(path: Path | str) -> str:
@@ -57,94 +84,231 @@ def plain(path: Path | str) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-class Ledger(ABC):
-    """Use only while holding the index's writer lock. Changes are kept by ``save`` or lost together."""
+def from_plain(text: str) -> Path:
+    """The file of which ``plain`` wrote the path."""
+    if not os.path.lexists(text):
+        text = re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda found: chr(int(found[1], 16)), text)
+    return Path(text)
 
-    @abstractmethod
-    def by_path(self, path: str) -> Entry | None: ...
 
-    @abstractmethod
-    def by_key(self, key: str) -> Entry | None: ...
+def is_gone(text: str) -> bool:
+    """Whether there is surely nothing at a path written by ``plain``: not where its folder cannot be looked into."""
+    try:
+        os.lstat(from_plain(text))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
-    @abstractmethod
-    def put(self, entry: Entry) -> None: ...
 
-    @abstractmethod
-    def save(self) -> None: ...
+def is_below(path: str, folder: str) -> bool:
+    """Whether it is the folder or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
-    @abstractmethod
+
+class Ledger:
+    """Use only while holding the index's writer lock. Changes are kept by ``save`` or lost together.
+
+    It works on a database of SQLite: the one in an index's folder or, for an index elsewhere, a passing copy of the rows there.
+    """
+
+    def __init__(
+        self, database: sqlite3.Connection | None = None, rows: Iterable[Sequence[Any]] = (), writes: bool = True
+    ) -> None:
+        """``rows`` as ``as_row`` makes them. Raises ValueError for others."""
+        with self._errors():
+            self._db = database or sqlite3.connect("", isolation_level=None)  # on the disk where it is large
+            if writes:
+                self._db.executescript(_SCHEMA)
+                self._db.execute(_SEEN)
+                self._db.execute("BEGIN IMMEDIATE")
+            for row in rows:
+                self._put(from_row(row))
+        self._changed: set[str] = set()
+        self.orphans: list[str] = []  # origins that a killed build may have left in the index
+        self._places = 0
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def by_path(self, path: str) -> Entry | None:
+        return next(self._entries("path = ?", path), None)
+
+    def by_key(self, key: str) -> Entry | None:
+        return next(self._entries("key = ?", key), None)
+
+    def by_origin(self, origin: str) -> Entry | None:
+        """The source whose passages carry it, in this version or one before."""
+        known = next(self._entries("origin = ?", origin), None)
+        return known or next(self._entries("stale LIKE ?", f'%"{origin}"%'), None)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every source, in order of their names."""
+        return self._entries("1 ORDER BY key")
+
+    def below(self, folder: str) -> Iterator[Entry]:
+        return self._entries(*_below("path", folder))
+
+    def roots(self) -> dict[str, int]:
+        """Named sources, each with how many files were found below it."""
+        with self._errors():
+            return dict(self._db.execute("SELECT root, count(*) FROM sources GROUP BY root").fetchall())
+
+    # --- what changes -----------------------------------------------------------------------------------------------
+
+    def put(self, entry: Entry) -> None:
+        with self._errors():
+            self._put(entry)
+        self._changed.add(entry.key)
+
+    def remove(self, key: str) -> None:
+        with self._errors():
+            self._db.execute("DELETE FROM sources WHERE key = ?", (key,))
+        self._changed.add(key)
+
+    def save(self) -> None:
+        self.flush()
+        with self._errors():
+            self._db.execute("COMMIT")
+            self._db.execute("BEGIN IMMEDIATE")
+
+    def flush(self) -> None:
+        """Hand on what has changed; where passages are stored in the same transaction it is kept together with them."""
+        if self._changed:
+            there = [entry for key in sorted(self._changed) if (entry := self.by_key(key))]
+            self._push(there, sorted(self._changed - {entry.key for entry in there}))
+        self._changed.clear()
+
     def close(self) -> None:
         """Changes since the last ``save`` are dropped."""
+        self._db.close()
 
-    def entry(self, found: Found, settings: str) -> Entry:
-        """How far the reading of a file has come in this version of it, under these ``settings``."""
-        key, path = self.key_for(found), plain(found.path)
-        stamp = f"{found.stamp}:{settings}"
-        origin = hashlib.blake2b(f"{key}\n{stamp}".encode(), digest_size=8).hexdigest()
-        known = self.by_key(key)
+    def _push(self, changed: list[Entry], removed: list[str]) -> None:
+        """Write to where the rows came from."""
+
+    # --- what this build has met ------------------------------------------------------------------------------------
+
+    def see(self, path: str) -> bool:
+        """Note that a file is there; False where it was noted before."""
+        with self._errors():
+            self._places += 1
+            return self._db.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (path, self._places)).rowcount > 0
+
+    def place(self, path: str) -> int:
+        """When it was seen; 0 for never."""
+        with self._errors():
+            found = self._db.execute("SELECT place FROM seen WHERE path = ?", (path,)).fetchone()
+        return found[0] if found else 0
+
+    def sees_below(self, folder: str) -> bool:
+        with self._errors():
+            condition, *given = _below("path", folder)
+            return self._db.execute(f"SELECT 1 FROM seen WHERE {condition} LIMIT 1", given).fetchone() is not None
+
+    def unseen(self, folder: str) -> Iterator[Entry]:
+        condition, *given = _below("path", folder)
+        return self._entries(f"({condition}) AND path NOT IN (SELECT path FROM seen)", *given)
+
+    def moved(self) -> Iterator[Entry]:
+        """Sources that were not met, but another one that is the same file with the same content."""
+        other = (
+            "SELECT 1 FROM sources AS new JOIN seen ON new.path = seen.path "
+            "WHERE new.inode = sources.inode AND new.digest = sources.digest"
+        )
+        return self._entries(f"digest != '' AND path NOT IN (SELECT path FROM seen) AND EXISTS ({other})")
+
+    # --- one source -------------------------------------------------------------------------------------------------
+
+    def entry(self, found: Found, root: Path, settings: str, takes: Sequence[str]) -> Entry:
+        """How far the reading of a file has come in this version of it, under these ``settings``. A file that was moved takes
+        the name of one that is gone from the folders ``takes``. Raises OSError for a file that cannot be read."""
+        path, below = plain(found.path), plain(root)
+        known = self.by_path(path)
+        key, known = (known.key, known) if known else self._taken(found, root, takes)
+        if known:
+            inside = is_below(path, known.root) and not is_below(known.root, below)  # the outermost of several counts
+            if (known.path, known.root) != (path, known.root if inside else below):
+                self.put(known := replace(known, path=path, root=known.root if inside else below))
+            if (known.stamp, known.settings) == (found.stamp, settings):
+                return known
+        young = time.time() - found.changed_ns / 1e9 < _YOUNG_SECONDS
+        stamp = f"{found.stamp}?" if young else found.stamp
+        with found.path.open("rb") as file:
+            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        if known and (known.digest, known.settings) == (digest, settings):
+            self.put(known := replace(known, stamp=stamp, inode=found.inode))
+            return known
+        origin = hashlib.blake2b(f"{key}\n{found.stamp}:{settings}".encode(), digest_size=8).hexdigest()
+        fresh = Entry(key, path, known.root if known else below, stamp, settings, digest, found.inode, origin)
         if known is None:
-            return Entry(key, path, stamp, origin)
-        if known.path != path:
-            known = replace(known, path=path)
-            self.put(known)
-        return known if known.stamp == stamp else known.renewed(stamp, origin)
+            return fresh
+        stale = tuple(one for one in dict.fromkeys((*known.stale, known.origin)) if one != origin)
+        return replace(fresh, stale=stale, shares=known.shares)
 
-    def key_for(self, found: Found) -> str:
-        """The stable name of a file: as known from an earlier build, else the shortest end of its path that no other file has.
-
-        A name whose file is gone is taken over: the file was moved.
-        """
-        path = plain(found.path)
-        if known := self.by_path(path):
-            return known.key
+    def _taken(self, found: Found, root: Path, takes: Sequence[str]) -> tuple[str, Entry | None]:
+        """The shortest end of the file's path that no other file has; with what is known of the one that had it and is gone."""
         parts = found.path.parts[1:]
-        shortest = 1 if found.named else len(found.path.parts) - len(found.root.parts) + 1
+        shortest = len(found.path.parts) - len(root.parts) + 1
         for length in range(min(shortest, len(parts)), len(parts) + 1):
             key = plain("/".join(parts[-length:]))
             other = self.by_key(key)
-            if other is None or not Path(other.path).exists():
-                return key
-        return path
+            if other is None:
+                return key, None
+            if is_gone(other.path) and (
+                any(is_below(other.path, one) for one in takes)
+                or (other.inode == found.inode and other.stamp.startswith(f"{found.content_stamp}:"))
+            ):
+                return key, other
+        return plain(found.path), None
+
+    def _put(self, entry: Entry) -> None:
+        self._db.execute(f"INSERT OR REPLACE INTO sources VALUES ({', '.join('?' * _COLUMNS)})", as_row(entry))
+
+    def _entries(self, condition: str, *given: Any) -> Iterator[Entry]:
+        with self._errors():
+            rows = self._db.execute(f"SELECT * FROM sources WHERE {condition}", given)
+            # Fetched in pieces; what is put meanwhile may be among them.
+            while some := rows.fetchmany(1000):
+                yield from map(from_row, some)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        yield
 
 
 class FolderLedger(Ledger):
     """A SQLite file in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writes: bool = True) -> None:
+        """``writes`` False reads while a build may be under way; what it has not saved yet is not seen."""
         self._folder = folder
+        self._begun: Path | None = None
         with self._errors():
-            self._db = sqlite3.connect(folder / FILE, isolation_level=None)
-            self._db.executescript(_SCHEMA)
-            self._db.execute("BEGIN IMMEDIATE")
+            file = (folder / FILE).absolute().as_uri() + ("" if writes else "?mode=ro")
+            database = sqlite3.connect(file, uri=True, isolation_level=None)
+            (there,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sources'").fetchone()
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if there and version != _VERSION:
+                raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
+        super().__init__(database, writes=writes)
 
-    def by_path(self, path: str) -> Entry | None:
-        return self._one("SELECT * FROM sources WHERE path = ?", path)
+    def _push(self, changed: list[Entry], removed: list[str]) -> None:
+        pass
 
-    def by_key(self, key: str) -> Entry | None:
-        return self._one("SELECT * FROM sources WHERE key = ?", key)
-
-    def entries(self) -> list[Entry]:
-        """Every source, in order of their names."""
+    def recover(self, begun: Path) -> None:
+        """What the index did in a commit that this does not know of, as the file ``begun`` tells, which the next ``save``
+        removes."""
         with self._errors():
-            keys = [str(key) for (key,) in self._db.execute("SELECT key FROM sources ORDER BY key")]
-        return [entry for key in keys if (entry := self.by_key(key))]
-
-    def put(self, entry: Entry) -> None:
-        with self._errors():
-            self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", as_row(entry))
+            told = json.loads(begun.read_bytes()) if begun.exists() else {"begun": [], "lost": []}
+        self._begun = begun
+        self.orphans = [str(one) for one in told["begun"]]
+        for entry in list(filter(None, (self.by_origin(str(one)) for one in told["lost"]))):
+            self.put(entry.to_read_again())
 
     def save(self) -> None:
-        with self._errors():
-            self._db.execute("COMMIT")
-            self._db.execute("BEGIN IMMEDIATE")
-
-    def close(self) -> None:
-        self._db.close()
-
-    def _one(self, sql: str, value: str) -> Entry | None:
-        with self._errors():
-            row = self._db.execute(sql, (value,)).fetchone()
-            return None if row is None else from_row(row)
+        super().save()
+        if self._begun:
+            self._begun.unlink(missing_ok=True)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -162,19 +326,37 @@ class FolderLedger(Ledger):
             ) from error.__cause__
 
 
+def earlier(name: object, command: str) -> IndexUnavailable:
+    return IndexUnavailable(
+        f"{name} was built by an earlier version of Gnothi, which noted the files that it read in another way. Build it again "
+        f"into a new one with `{command}`."
+    )
+
+
 def as_row(entry: Entry) -> tuple[str | int | bool, ...]:
     """In the order of the columns of a table of sources."""
     return (
-        entry.key, entry.path, entry.stamp, entry.origin, json.dumps(entry.stale),
-        entry.checkpoint.offset, entry.checkpoint.line, entry.invalid, entry.empty, entry.complete,
+        entry.key, entry.path, entry.root, entry.stamp, entry.settings, entry.digest, entry.inode, entry.origin,
+        json.dumps(entry.stale), json.dumps(entry.shares), entry.checkpoint.offset, entry.checkpoint.line, entry.passages,
+        entry.invalid, entry.empty, entry.read, entry.complete, entry.again,
     )  # fmt: skip
 
 
 def from_row(row: Sequence[Any]) -> Entry:
     """The inverse of ``as_row``. Raises ValueError for what it did not write."""
-    key, path, stamp, origin, kept, offset, line, invalid, empty, complete = row
-    stale: Any = json.loads(kept) if isinstance(kept, str) else None
-    texts = isinstance(stale, list) and all(isinstance(one, str) for one in (key, path, origin, *stale))
-    if not texts or not all(isinstance(one, int) for one in (offset, line, invalid, empty)):
+    *names, stale, shares, offset, line, passages, invalid, empty, read, complete, again = row
+    numbers = (offset, line, passages, invalid, empty, read, complete, again)
+    lists: list[Any] = [json.loads(one) if isinstance(one, str) else None for one in (stale, shares)]
+    texts = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in [names, *lists])
+    if len(row) != _COLUMNS or not texts or not all(isinstance(one, int) for one in numbers):
         raise ValueError("a row holds values of the wrong kinds")
-    return Entry(key, path, stamp, origin, tuple(stale), Checkpoint(offset, line), invalid, empty, bool(complete))
+    key, path, root, stamp, settings, digest, inode, origin = names
+    old, shared = map(tuple, lists)
+    seen = (Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again))
+    return Entry(key, path, root, stamp, settings, digest, inode, origin, old, shared, *seen)
+
+
+def _below(column: str, folder: str) -> tuple[str, str, str, str]:
+    """A condition with its values. The letter after the slash ends the range of what begins with it."""
+    inside = folder.rstrip("/")
+    return f"{column} = ? OR ({column} > ? AND {column} < ?)", folder, inside + "/", inside + "0"

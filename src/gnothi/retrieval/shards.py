@@ -21,6 +21,7 @@ from pathlib import Path
 import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.files import utf8
 from gnothi.retrieval import analysis, stores
 from gnothi.types import ScoredPassage
 
@@ -136,7 +137,7 @@ def _passing_folder() -> Iterator[Path]:
 
 def _opened(folder: Path, language: str) -> tantivy.Index:
     stores.check(folder)
-    index = tantivy.Index.open(str(folder))
+    index = tantivy.Index.open(utf8(folder))
     analysis.register(index, language)
     index.config_reader("manual")
     return index

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, NoDocument, Unreadable
-from gnothi.retrieval.ingest.discover import Found, Skipped
-from gnothi.retrieval.ledger import Entry, Ledger, plain
+from gnothi.retrieval.ingest.discover import Found, Skipped, Survey, discover, file
+from gnothi.retrieval.ledger import Entry, Ledger, from_plain, is_below, is_gone, plain
 from gnothi.retrieval.left_out import LeftOut
+from gnothi.retrieval.roots import Roots
 
 LISTED = 20
 _MOST_LEFT_OUT = 10_000
+_ANY = "*"  # as the key of another source: any
 
 
 @dataclass(slots=True)
@@ -38,16 +41,21 @@ class Listing:
 
 @dataclass(slots=True)
 class SourcesReport:
-    """``sources`` were read in this run or found ``unchanged``. Of all of them, those read earlier included, ``empty`` records
-    held nothing and ``invalid`` ones could not be read (only those of this run are listed). ``skipped`` are files that were not
-    meant, ``unreadable`` those that should have been read and could not be."""
+    """``sources`` were read in this run or found ``unchanged``; ``moved`` and ``deleted`` ones
+    left, these named as ``gone``. Of all of them, those read
+    earlier included, ``empty`` records held nothing and ``invalid`` ones could not be read (only those of this run are listed).
+    ``skipped`` are files that were not meant, ``unreadable`` those that should have been read and could not be."""
 
     sources: int = 0
     unchanged: int = 0
+    moved: int = 0
+    deleted: int = 0
+    gone: Listing = field(default_factory=Listing)
     empty: int = 0
     invalid: Listing = field(default_factory=Listing)
     skipped: Listing = field(default_factory=Listing)
     unreadable: Listing = field(default_factory=Listing)
+    notices: Listing = field(default_factory=Listing)
     seconds: float = 0.0
 
 
@@ -55,66 +63,218 @@ R = TypeVar("R", bound=SourcesReport)
 
 
 class SourceReader(ABC, Generic[R]):
-    """``settings`` are those that make another version of a file that is the same; ``total`` is the bytes of all sources."""
+    """``settings`` are those that make another version of a file that is the same; ``found`` is what there is to read, of the
+    formats ``formats``, for the index ``out``. ``keep_missing`` keeps what was read from files that are gone."""
 
-    def __init__(self, report: R, ledger: Ledger, settings: str, skip_invalid: bool, total: int) -> None:
+    def __init__(
+        self,
+        report: R,
+        ledger: Ledger,
+        settings: str,
+        skip_invalid: bool,
+        found: Survey,
+        out: str,
+        formats: Collection[str],
+        keep_missing: bool = False,
+    ) -> None:
         self.report = report
         self.ledger = ledger
         self.settings = settings
         self.skip_invalid = skip_invalid
-        self.total = total
+        self.total = found.total
+        self.formats = formats
+        self.keep_missing = keep_missing
+        self.out = out
         self.bytes_done = 0
         self.left_out: list[LeftOut] = []
         self.current: Entry | None = None  # the source being read, and how far
         self.started = self.last_commit = time.monotonic()
+        self.only = len(found.roots) == 1
+        self.roots = Roots(ledger, found, out, keep_missing)
+        self._takes = [] if keep_missing else self.roots.below
+        self._unseen: list[str] = []  # what could not be looked at
+        self._again: set[str] = set()
+        self._rereads = False
 
-    def read_all(self, sources: Iterable[Found | Skipped]) -> None:
-        for source in sources:
+    def read_all(self) -> None:
+        """Read what is new or has changed; then what is gone leaves."""
+        for source in discover(self.roots.read, Path(self.out), self.formats, self.only):
             if isinstance(source, Skipped):
                 listing = self.report.unreadable if source.unreadable else self.report.skipped
                 listing.add(f"{source.path} {source.reason}")
                 self._leave_out(source.path, source.reason, source.unreadable)
-            else:
+                if source.unreadable:
+                    self._unseen.append(plain(source.path))
+            elif self.ledger.see(plain(source.path)):
                 self._source(source)
+        self._flush()
+        self._follow()
+        self._read_again()
 
     def _source(self, found: Found) -> None:
-        entry = self.ledger.entry(found, self.settings)
         self.report.sources += 1
-        if entry.complete:
-            self.report.unchanged += 1
-        else:
-            entry = self._try(found, entry)
-        self.report.invalid.count += entry.invalid
-        self.report.empty += entry.empty
+        try:
+            entry = self._known(found)
+            if entry.complete and not entry.again:
+                self.report.unchanged += 1
+            else:
+                entry = self._try(found, entry)
+            self.report.invalid.count += entry.invalid
+            self.report.empty += entry.empty
+        except (Unreadable, MissingDependency) as error:
+            if found.named and self.only:
+                raise
+            known = self.ledger.by_path(plain(found.path))
+            kept = " What was read from it before stays." if known and (known.complete or known.stale) else ""
+            unread = not isinstance(error, NoDocument)
+            self._leave_out(found.path, error.message.removeprefix(f"{found.path} "), unread)
+            listing = self.report.unreadable if unread else self.report.skipped
+            listing.add(error.message + kept)  # with the marks of parameters, as every message
+            self.report.sources -= 1
         self.bytes_done += found.size
         self._tell(0)
 
+    def _known(self, found: Found) -> Entry:
+        try:
+            return self.ledger.entry(found, self.roots.noted.get(found.root, found.root), self.settings, self._takes)
+        except OSError as error:
+            raise unreadable(found.path, error) from None
+
     def _try(self, found: Found, entry: Entry) -> Entry:
+        entry = replace(entry.once_more() if entry.again else entry, read=int(time.time()))
         self.current = entry
         try:
             self._read(found, entry)
-        except (Unreadable, MissingDependency) as error:
+            if entry.again:
+                self._flush()
+        except (Unreadable, MissingDependency):
             reached, self.current = self.current, None
-            if reached.checkpoint == START:
-                self._drop(entry.origin)
-            else:
+            if reached.checkpoint != START:
                 self.ledger.put(reached)
-            if found.only:
-                raise
-            listing = self.report.skipped if isinstance(error, NoDocument) else self.report.unreadable
-            self._leave_out(found.path, error.message.removeprefix(f"{found.path} "), not isinstance(error, NoDocument))
-            listing.add(error.message)  # with the marks of parameters, as every message
-            self.report.sources -= 1
-            return entry
+            elif not entry.again:
+                self._drop(entry.origin)
+            raise
         for origin in self.current.stale:
             self._drop(origin)
-        entry, self.current = replace(self.current, stale=(), complete=True), None
+        if self.current.stale:
+            self._others_again(self.current)
+        entry, self.current = replace(self.current, stale=(), complete=True, again=False), None
+        now = file(found.path, found.root, self.formats)
+        if not isinstance(now, Found) or now.stamp != found.stamp:
+            self.report.notices.add(f"{found.path} changed while it was read: the next build reads it again.")
+            entry = replace(entry, stamp="", digest="")
         self.ledger.put(entry)
         return entry
 
     def _leave_out(self, path: Path, reason: str, unreadable: bool) -> None:
         if len(self.left_out) < _MOST_LEFT_OUT:
             self.left_out.append(LeftOut(plain(path), plain(reason), unreadable))
+
+    # --- what is gone -----------------------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """What is gone from the folders that were read leaves, and from others what lies here now."""
+        moved = {entry.key: entry for entry in self.ledger.moved() if is_gone(entry.path)}
+        gone = {
+            entry.key: entry
+            for folder in ([] if self.keep_missing else self.roots.below)
+            for entry in self.ledger.unseen(folder)
+            if self._has_left(entry, folder)
+        }
+        for entry in (gone | moved).values():
+            self._others_again(entry)
+            self.forget(entry)
+            if entry.key not in moved:
+                self.report.gone.add(entry.key)
+        for origin in self.ledger.orphans:
+            if self.ledger.by_origin(origin) is None:
+                self._drop(origin)
+        self.report.moved, self.report.deleted = len(moved), len(gone.keys() - moved.keys())
+        for root, count in self.ledger.roots().items():
+            if is_gone(root) and not (self.keep_missing and self.roots.holds(root)):
+                self.report.notices.add(
+                    f"{root} is not there; what was read of it stays ({count:,} files). `gnothi index delete {self.out} "
+                    f"{root}` takes it out."
+                )
+
+    def _has_left(self, entry: Entry, folder: str) -> bool:
+        """Whether a walk of the folder would have met it. One that was named itself, hidden say, is not met."""
+        if any(is_below(entry.path, one) for one in self._unseen):
+            return False
+        return is_below(folder, entry.root) or self.ledger.sees_below(entry.root) or is_gone(entry.root)
+
+    def forget(self, entry: Entry) -> None:
+        """Take out what was read from a source."""
+        for origin in (entry.origin, *entry.stale):
+            self._drop(origin)
+        self.ledger.remove(entry.key)
+
+    # --- ids that several sources have ------------------------------------------------------------------------------
+
+    def note_shared(self, pairs: Mapping[tuple[str, str], int]) -> int:
+        """Of passages that took the place of others: the origins of both, and how many. The source that comes later in a walk
+        has the id, in whatever order they are read. Returns how many are of two sources that are there, or twice in one."""
+        replaced = 0
+        for (before, after), count in pairs.items():
+            loser, winner = self._owner(before), self._owner(after)
+            if loser is None or winner is None:
+                continue
+            if loser.key == winner.key:
+                replaced += count if before == after else 0
+                continue
+            walked = self.roots.holds(loser.path)
+            if walked and is_gone(loser.path):
+                continue
+            replaced += count
+            place, one_root = self.ledger.place(loser.path), loser.root == winner.root
+            if one_root:  # in the order of a walk, whichever part of it this build reads
+                later = loser.path.split("/") > winner.path.split("/")
+            else:
+                later = walked and (place == 0 or place > self.ledger.place(winner.path))
+            self._keep(replace(loser, shares=_with(loser.shares, winner.key), again=loser.again or later))
+            self._keep(replace(winner, shares=_with(winner.shares, loser.key)))
+            if later and (place or one_root):
+                self._again.add(loser.key)
+        return 0 if self._rereads else replaced
+
+    def note_standing(self, origin: str) -> None:
+        """A passage of a source stands there already: an earlier build stored it and was killed before it noted so. Whose place
+        it took is not known any more."""
+        entry = self._owner(origin)
+        if entry and not entry.again:
+            self._keep(replace(entry, shares=_with(entry.shares, _ANY)))
+
+    def _owner(self, origin: str) -> Entry | None:
+        return self.current if self.current and self.current.origin == origin else self.ledger.by_origin(origin)
+
+    def _keep(self, entry: Entry) -> None:
+        if self.current and self.current.key == entry.key:
+            self.current = entry
+        else:
+            self.ledger.put(entry)
+
+    def _others_again(self, entry: Entry) -> None:
+        """What it took the place of is wanted again."""
+        for other in list(self.ledger.entries()) if _ANY in entry.shares else map(self.ledger.by_key, entry.shares):
+            if other is not None and other.key != entry.key:
+                self.ledger.put(other.to_read_again())
+                self._again.add(other.key)
+
+    def _read_again(self) -> None:
+        self._rereads = True
+        while self._again:
+            there = [entry for key in self._again if (entry := self.ledger.by_key(key)) and entry.again]
+            self._again = {entry.key for entry in there}
+            if not there:
+                return
+            entry = min(there, key=lambda one: self.ledger.place(one.path))
+            self._again.remove(entry.key)
+            found = file(from_plain(entry.path), from_plain(entry.root), self.formats)
+            if isinstance(found, Found):
+                with suppress(Unreadable, MissingDependency):  # told when it was met, or of another folder
+                    self._try(found, self._known(found))
+
+    # --- how reading is done ----------------------------------------------------------------------------------------
 
     def _save(self) -> None:
         """Note how far reading has come, after what was read is safe."""
@@ -127,9 +287,20 @@ class SourceReader(ABC, Generic[R]):
     def _read(self, found: Found, entry: Entry) -> None:
         """Read a source from the entry's checkpoint on, keeping ``current``."""
 
+    def _flush(self) -> None:
+        """What was read is put into the index, if not made safe."""
+
     def _drop(self, origin: str) -> None:
         """What was read of this version of a file counts no more."""
 
     @abstractmethod
     def _tell(self, read: int) -> None:
         """Report progress: ``read`` bytes of the current source."""
+
+
+def unreadable(path: Path, error: OSError) -> Unreadable:
+    return Unreadable(f"{path} cannot be read: {error.strerror}. Check its permissions and the disk.")
+
+
+def _with(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
+    return keys if key in keys else (*keys, key)

@@ -22,7 +22,7 @@ from gnothi.retrieval.analysis import BODY, ID, METADATA, ORIGIN, TERMS, UNITS
 
 _META = "meta.json"
 _SEGMENT = re.compile(r"[0-9a-f]{32}")
-_STORED = {ID: True, ORIGIN: False, BODY: True, UNITS: False, METADATA: True, TERMS: False}
+_STORED = {ID: True, ORIGIN: True, BODY: True, UNITS: False, METADATA: True, TERMS: False}
 _FORMAT = 7
 """The layout of tantivy's files that is known here; of others tantivy itself has to tell."""
 _END = struct.Struct("<II")  # how long the JSON before it is, and a mark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Protocol
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.ledger import FILE, FolderLedger, Ledger
 from gnothi.retrieval.registry import RETRIEVERS
-from gnothi.retrieval.writer import IndexWriter, Put
+from gnothi.retrieval.writer import BEGUN, IndexWriter, Put
 from gnothi.schemes import as_scheme, split
 from gnothi.types import Passage
 
@@ -21,7 +22,10 @@ Written = Sequence[tuple[Passage, str]]
 
 
 class Writer(Protocol):
-    """Nothing need be visible, or safe from a kill, before ``commit``."""
+    """Nothing need be visible, or safe from a kill, before ``commit``. ``covered`` counts passages that took the place of
+    others, by the origins of both."""
+
+    covered: Counter[tuple[str, str]]
 
     @property
     def passages(self) -> int:
@@ -78,4 +82,5 @@ def _folder(folder: Path, memory_mb: int, language: str) -> Iterator[Target]:
     if not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
     with IndexWriter(folder, memory_mb, language) as writer, closing(FolderLedger(folder)) as ledger:
+        ledger.recover(folder / BEGUN)
         yield Target(writer, ledger, writer.language)

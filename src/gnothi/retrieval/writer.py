@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +15,10 @@ from typing import Literal, Self
 import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.files import utf8
 from gnothi.locks import whose
 from gnothi.retrieval import analysis, stores
-from gnothi.retrieval.folder import disk_errors, prepare, read_manifest, write_manifest
+from gnothi.retrieval.folder import disk_errors, prepare, read_manifest, write_manifest, write_whole
 from gnothi.types import Passage, encodable
 
 LEAST_MEMORY_MB = 64
@@ -23,6 +26,9 @@ DEFAULT_MEMORY_MB = 256
 # What a build takes beside tantivy's buffer: interpreter, merges, the texts on their way (measured: docs/results/retrieval.md).
 _OTHER_MEMORY_MB = 48
 _LEAST_BUFFER = 15_000_000  # tantivy's own limit
+
+BEGUN = "gnothi-begun.json"
+"""Origins whose passages a commit writes, and those of which it takes some away: should a kill come before the ledger knows."""
 
 Put = Literal["added", "replaced", "standing"]
 
@@ -40,10 +46,13 @@ class IndexWriter:
             raise InvalidSetting(f"memory for building an index: got {memory_mb} MB, expected at least {LEAST_MEMORY_MB}.")
         self.path = Path(path)
         self.pending_bytes = 0
+        self.covered: Counter[tuple[str, str]] = Counter()
+        self._begun: set[str] = set()
+        self._lost: set[str] = set()
         with disk_errors(self.path):
             self.language = prepare(self.path, language).language
             stores.check(self.path, writes=True)
-            self._index = tantivy.Index(analysis.schema(self.language), path=str(self.path))
+            self._index = tantivy.Index(analysis.schema(self.language), path=utf8(self.path))
             analysis.register(self._index, self.language)
             self._index.config_reader("manual")
             self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
@@ -71,9 +80,11 @@ class IndexWriter:
                 untouched = passage.id not in self._pending and origin not in self._emptied
                 if untouched and passage == self._standing(passage.id, origin):
                     return "standing"
+                self._cover(passage.id, origin)
                 self._active.delete_documents_by_term(analysis.ID, passage.id)
             self._active.add_document(analysis.document(passage, origin, self.language))
             self._pending[passage.id] = (origin, self._tick())
+            self._begun.add(origin)
             self._note("put", *passage.change)
         self.pending_bytes += passage.size
         return "replaced" if known else "added"
@@ -98,6 +109,7 @@ class IndexWriter:
         with disk_errors(self.path):
             self._active.delete_documents_by_term(analysis.ORIGIN, origin)
             self._emptied[origin] = self._tick()
+            self._lost.add(origin)
             # Which passages these are is not known here; origins differ from build to build, so they are not named.
             if self._committed.doc_freq(analysis.ORIGIN, origin) > 0:
                 self._note("delete origin")
@@ -109,6 +121,8 @@ class IndexWriter:
                 # First, so that after a kill between the two the content is not taken for what it was before.
                 self._manifest = replace(self._manifest, content=self._content, complete=False)
                 write_manifest(self.path, self._manifest)
+                write_whole(self.path / BEGUN, json.dumps({"begun": sorted(self._begun), "lost": sorted(self._lost)}))
+                self._begun, self._lost = set(), set()
             self._active.commit()
             self._refresh()
             self._manifest = replace(self._manifest, passages=self.passages, complete=complete)
@@ -163,6 +177,18 @@ class IndexWriter:
             return not gone and self._standing(passage_id) is not None
         touched = self._pending[passage_id]
         return touched is not None and touched[1] > self._emptied.get(touched[0], 0)
+
+    def _cover(self, passage_id: str, origin: str) -> None:
+        """Count that a passage of this id takes the place of another."""
+        touched = self._pending.get(passage_id)
+        before = touched[0] if touched else None
+        if passage_id not in self._pending:
+            query = tantivy.Query.term_query(self._index.schema, analysis.ID, passage_id, "basic")
+            hits = self._committed.search(query, limit=1, count=False).hits
+            before = str(self._committed.doc(hits[0][1]).get_first(analysis.ORIGIN)) if hits else None
+        if before is not None:
+            self._lost.add(before)
+            self.covered[before, origin] += 1
 
     def _standing(self, passage_id: str, origin: str | None = None) -> Passage | None:
         """The committed passage of this id (and origin)."""

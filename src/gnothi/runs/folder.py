@@ -28,8 +28,10 @@ from gnothi.runs.journal import (
     read_lines,
     replace_file,
 )
+from gnothi.runs.questions import changed
 from gnothi.runs.rows import Key, Row, jsonable
 from gnothi.runs.stored_rows import from_dict
+from gnothi.types import Question
 
 __all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", "replace_file"]
 
@@ -37,14 +39,14 @@ __all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", 
 class RunFolder:
     """A run opened for writing by one process. Use as a context manager."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
-        """Make the folder, or go on with the run in it.
+    def __init__(self, path: Path, config: Mapping[str, Any], questions: Sequence[Question] = ()) -> None:
+        """Make the folder, or go on with the run in it, also where ``questions`` were added after those it began with.
 
         ``config`` maps dotted keys to settings. Raises InvalidSetting where the run in the folder was made with others, or
         where the folder holds something else; InvalidInput where its files are damaged.
         """
         self.path = path
-        self._lock = claim(path, config, "run")
+        self._lock = claim(path, config, "run", lambda before: changed(before, questions, read_rows(path)))
         try:
             self.rows: dict[Key, Row] = {row.key: row for row in read_rows(path)}
             self._rows, self._events = Journal(path / "rows.jsonl"), Journal(path / "events.jsonl")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,14 @@ DATE = f"{FINGERPRINTS}model.date"
 """What prompts take for today, where templates tell the date; known once the models are open."""
 
 _QUESTIONS = "dataset.fingerprint"
+_OF_QUESTIONS = (_QUESTIONS, "dataset.questions", "dataset.limit")
 
 
-def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
+Changed = Callable[[Mapping[str, Any]], str | None]
+"""Of the settings before: what of the questions has changed, None where they only became more."""
+
+
+def claim(path: Path, config: Mapping[str, Any], what: str, changed: Changed = lambda _: "") -> ExitStack:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
 
     ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
@@ -56,7 +61,7 @@ def claim(path: Path, config: Mapping[str, Any], what: str) -> ExitStack:
         f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder.",
     )
     try:
-        _agree(path, config, what)
+        _agree(path, config, what, changed)
     except BaseException:
         lock.close()
         raise
@@ -169,7 +174,7 @@ def _make(path: Path, what: str) -> None:
         )
 
 
-def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
+def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -> None:
     text = to_toml(config)
     if not (path / CONFIG).exists():
         replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **config}))
@@ -182,15 +187,20 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
     def place(key: str) -> tuple[bool, bool, bool, str]:
         return key.startswith(FINGERPRINTS), key in last, key not in before or key not in now, key
 
-    for key in sorted(before.keys() | now.keys(), key=place):
-        if key.startswith(EXECUTION) or before.get(key) == now.get(key):
+    differing = [key for key in sorted(before.keys() | now.keys(), key=place) if before.get(key) != now.get(key)]
+    said = changed(before) if any(key in _OF_QUESTIONS for key in differing) else ""
+    renewed = set(_OF_QUESTIONS) if said is None else set()
+    # What lies elsewhere, and is the same.
+    renewed |= {key for key in differing if now.get(FINGERPRINTS + key, "") == before.get(FINGERPRINTS + key)}
+    for key in differing:
+        if key.startswith(EXECUTION) or key in renewed:
             continue
         named = key.removeprefix(FINGERPRINTS)
         if key == _QUESTIONS:
+            which = f": {said}" if said else f" (fingerprint {before.get(key)}, now {now.get(key)})"
             raise InvalidSetting(
-                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made (fingerprint "
-                f"{before.get(key)}, now {now.get(key)}). Choose another <--out> to ask them, or put the data set back as "
-                "it was."
+                f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made{which}. Choose "
+                "another <--out> to ask them, or put the data set back as it was; questions may be added at its end."
             )
         if named == key:
             raise InvalidSetting(
@@ -203,6 +213,10 @@ def _agree(path: Path, config: Mapping[str, Any], what: str) -> None:
                 f"{before[key]}, now {now[key]}): what is finished came from what it held before. Choose another <--out> to do "
                 f"everything again, or put the {resource(key)} back as it was."
             )
+    if kept := renewed & set(differing):
+        rest = {key: value for key, value in before.items() if key not in kept}
+        found = rest | {key: now[key] for key in kept if key in now}
+        replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **found}))
 
 
 def resource(key: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,14 +89,3 @@ def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:
         f"{error.get('type')}: {error.get('message')} What is finished is kept in {folder.path}: remove the cause and give the "
         "same command again, or allow more with <--max-failures>."
     )
-
-
-def fingerprint(questions: Sequence[Question]) -> str:
-    """A digest of everything that a run takes from its questions, so that a changed file is noticed when it goes on."""
-    digest = hashlib.blake2b(digest_size=8)
-    for question in questions:
-        taken = (question.id, question.text, question.answers, question.choices, question.kind)
-        digest.update(repr(taken).encode())
-        if question.metadata.get("answerable") is False:
-            digest.update(b"unanswerable")
-    return digest.hexdigest()

@@ -92,7 +92,7 @@ def claimed(
 ) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
     the folder holds something else, InvalidInput where it is damaged."""
-    with RunFolder(out, record(plan, told or {})) as folder:
+    with RunFolder(out, record(plan, told or {}), plan.questions.questions) as folder:
         yield Run(plan, folder, label, held)
 
 

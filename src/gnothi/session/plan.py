@@ -257,7 +257,7 @@ def with_questions(
 
 
 def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any) -> Asked:
-    from gnothi.runs.runner import fingerprint
+    from gnothi.runs.questions import fingerprint
 
     given: list[str | Question] = [str(data)] if isinstance(data, str | Path) else [*data]
     if named := [one for one in given if isinstance(one, str)]:
@@ -273,7 +273,7 @@ def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | 
 def unanswered(file: Path, format: str | None = None, limit: int | None = None) -> Asked:
     """Questions of a file to be answered, whose answers nobody may know. Raises InvalidInput, UnknownName."""
     from gnothi.datasets import load_unanswered
-    from gnothi.runs.runner import fingerprint
+    from gnothi.runs.questions import fingerprint
 
     questions = load_unanswered(str(file), format, limit)
     return Asked(str(file), questions, format, limit, fingerprint(questions))

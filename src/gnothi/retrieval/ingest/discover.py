@@ -11,17 +11,25 @@ from pathlib import Path
 from gnothi.errors import InvalidInput
 from gnothi.files import meant
 
+INDEX = "gnothi-index.json"  # its folder holds an index, or a graph
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user, and maybe as the ``only``
-    one); ``stamp`` changes with the file."""
+    """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user). ``stamp`` changes with the
+    file, at the time ``changed_ns`` last; its beginning ``content_stamp`` stays where the file is moved, as ``inode`` does."""
 
     path: Path
     root: Path
     size: int
-    stamp: str
-    only: bool = False
+    content_stamp: str = ""
+    changed_ns: int = 0
+    inode: str = ""
+
+    @property
+    def stamp(self) -> str:
+        # The second time changes where a program writes and then sets the first one back.
+        return f"{self.content_stamp}:{self.changed_ns}"
 
     @property
     def named(self) -> bool:
@@ -37,24 +45,64 @@ class Skipped:
     unreadable: bool = False
 
 
-def discover(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
+@dataclass(slots=True)
+class Root:
+    """Number of files below a named source, and why it cannot be read, if so."""
+
+    files: int = 0
+    unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What there is to read, before it is."""
+
+    total: int
+    roots: dict[Path, Root]
+
+
+def discover(
+    sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str], only: bool = True
+) -> Iterator[Found | Skipped]:
     """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read; ``formats`` are the ends
     of names that can be read.
 
-    Raises InvalidInput for a source that is not there, or is the only one and a file of no known format.
+    Raises InvalidInput for a source that is not there, or is a file of no known format and the ``only`` one of a build.
     """
     for source in sources:
-        root = Path(os.path.abspath(source))
+        root = whole(source)
         if root.is_dir():
-            yield from _walk(root, exclude.absolute(), formats)
+            yield from _walk(root, whole(exclude), formats)
             continue
-        found = _file(root, root, formats)
-        if isinstance(found, Skipped) and len(sources) > 1 and os.path.exists(root):
-            yield replace(found, unreadable=True)
-            continue
-        if isinstance(found, Skipped):
+        found = file(root, root, formats)
+        if not isinstance(found, Skipped):
+            yield found
+        elif only or not os.path.exists(root):
             raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(formats)}.")
-        yield replace(found, only=len(sources) == 1)
+        else:
+            yield replace(found, unreadable=True)
+
+
+def whole(source: str | os.PathLike[str]) -> Path:
+    """The whole path, without links above the file or folder itself, which keeps the name it was given by."""
+    above, name = os.path.split(os.fspath(source).rstrip("/"))
+    if name in ("", ".", ".."):
+        return Path(os.path.realpath(source))
+    return Path(os.path.realpath(above or os.curdir), name)
+
+
+def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str]) -> Survey:
+    """Raises InvalidInput as ``discover``."""
+    bytes_, roots = 0, {}
+    for source in sources:
+        root = roots[whole(source)] = Root()
+        for found in discover([source], exclude, formats, len(sources) == 1):
+            if isinstance(found, Found):
+                bytes_ += found.size
+                root.files += 1
+            elif found.path == whole(source):
+                root.unreadable = found.reason
+    return Survey(bytes_, roots)
 
 
 def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
@@ -64,17 +112,19 @@ def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found
         if path == exclude:
             continue
         if not os.path.isdir(path):  # nor is a link to itself
-            yield _file(path, root, formats)
+            yield file(path, root, formats)
         elif path == root or not path.is_symlink():
             try:
                 names = sorted(os.listdir(path), reverse=True)
             except OSError as error:
                 yield Skipped(path, f"cannot be read: {error.strerror}", unreadable=True)
                 continue
-            waiting += [path / name for name in names if not name.startswith(".")]
+            if path == root or INDEX not in names:  # another index
+                waiting += [path / name for name in names if not name.startswith(".")]
 
 
-def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
+def file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
+    """What is at a path."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -86,4 +136,5 @@ def _file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
         return Skipped(path, "is not a regular file")
     if not path.name.lower().endswith(tuple(formats)):
         return Skipped(path, "is of no known format" + (f" ({path.suffix})" if path.suffix else ""))
-    return Found(path, root, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
+    stamp = f"{status.st_size}:{status.st_mtime_ns}"
+    return Found(path, root, status.st_size, stamp, status.st_ctime_ns, f"{status.st_dev}:{status.st_ino}")

@@ -277,7 +277,7 @@ class Fake:
         if asked["size"] > 10_000:
             return error(400, "illegal_argument_exception", "Result window is too large")
         shards: dict[str, Any] = {"total": 3, "successful": 3 - self.failed, "failed": self.failed, "skipped": 0}
-        if self.failed and "term" not in asked.get("query", {}):
+        if self.failed and not {"term", "exists"} & set(asked.get("query", {})):
             if params["allow_partial_search_results"] == "false":
                 return error(503, "search_phase_execution_exception", "Partial shards failure")
             shards["failures"] = [{"shard": one, "index": name, "reason": {"reason": "no disk"}} for one in range(self.failed)]
@@ -286,6 +286,8 @@ class Fake:
             if isinstance(near, tuple):
                 return near
             ranked = near
+        elif "exists" in asked["query"]:
+            return 200, self._in_order(name, asked, shards)
         elif "term" in asked["query"]:
             ranked = [(key, 1.0) for key in shelf.matching(asked["query"])]
         else:
@@ -302,6 +304,14 @@ class Fake:
             "_shards": shards,
             "hits": {"total": {"value": total, "relation": "eq"}, "hits": hits},
         }
+
+    def _in_order(self, name: str, asked: dict[str, Any], shards: dict[str, Any]) -> Any:
+        """By a keyword, from where the page before ended."""
+        ((wanted, _),) = asked["sort"][0].items()
+        shelf, (after,) = self.shelves[name], asked.get("search_after", [""])
+        there = sorted((one[wanted], key) for key, one in shelf.visible.items() if one.get(wanted, "") > after)
+        hits = [{"_id": key, "_source": shelf.visible[key], "sort": [value]} for value, key in there[: asked["size"]]]
+        return {"timed_out": False, "_shards": shards, "hits": {"total": {"value": len(there)}, "hits": hits}}
 
     def _near(self, name: str, asked: dict[str, Any], params: dict[str, str]) -> list[tuple[str, float]] | Reply:
         """One engine has the nearest of all shards, the other those of each."""

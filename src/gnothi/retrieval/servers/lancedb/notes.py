@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
+from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
 from gnothi.retrieval.servers.lancedb.table import ERRORS, Table
 
 NOTES, SOURCES = "_gnothi", "_gnothi_sources"
+_AT_ONCE = 500
 
 
 def read_notes(database: Any, table: Table) -> dict[str, Any]:
@@ -35,49 +36,25 @@ def write_notes(database: Any, table: Table, notes: Mapping[str, Any]) -> None:
 
 
 class LanceLedger(Ledger):
-    """Sources as rows. What changes is kept here until ``save``."""
+    """Sources as rows."""
 
     def __init__(self, database: Any, table: Table) -> None:
         import pyarrow
 
-        texts = [pyarrow.field(name, pyarrow.string()) for name in ("key", "path", "entry")]
-        schema = pyarrow.schema([*texts, pyarrow.field("origins", pyarrow.list_(pyarrow.string()))])
-        self._sources = database.create_table(table.table + SOURCES, schema=schema, exist_ok=True)
-        self._schema = schema
-        self._changed: dict[str, Entry] = {}
+        self._schema = pyarrow.schema([pyarrow.field(name, pyarrow.string()) for name in ("key", "entry")])
+        self._sources = database.create_table(table.table + SOURCES, schema=self._schema, exist_ok=True)
+        if set(self._sources.schema.names) != {"key", "entry"}:
+            raise earlier(table.name, "gnothi index build SOURCE... --to lancedb:...#ANOTHER")
+        super().__init__(rows=(json.loads(row["entry"]) for row in self._sources.search().limit(None).to_list()))
 
-    def by_path(self, path: str) -> Entry | None:
-        changed = next((entry for entry in self._changed.values() if entry.path == path), None)
-        found = changed or self._one(f"path = {literal(path)}")
-        return found if changed or found is None or found.key not in self._changed else None
+    def _push(self, changed: list[Entry], removed: list[str]) -> None:
+        import pyarrow
 
-    def by_key(self, key: str) -> Entry | None:
-        return self._changed[key] if key in self._changed else self._one(f"key = {literal(key)}")
-
-    def knows(self, origin: str) -> bool:
-        """Whether a source's passages carry it."""
-        return self._one(f"array_has(origins, {literal(origin)})") is not None
-
-    def put(self, entry: Entry) -> None:
-        self._changed[entry.key] = entry
-
-    def save(self) -> None:
-        rows = [
-            {"key": one.key, "path": one.path, "entry": json.dumps(as_row(one)), "origins": [one.origin, *one.stale]}
-            for one in self._changed.values()
-        ]
-        if rows:
-            import pyarrow
-
+        if changed:
+            rows = [{"key": one.key, "entry": json.dumps(as_row(one))} for one in changed]
             merge(self._sources, "key", pyarrow.Table.from_pylist(rows, schema=self._schema))
-        self._changed.clear()
-
-    def close(self) -> None:
-        """A folder of LanceDB's is never held open."""
-
-    def _one(self, condition: str) -> Entry | None:
-        rows = self._sources.search().where(condition).limit(1).to_list()
-        return from_row(json.loads(rows[0]["entry"])) if rows else None
+        for start in range(0, len(removed), _AT_ONCE):
+            self._sources.delete(f"key IN ({', '.join(map(literal, removed[start : start + _AT_ONCE]))})")
 
 
 def merge(lance: Any, key: str, rows: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -68,8 +69,9 @@ class LanceWriter:
         self._content = self._noted = str(notes["content"])
         self._waiting: dict[str, tuple[Passage, str]] = {}
         self._begun: set[str] = set()
-        self._emptied = [origin for origin in notes["begun"] if not ledger.knows(origin)]
+        self._emptied = [origin for origin in notes["begun"] if ledger.by_origin(origin) is None]
         self.pending_bytes = 0
+        self.covered: Counter[tuple[str, str]] = Counter()
         self.passages: int = lance.count_rows()
         if self._emptied:
             self._note("delete origin")
@@ -86,6 +88,8 @@ class LanceWriter:
             outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
             standing[passage.id] = passage, origin
             if outcomes[-1] != "standing":
+                if known:
+                    self.covered[known[1], origin] += 1
                 self._waiting[passage.id] = passage, origin
                 self._note("put", *passage.change)
                 self.pending_bytes += passage.size

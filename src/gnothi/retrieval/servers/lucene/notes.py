@@ -9,14 +9,17 @@ from hashlib import blake2b
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
-from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
+from gnothi.retrieval.ledger import Entry, Ledger, as_row
 from gnothi.retrieval.servers.lucene.client import Client, Refused
 from gnothi.retrieval.servers.lucene.steady import Steady
 from gnothi.retrieval.servers.patience import Passing
 
 BESIDE = "-gnothi"
 _NOTES = "_doc/notes"
-_MAPPING = {"dynamic": False, "properties": {name: {"type": "keyword"} for name in ("path", "origins")}}
+_PLACE = "place"
+_MAPPING = {"dynamic": False, "properties": {_PLACE: {"type": "keyword"}}}
+VERSION = 2
+"""Of what is noted, in the notes."""
 
 
 def digest(text: str) -> str:
@@ -101,53 +104,17 @@ class Notes:
 
 
 class LuceneLedger(Ledger):
-    """Sources as documents beside the notes. What changes is kept here until ``save``."""
+    """Sources as documents beside the notes."""
 
     def __init__(self, server: Steady) -> None:
         self._server = server
-        self._changed: dict[str, Entry] = {}
+        super().__init__(rows=(json.loads(one["entry"]) for one in server.every(_PLACE, BESIDE)))
 
-    def by_path(self, path: str) -> Entry | None:
-        changed = next((entry for entry in self._changed.values() if entry.path == path), None)
-        found = [changed] if changed else self._search("path", path)
-        return next((entry for entry in found if changed or entry.key not in self._changed), None)
-
-    def by_key(self, key: str) -> Entry | None:
-        return self._changed[key] if key in self._changed else self._server.ask(lambda: self._get(key))
-
-    def knows(self, origin: str) -> bool:
-        """Whether a source's passages carry it."""
-        return bool(self._search("origins", origin))
-
-    def put(self, entry: Entry) -> None:
-        self._changed[entry.key] = entry
-
-    def save(self) -> None:
+    def _push(self, changed: list[Entry], removed: list[str]) -> None:
         documents = {
-            digest(entry.key): {"path": entry.path, "origins": [entry.origin, *entry.stale], "entry": json.dumps(as_row(entry))}
-            for entry in self._changed.values()
+            place: {_PLACE: place, "entry": json.dumps(as_row(entry))} for entry in changed for place in [digest(entry.key)]
         }
         self._server.bulk(documents, BESIDE)
         self._server.refresh(BESIDE)
-        self._changed.clear()
-
-    def close(self) -> None:
-        """The client belongs to whoever opened it."""
-
-    def _get(self, key: str) -> Entry | None:
-        try:
-            found = self._server.client.ask_blocking("GET", self._server.index.path(f"_doc/{digest(key)}", BESIDE))
-        except Refused as error:
-            if error.status != 404:
-                raise
-            return None
-        return _entry(found)
-
-    def _search(self, field: str, value: str) -> list[Entry]:
-        body = {"query": {"term": {field: value}}, "size": 10}
-        found = self._server.searched(body, BESIDE)
-        return [_entry(hit) for hit in found]
-
-
-def _entry(document: Mapping[str, Any]) -> Entry:
-    return from_row(json.loads(document["_source"]["entry"]))
+        for key in removed:
+            self._server.delete({"term": {_PLACE: digest(key)}}, BESIDE)

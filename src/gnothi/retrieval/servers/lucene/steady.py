@@ -14,6 +14,7 @@ from gnothi.retrying import worth_another_try
 
 T = TypeVar("T")
 _REQUEST_BYTES = 5_000_000
+_PAGE = 1000
 
 
 class Steady:
@@ -43,17 +44,21 @@ class Steady:
         body = {"query": query} if query else None
         return self.ask(lambda: int(_all_shards(self.client.ask_blocking("POST", self.index.path("_count"), body))["count"]))
 
-    def searched(self, body: Mapping[str, Any], beside: str = "") -> list[dict[str, Any]]:
-        """Hits of a search that finds few."""
+    def every(self, field: str, beside: str) -> Iterator[dict[str, Any]]:
+        """All documents that have the field, a keyword that is different in each."""
+        self.refresh(beside)
+        after: list[Any] = []
+        while True:
+            body = {"query": {"exists": {"field": field}}, "size": _PAGE, "sort": [{field: "asc"}]}
+            found = self.ask(partial(self._page, {**body, "search_after": after} if after else body, beside))
+            yield from (one["_source"] for one in found)
+            if len(found) < _PAGE:
+                return
+            after = found[-1]["sort"]
 
-        def attempt() -> list[dict[str, Any]]:
-            answer = _all_shards(self.client.ask_blocking("POST", self.index.path("_search", beside), body))
-            hits, total = answer["hits"]["hits"], answer["hits"]["total"]["value"]
-            if len(hits) != min(total, body["size"]):
-                raise Passing(f"the answer has {len(hits)} of {total} hits")
-            return list(hits)
-
-        return self.ask(attempt)
+    def _page(self, body: Mapping[str, Any], beside: str) -> list[dict[str, Any]]:
+        answer = _all_shards(self.client.ask_blocking("POST", self.index.path("_search", beside), body))
+        return list(answer["hits"]["hits"])
 
     def documents(self, ids: list[str], without: str = "") -> dict[str, dict[str, Any]]:
         """Those of these ids that are there, written a moment ago or long since, by id; each ``without`` that field."""
@@ -87,13 +92,13 @@ class Steady:
         if left:
             raise Passing(f"{len(left)} documents were not taken")
 
-    def delete(self, query: Mapping[str, Any]) -> None:
+    def delete(self, query: Mapping[str, Any], beside: str = "") -> None:
         """All that match. What was written before is looked through, too."""
-        self.refresh()
+        self.refresh(beside)
         params = {"refresh": "true", "conflicts": "proceed", "max_docs": "1000"}
 
         def attempt() -> int:
-            answer = self.client.ask_blocking("POST", self.index.path("_delete_by_query"), {"query": query}, params)
+            answer = self.client.ask_blocking("POST", self.index.path("_delete_by_query", beside), {"query": query}, params)
             if answer["failures"] or answer["timed_out"] or answer["version_conflicts"]:
                 raise Passing(f"not all could be deleted: {json.dumps(answer['failures'])[:200]}")
             return int(answer["total"])

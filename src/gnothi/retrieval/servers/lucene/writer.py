@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.analysis import packed, unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
+from gnothi.retrieval.ledger import earlier
 from gnothi.retrieval.servers.lucene.answers import as_text, field
 from gnothi.retrieval.servers.lucene.client import Client, Refused
 from gnothi.retrieval.servers.lucene.index import METADATA, ORIGIN, OWN_ID, TERMS, Engine, indices
-from gnothi.retrieval.servers.lucene.notes import BESIDE, LuceneLedger, Notes, digest
+from gnothi.retrieval.servers.lucene.notes import BESIDE, VERSION, LuceneLedger, Notes, digest
 from gnothi.retrieval.servers.lucene.steady import Steady
 from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_of
 from gnothi.retrieval.servers.weights import check_vectors
@@ -49,8 +51,9 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
     client = Client(index, engine)
     try:
         server = Steady(client)
+        notes = _prepared(server, engine, encode)
         ledger = LuceneLedger(server)
-        yield Target(LuceneWriter(server, _prepared(server, engine, encode), ledger, encode), ledger)
+        yield Target(LuceneWriter(server, notes, ledger, encode), ledger)
     finally:
         client.close()
 
@@ -66,8 +69,9 @@ class LuceneWriter:
         self._begun: set[str] = set()
         self._committed = False
         self.pending_bytes = 0
+        self.covered: Counter[tuple[str, str]] = Counter()
         for origin in notes.values.get("begun", ()):
-            if not ledger.knows(origin):
+            if ledger.by_origin(origin) is None:
                 self.delete_origin(origin)
         self._put_notes(complete=False)
         self.passages = server.count()
@@ -82,6 +86,8 @@ class LuceneWriter:
             outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
             standing[passage.id] = passage, origin
             if outcomes[-1] != "standing":
+                if known:
+                    self.covered[known[1], origin] += 1
                 written[passage.id] = passage, origin
                 self._note("put", *passage.change)
                 self.pending_bytes += passage.size
@@ -154,15 +160,13 @@ def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> 
             raise IndexUnavailable(
                 f"{index.name} is there, and no build of ours made it: it can be searched, not written. Name another index."
             )
+        if notes.values.get("version") != VERSION:
+            raise earlier(index.name, f"gnothi index build SOURCE... --to {engine}:...")
         check_vectors(notes.values, index.name, index.encoder)
-        if not notes.values.get("terms"):
-            raise IndexUnavailable(
-                f"{index.name} was built by an earlier version of Gnothi. Name another index to build it anew."
-            )
         return notes
     made = {"encoder_name": index.encoder, "encoder": Encoding(index.encoder).fingerprint() if encode else ""}
     notes.create()  # notes of an index that is gone tell nothing
-    notes.put({"content": "", "complete": False, "begun": [], "terms": True, **made})
+    notes.put({"content": "", "complete": False, "begun": [], "version": VERSION, **made})
     body = {"type": "text", "index": False, "copy_to": index.words}
     mapping: dict[str, Any] = {
         index.id: {"type": "keyword"},

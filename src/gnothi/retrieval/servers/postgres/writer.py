@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -13,7 +15,7 @@ import psycopg
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.analysis import packed
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
-from gnothi.retrieval.ledger import Entry, Ledger, as_row, from_row
+from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
 from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
 from gnothi.retrieval.servers.postgres.search import as_vector, from_jsonb
 from gnothi.retrieval.servers.postgres.server import refused, said
@@ -25,11 +27,7 @@ from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
 _LOST = "\ufffd"
-_SOURCES = (
-    "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, path text NOT NULL, stamp text NOT NULL, origin text NOT NULL,"
-    ' stale text NOT NULL, "offset" bigint NOT NULL, line bigint NOT NULL, invalid bigint NOT NULL, empty bigint NOT NULL,'
-    " complete boolean NOT NULL)"
-)
+_SOURCES = "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)"
 
 
 @contextmanager
@@ -65,6 +63,7 @@ class PostgresWriter:
         self._content = read_notes(connection, table).get("content", "")
         self.passages = self._count()
         self.pending_bytes = 0
+        self.covered: Counter[tuple[str, str]] = Counter()
 
     def put_all(self, passages: Written) -> list[Put]:
         ours = [(_storable(given), origin) for given, origin in passages]
@@ -73,6 +72,8 @@ class PostgresWriter:
         for one in ours:
             known = standing.get(one[0].id)
             outcomes.append("added" if known is None else "standing" if known == one else "replaced")
+            if known and known != one:
+                self.covered[known[1], one[1]] += 1
             standing[one[0].id] = one
         self._write([one for one, outcome in zip(ours, outcomes, strict=True) if outcome != "standing"])
         return outcomes
@@ -147,27 +148,22 @@ class PostgresLedger(Ledger):
 
     def __init__(self, connection: psycopg.Connection[Any], table: Table) -> None:
         self._connection, self._table, self._sources = connection, table, table.beside(SOURCES)
-
-    def by_path(self, path: str) -> Entry | None:
-        return self._one("SELECT * FROM {sources} WHERE path = %s", path)
-
-    def by_key(self, key: str) -> Entry | None:
-        return self._one("SELECT * FROM {sources} WHERE key = %s", key)
-
-    def put(self, entry: Entry) -> None:
-        self._connection.execute(self._table.sql("DELETE FROM {sources} WHERE key = %s", sources=self._sources), (entry.key,))
-        query = "INSERT INTO {sources} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        self._connection.execute(self._table.sql(query, sources=self._sources), as_row(entry))
+        try:
+            rows = connection.execute(table.sql("SELECT entry FROM {sources}", sources=self._sources), ()).fetchall()
+        except psycopg.errors.UndefinedColumn:
+            raise earlier(table.name, "gnothi index build SOURCE... --to postgres:...") from None
+        super().__init__(rows=(json.loads(entry) for (entry,) in rows))
 
     def save(self) -> None:
+        super().save()
         self._connection.commit()
 
-    def close(self) -> None:
-        """The connection belongs to whoever opened it."""
-
-    def _one(self, query: str, value: str) -> Entry | None:
-        row = self._connection.execute(self._table.sql(query, sources=self._sources), (value,)).fetchone()
-        return None if row is None else from_row(row)
+    def _push(self, changed: list[Entry], removed: list[str]) -> None:
+        delete = self._table.sql("DELETE FROM {sources} WHERE key = ANY(%s)", sources=self._sources)
+        self._connection.execute(delete, ([*removed, *(entry.key for entry in changed)],))
+        insert = self._table.sql("INSERT INTO {sources} VALUES (%s, %s)", sources=self._sources)
+        with self._connection.cursor() as cursor:
+            cursor.executemany(insert, [(entry.key, json.dumps(as_row(entry))) for entry in changed])
 
 
 def _storable(given: Passage) -> Passage:
@@ -222,7 +218,6 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
     run("CREATE INDEX ON {table} ({origin})")
     run("CREATE INDEX ON {table} USING gin ({terms})")
     run(_SOURCES)
-    run("CREATE INDEX ON {sources} (path)")
     run("CREATE TABLE {notes} (name text PRIMARY KEY, value text NOT NULL)")
     made = {"content": "", "encoder_name": table.encoder, "encoder": Encoding(table.encoder).fingerprint() if encode else ""}
     with connection.cursor() as cursor:
