@@ -36,9 +36,9 @@ def read(folder: Path) -> list[LeftOut]:
 
 
 def write(folder: Path, sources: Sequence[str | os.PathLike[str]], found: Sequence[LeftOut]) -> None:
-    """Those below ``sources`` are now these; those of others stay. The first thousand are kept, unreadable ones before others."""
+    """Those below ``sources`` are now these; those of others stay. A thousand are kept, unreadable ones before others."""
     roots = [os.path.abspath(source) for source in sources]
-    others = [one for one in read(folder) if not any(one.path == root or one.path.startswith(root + os.sep) for root in roots)]
+    others = [one for one in read(folder) if not any(f"{one.path}{os.sep}".startswith(f"{root}{os.sep}") for root in roots)]
     if not found and not others and not (folder / FILE).exists():
         return
     chosen = sorted({*others, *found}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
