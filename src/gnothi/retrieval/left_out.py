@@ -12,7 +12,6 @@ from pathlib import Path
 from gnothi.errors import MALFORMED
 from gnothi.files import regular
 from gnothi.retrieval.folder import write_whole
-from gnothi.retrieval.ingest.discover import whole
 
 FILE = "gnothi-left-out.json"
 _MOST = 1000
@@ -39,7 +38,7 @@ def read(folder: Path) -> list[LeftOut]:
 def write(folder: Path, sources: Sequence[str | os.PathLike[str]], found: Sequence[LeftOut]) -> None:
     """Those below ``sources`` are now these; those of others stay. A thousand are kept, unreadable ones before others."""
     roots = [str(whole(source)) for source in sources]
-    others = [one for one in read(folder) if not any(one.path == root or one.path.startswith(root + os.sep) for root in roots)]
+    others = [one for one in read(folder) if not any(f"{one.path}{os.sep}".startswith(f"{root}{os.sep}") for root in roots)]
     if not found and not others and not (folder / FILE).exists():
         return
     chosen = sorted({*others, *found}, key=lambda one: (not one.unreadable, one.path))[:_MOST]

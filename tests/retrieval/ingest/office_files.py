@@ -57,7 +57,8 @@ def make_docx(path: Path, body: str, notes: str = "", title: str = "") -> Path:
     styles = "".join(
         f'<w:style w:styleId="{key}"><w:name w:val="{name}"/>{more}</w:style>'
         for key, name, more in (
-            ("berschrift1", "heading 1", ""), ("berschrift2", "heading 2", ""), ("Verzeichnis1", "toc 1", ""), ("Titel", "Title", ""),
+            ("berschrift1", "heading 1", ""), ("berschrift2", "heading 2", ""), ("Verzeichnis1", "toc 1", ""),
+            ("Titel", "Title", ""),
             ("Eigene", "Own", '<w:basedOn w:val="berschrift2"/>'),
         )
     )  # fmt: skip
@@ -130,8 +131,8 @@ def make_odf(path: Path, body: str, kind: str = "text", styles: str = "", manife
         f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
     )
     meta = (
-        f'<office:document-meta {OFFICE} xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta><dc:creator>Dana Brisk</dc:creator>'
-        "<dc:date>2025-03-04T10:00:00</dc:date></office:meta></office:document-meta>"
+        f'<office:document-meta {OFFICE} xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta>'
+        "<dc:creator>Dana Brisk</dc:creator><dc:date>2025-03-04T10:00:00</dc:date></office:meta></office:document-meta>"
     )
     parts = {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content, "meta.xml": meta}
     return make_zip(path, parts | ({"META-INF/manifest.xml": manifest} if manifest else {}))

@@ -23,8 +23,19 @@ LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
 OUTSIDE = '<!DOCTYPE a [<!ENTITY j SYSTEM "file:///etc/passwd">]>'
 
 
+REFERS = f"<w:document {W}><w:p><w:r><w:t>&j;</w:t></w:r></w:p></w:document>"
+FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+MANY = '<table:table-cell table:number-columns-repeated="16384"><text:p>x</text:p></table:table-cell>' * 1000
+REPEATED = f"<table:table><table:table-row>{MANY}</table:table-row></table:table>"
+
+
 def document(path: Path, xml: str | bytes) -> Path:
     return make_zip(path, {"word/document.xml": xml})
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
 
 
 def with_sizes(path: Path, unpacked: int) -> Path:
@@ -78,24 +89,24 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "bomb": (".docx", bomb),
     "bomb xlsx": (".xlsx", bomb_xlsx),
     "lying bomb": (".docx", lambda path: with_sizes(bomb(path), 1000)),
-    "laughs": (".docx", lambda path: document(path, f"{LAUGHS}<w:document {W}><w:p><w:r><w:t>&j;</w:t></w:r></w:p></w:document>")),
+    "laughs": (".docx", lambda path: document(path, LAUGHS + REFERS)),
     "laughs odt": (".odt", lambda path: make_zip(path, {"content.xml": f"{LAUGHS}<a b='&j;'/>"})),
-    "outside": (".docx", lambda path: document(path, f"{OUTSIDE}<w:document {W}><w:p><w:r><w:t>&j;</w:t></w:r></w:p></w:document>")),
+    "outside": (".docx", lambda path: document(path, OUTSIDE + REFERS)),
     "protected": (".docx", protected),
     "protected xlsx": (".xlsx", protected),
     "protected odt": (".odt", lambda path: make_odf(path, "<text:p>x</text:p>", manifest="<m><encryption-data/></m>")),
     "cut": (".docx", cut),
     "spoilt": (".docx", spoilt),
     "nested": (".docx", nested),
-    "pdf": (".docx", lambda path: path.write_bytes(b"%PDF-1.4") and path),  # type: ignore[func-returns-value]
-    "empty": (".pptx", lambda path: path.write_bytes(b"") or path),
+    "pdf": (".docx", lambda path: written(path, "%PDF-1.4")),
+    "empty": (".pptx", lambda path: written(path, "")),
     "another zip": (".docx", lambda path: make_zip(path, {"a.txt": "x"})),
     "another zip xlsx": (".xlsx", lambda path: make_zip(path, {"a.txt": "x"})),
     "no book": (".epub", lambda path: make_zip(path, {"META-INF/container.xml": "<a/>"})),
-    "far cell": (".xlsx", lambda path: make_xlsx(path, {"A": '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'})),
-    "repeated cells": (".ods", lambda path: make_odf(path, "<table:table><table:table-row>" + '<table:table-cell table:number-columns-repeated="16384"><text:p>x</text:p></table:table-cell>' * 1000 + "</table:table-row></table:table>", "spreadsheet")),
-    "no notebook": (".ipynb", lambda path: path.write_text("[1]") and path),  # type: ignore[func-returns-value]
-    "deep notebook": (".ipynb", lambda path: path.write_text("[" * 100_000) and path),  # type: ignore[func-returns-value]
+    "far cell": (".xlsx", lambda path: make_xlsx(path, {"A": FAR})),
+    "repeated cells": (".ods", lambda path: make_odf(path, REPEATED, "spreadsheet")),
+    "no notebook": (".ipynb", lambda path: written(path, "[1]")),
+    "deep notebook": (".ipynb", lambda path: written(path, "[" * 100_000)),
 }  # fmt: skip
 
 

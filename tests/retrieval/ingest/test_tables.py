@@ -31,7 +31,8 @@ HEAD = "<tr><th>Station<th>Height<th>Keeper</tr>"
         (HEAD + "<tr><td>Orvel<td>31<td>Dana", ["Station: Orvel; Height: 31; Keeper: Dana"]),
         ("<thead><tr><td>A<td>B</thead><tr><td>x<td>y", ["A: x; B: y"]),
         ("<tr><th rowspan=2>A<th colspan=2>B</tr><tr><th>c<th>d</tr><tr><td>1<td>2<td>3", ["A: 1; B c: 2; B d: 3"]),
-        (HEAD + "<tr><td rowspan=2>Orvel<td>1<td>x</tr><tr><td>2<td>y", ["Station: Orvel; Height: 1; Keeper: x", "Station: Orvel; Height: 2; Keeper: y"]),
+        (HEAD + "<tr><td rowspan=2>Orvel<td>1<td>x</tr><tr><td>2<td>y",
+         ["Station: Orvel; Height: 1; Keeper: x", "Station: Orvel; Height: 2; Keeper: y"]),
         (HEAD + "<tr><td>Orvel<td colspan=2>closed", ["Station: Orvel; Height / Keeper: closed"]),
         ("<tr><th><th>Height</tr><tr><th>Orvel<td>31</tr>", ["Orvel; Height: 31"]),
         ("<tr><th>Born<td>1820</tr><tr><th>Died:<td>1890", ["Born: 1820 Died: 1890"]),
@@ -39,7 +40,8 @@ HEAD = "<tr><th>Station<th>Height<th>Keeper</tr>"
         ("<tr><td>Only one cell", ["Only one cell"]),
         ("<tr><td>Left<td>Right", ["Left Right"]),
         ("<tr><td><h2>News</h2>It shines.<td>Aside", ["It shines. Aside"]),
-        ("<tr><td>Menu<td><table>" + HEAD + "<tr><td>Orvel<td>31<td>Dana</table>", ["Menu", "Station: Orvel; Height: 31; Keeper: Dana"]),
+        ("<tr><td>Menu<td><table>" + HEAD + "<tr><td>Orvel<td>31<td>Dana</table>",
+         ["Menu", "Station: Orvel; Height: 31; Keeper: Dana"]),
         (HEAD + "<tr><td>Orvel<td><table><tr><td>3<td>4</table><td>Dana", ["Station: Orvel; Height: 3 4; Keeper: Dana"]),
         (HEAD, ["Station; Height; Keeper"]),
         (HEAD + "<tr><td>10<sup>6</sup><td>a<br>b<td><b>Da</b>na", ["Station: 10^6; Height: a b; Keeper: Dana"]),
@@ -88,7 +90,8 @@ def test_a_table_of_markdown_that_is_cut_keeps_its_heads(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("before", "text", "link", "said"),
     [("10", "6", False, "^6"), ("19", "th", False, "th"), ("m", "2", False, "^2"), ("10", "-3", False, "^-3"),
-     ("word", "1", True, "[1]"), ("e", "x", False, "^x"), ("2", "e", False, "e"), (". ", "3", False, "3"), ("", "6", False, "6")],
+     ("word", "1", True, "[1]"), ("e", "x", False, "^x"), ("2", "e", False, "e"), (". ", "3", False, "3"),
+     ("", "6", False, "6")],
 )  # fmt: skip
 def test_raised_letters(before: str, text: str, link: bool, said: str) -> None:
     assert raised(before, text, link) == said
@@ -97,7 +100,8 @@ def test_raised_letters(before: str, text: str, link: bool, said: str) -> None:
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ([["Product", "2019", "2020"], ["Lamp", "3", "4"], ["Oil", "5", "6"]], ["Product: Lamp; 2019: 3; 2020: 4", "Product: Oil; 2019: 5; 2020: 6"]),
+        ([["Product", "2019", "2020"], ["Lamp", "3", "4"], ["Oil", "5", "6"]],
+         ["Product: Lamp; 2019: 3; 2020: 4", "Product: Oil; 2019: 5; 2020: 6"]),
         ([["Orvel", "31"], ["Tarn", "22"]], ["Orvel; 31", "Tarn; 22"]),
         ([["2019", "2020"], ["2018", "2021"]], ["2019; 2020", "2018; 2021"]),
         ([["Name", "Age"], ["Dana", "31"], ["Name", "Age"], ["Otto", "40"]], ["Name: Dana; Age: 31", "Name: Otto; Age: 40"]),

@@ -48,6 +48,9 @@ class Step:
     read: int = 0
 
 
+Kind = Literal["text", "code", "row"]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A part of a document: text under a title. Consecutive blocks with equal titles make up one section. A passage has the
@@ -61,7 +64,7 @@ class Block:
     read: int = 0
     notice: str = ""
     metadata: Mapping[str, Value] = field(default_factory=dict)
-    kind: Literal["text", "code", "row"] = "text"
+    kind: Kind = "text"
 
 
 PLACES = ("page", "page_label", "line")

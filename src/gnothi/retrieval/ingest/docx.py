@@ -30,7 +30,9 @@ def blocks(path: Path) -> Iterator[Block]:
         main = main_part(archive, "word/document.xml")
         parts = {kind: name for kind, name in archive.targets(main).values() if name in archive}
         styles = _styles(archive, parts.get("styles"))
-        notes = {kind: _notes(archive, parts[kind]) for kind in ("footnotes", "endnotes") if kind in parts}
+        notes: dict[str, dict[str, str]] = {
+            kind: _notes(archive, parts[kind]) for kind in ("footnotes", "endnotes") if kind in parts
+        }
         yield from _Body(archive, styles, notes).blocks(main)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email import policy
-from email.message import EmailMessage
+from email.message import MIMEPart
 from email.parser import BytesParser
 from email.utils import parseaddr
 from pathlib import Path
@@ -60,7 +60,7 @@ def _mails(path: Path) -> Iterator[tuple[bytes | None, int]]:
         yield (b"".join(lines) if size <= _MOST else None), read
 
 
-def _mail(mail: EmailMessage, path: Path, read: int) -> Iterator[Block]:
+def _mail(mail: MIMEPart, path: Path, read: int) -> Iterator[Block]:
     outline = Outline(path.stem, _header(mail, "Subject") or path.stem)
     said = {name: _header(mail, name) for name, _ in _FIELDS}
     name, address = parseaddr(said["From"])
@@ -88,21 +88,21 @@ def _mail(mail: EmailMessage, path: Path, read: int) -> Iterator[Block]:
         yield Block(outline.title, "", read, notice=f"has attachments, which are not read: {', '.join(names)}")
 
 
-def _header(mail: EmailMessage, name: str) -> str:
+def _header(mail: MIMEPart, name: str) -> str:
     try:
         return " ".join(str(mail.get(name) or "").split())
     except MALFORMED:  # of headers that are not as the standard has them
         return ""
 
 
-def _day(mail: EmailMessage) -> str:
+def _day(mail: MIMEPart) -> str:
     try:
         return day(getattr(mail.get("Date"), "datetime", None))
     except MALFORMED:
         return ""
 
 
-def _content(part: EmailMessage) -> str:
+def _content(part: MIMEPart) -> str:
     try:
         content = part.get_content()
     except (LookupError, *MALFORMED):  # an encoding that nobody knows

@@ -109,7 +109,7 @@ class _Content:
         elif name == "table" and self._tables:
             table = self._tables.pop()
             if not self._tables:
-                yield from self._outline.said(table, table.end(), self._archive.share, **self._places)
+                yield from self._outline.said(table, table.end(), self._archive.share, self._places)
             forget(element)
         elif name == "page":
             forget(element)
@@ -125,7 +125,7 @@ class _Content:
         elif self._is_title(paragraph):
             yield from self._outline.enter(2, text)
         else:
-            yield self._outline.block(text + "\n\n", self._archive.share, **self._places)
+            yield self._outline.block(text + "\n\n", self._archive.share, places=self._places)
 
     def _is_title(self, paragraph: Element) -> bool:
         """Of a slide."""
@@ -178,7 +178,7 @@ class _Content:
         row = self._rows.pop() if self._rows else []
         if len(self._tables) == 1:
             table = self._tables[0]
-            yield from self._outline.said(table, table.add(row), self._archive.share, **self._places)
+            yield from self._outline.said(table, table.add(row), self._archive.share, self._places)
         elif self._tables:
             self._cell.append("; ".join(cell.text for cell in row if cell.text.strip()))
         forget(element)

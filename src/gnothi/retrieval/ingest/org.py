@@ -105,7 +105,8 @@ def _table(line: str, lines: _Lines) -> list[list[Cell] | None]:
         if after is None:
             return rows
         line = after[0]
-    lines.back.append(after)
+        if not line.lstrip().startswith("|"):
+            lines.back.append(after)
     return rows
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gnothi.retrieval.ingest.base import Block
+from gnothi.retrieval.ingest.base import Block, Kind
 from gnothi.retrieval.ingest.split import collapse
 from gnothi.retrieval.ingest.tables import Cell, Said, Table
 
 BETWEEN = " > "
+_NOWHERE: Mapping[str, str | int] = {}
 _LONGEST = 300  # characters of a heading; what is longer is text that was made to look like one
 
 
@@ -38,31 +39,44 @@ class Outline:
     def title(self) -> str:
         return BETWEEN.join([self.document or self.name, *(title for _, title in self._path)])
 
-    def block(self, text: str, read: int = 0, kind: str = "text", under: Sequence[str] = (), **places: str | int) -> Block:
+    def block(
+        self,
+        text: str,
+        read: int = 0,
+        kind: Kind = "text",
+        under: Sequence[str] = (),
+        places: Mapping[str, str | int] = _NOWHERE,
+    ) -> Block:
         """``under`` are the names of parts below the section, as a table's caption; ``places`` are metadata of this block."""
         below = [part for part in dict.fromkeys(under) if part]
         title = BETWEEN.join([self.title, *(part for part in below if part != self.title.rpartition(BETWEEN)[2])])
         section = BETWEEN.join([*(part for _, part in self._path), *below])
         metadata = {**self.metadata, **({"section": section} if section else {}), **places}
-        return Block(title, text, read, metadata=metadata, kind=kind)  # type: ignore[arg-type]
+        return Block(title, text, read, metadata=metadata, kind=kind)
 
     def notice(self, text: str) -> Block:
         return Block(self.title, "", notice=text)
 
-    def code(self, text: str, read: int = 0, **places: str | int) -> Block:
-        return self.block(text.removesuffix("\n") + "\n", read, "code", **places)
+    def code(self, text: str, read: int = 0) -> Block:
+        return self.block(text.removesuffix("\n") + "\n", read, "code")
 
-    def said(self, table: Table, said: Iterable[Said], read: int = 0, **places: str | int) -> Iterator[Block]:
+    def said(
+        self, table: Table, said: Iterable[Said], read: int = 0, places: Mapping[str, str | int] = _NOWHERE
+    ) -> Iterator[Block]:
         """The blocks of a table's rows."""
         for one in said:
             text = f"{one.text}\n"
-            yield self.block(text if one.kind == "row" else text + "\n", read, one.kind, (table.caption, one.group), **places)
+            yield self.block(text if one.kind == "row" else text + "\n", read, one.kind, (table.caption, one.group), places)
 
     def table(
-        self, rows: Iterable[Sequence[Cell]], table: Table | None = None, read: int = 0, **places: str | int
+        self,
+        rows: Iterable[Sequence[Cell]],
+        table: Table | None = None,
+        read: int = 0,
+        places: Mapping[str, str | int] = _NOWHERE,
     ) -> Iterator[Block]:
         """The blocks of a whole table."""
         table = table or Table()
         for row in rows:
-            yield from self.said(table, table.add(row), read, **places)
-        yield from self.said(table, table.end(), read, **places)
+            yield from self.said(table, table.add(row), read, places)
+        yield from self.said(table, table.end(), read, places)

@@ -37,7 +37,7 @@ def _relation(slide: Element) -> str:
 
 
 def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterator[Block]:
-    root = archive.tree(part)
+    root, where = archive.tree(part), {"slide": place}
     if root.get("show") in ("0", "false"):
         yield outline.notice(f"has a hidden slide, {place}, which is left out")
         return
@@ -48,18 +48,18 @@ def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterato
         if local(shape) == "tbl":
             first = next(shape.iter("{*}tblPr"), None)
             heads = 1 if first is not None and first.get("firstRow") in ("1", "true") else None
-            yield from outline.table(map(_row, shape.iter("{*}tr")), Table(heads), archive.share, slide=place)
+            yield from outline.table(map(_row, shape.iter("{*}tr")), Table(heads), archive.share, where)
         elif kind not in _NO_TEXT and (kind not in _TITLES or not title) and (text := _text(shape)):
-            yield outline.block(text + "\n\n", archive.share, slide=place)
+            yield outline.block(text + "\n\n", archive.share, places=where)
     for relation, notes in archive.targets(part).values():
         if relation == "notesSlide" and notes in archive:
             for shape in archive.tree(notes).iter("{*}sp"):
                 if _kind(shape) not in _NO_TEXT and (text := _text(shape)):
-                    yield outline.block(text + "\n\n", archive.share, slide=place)
+                    yield outline.block(text + "\n\n", archive.share, places=where)
     if title and not any(
         kind not in (*_TITLES, *_NO_TEXT) and (local(shape) == "tbl" or _text(shape)) for kind, shape in shapes
     ):
-        yield outline.block(title + "\n\n", archive.share, slide=place)  # it is all that the slide says
+        yield outline.block(title + "\n\n", archive.share, places=where)  # it is all that the slide says
 
 
 def _kind(shape: Element) -> str:

@@ -5,7 +5,7 @@ What the file unpacks to is counted before: calamine trusts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from importlib.util import find_spec
@@ -52,8 +52,8 @@ def blocks(path: Path) -> Iterator[Block]:
         read = path.stat().st_size * number // len(book.sheet_names)
         for place, row in enumerate(rows, first[0]):
             cells = _cells(row, place, first[1], spans)
-            yield from found.said(table, table.add(cells), read, sheet=name)
-        yield from found.said(table, table.end(), read, sheet=name)
+            yield from found.said(table, table.add(cells), read, {"sheet": name})
+        yield from found.said(table, table.end(), read, {"sheet": name})
         if table.unsure:
             yield found.notice(f"has a sheet {name!r} that is read with its first row as the names of columns")
 
@@ -64,7 +64,7 @@ def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], int, int]]:
         yield (top, left), right - left + 1, bottom - top + 1
 
 
-def _cells(row: list[object], place: int, left: int, spans: dict[tuple[int, int], tuple[int, int]]) -> list[Cell]:
+def _cells(row: Sequence[object], place: int, left: int, spans: dict[tuple[int, int], tuple[int, int]]) -> list[Cell]:
     """Without those that another one covers."""
     cells: list[Cell] = []
     column = left
