@@ -111,7 +111,7 @@ async def test_a_search_does_not_block_the_event_loop() -> None:
     blocked = index.search_blocking
     release = threading.Event()
 
-    def slow(query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
+    def slow(query: str, k: int, filters: Filters = ()) -> tuple[ScoredPassage, ...]:
         assert release.wait(60)  # only a running event loop releases it
         return blocked(query, k, filters)
 

@@ -199,8 +199,8 @@ def test_a_touched_file_is_not_read_again(docs: Path, out: Path) -> None:
 def test_what_a_file_is_when_it_was_read_counts(docs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = module._steps
 
-    def changing(found: object, entry: object, words: int) -> object:
-        yield from steps(found, entry, words)  # type: ignore[arg-type]
+    def changing(found: object, *given: object) -> object:
+        yield from steps(found, *given)  # type: ignore[arg-type]
         if Path(found.path).name == "a.txt":  # type: ignore[attr-defined]
             write(docs / "a.txt", "Changed after it was read.")
 
@@ -217,8 +217,8 @@ def test_a_document_whose_new_version_breaks_off_keeps_the_old(docs: Path, out: 
     write(docs / "a.txt", "It left. " * 1000)
     steps = module._steps
 
-    def breaking(found: object, entry: object, words: int) -> object:
-        for number, step in enumerate(steps(found, entry, words)):  # type: ignore[arg-type]
+    def breaking(*given: object) -> object:
+        for number, step in enumerate(steps(*given)):  # type: ignore[arg-type]
             if number == 3:
                 raise Unreadable("it breaks off.")
             yield step

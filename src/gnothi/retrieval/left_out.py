@@ -12,6 +12,7 @@ from pathlib import Path
 from gnothi.errors import MALFORMED
 from gnothi.files import regular
 from gnothi.retrieval.folder import write_whole
+from gnothi.retrieval.ingest.discover import whole
 
 FILE = "gnothi-left-out.json"
 _MOST = 1000
