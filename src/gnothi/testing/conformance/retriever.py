@@ -107,7 +107,7 @@ class RetrieverConformance:
                 if narrowed(retriever, ("kind=bird",)) is not None:
                     assert result.passage.metadata.items() >= original.metadata.items()
 
-    @pytest.mark.parametrize(("filters", "passing"), FILTERS, ids=str)
+    @pytest.mark.parametrize(("filters", "passing"), FILTERS, ids=[" and ".join(filters) for filters, _ in FILTERS])
     async def test_a_filter_finds_all_that_passes_and_nothing_else(
         self, retriever: Retriever, filters: tuple[str, ...], passing: set[str]
     ) -> None:
