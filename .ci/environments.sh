@@ -13,9 +13,13 @@ layered() {
 }
 
 # made FOLDER STAMP WHAT: calls install, a function of the script, unless it did so before. Where it fails, the script ends with
-# exit code 75 and the last lines of the log; CI then says that WHAT was not run and goes on.
+# exit code 75 and the last lines of the log; CI then says that WHAT was not run and goes on. With ONLY_MAKE set it ends here.
 made() {
-    test ! -f "$1/$2" || return 0
+    test -f "$1/$2" || make_it "$@"
+    test -z "${ONLY_MAKE:-}" || exit 0
+}
+
+make_it() {
     mkdir -p "$1"
     echo "Installing what $3 need ..."
     if install "$1" >"$1/install.log" 2>&1; then
