@@ -116,5 +116,5 @@ def test_plausible_mistakes(
 @pytest.mark.usefixtures("scripted")
 def test_the_setting_is_named_rather_than_what_follows_from_it(gnothi: Run, tmp_path: Path) -> None:
     command = ("eval", "lab", "--method", "direct", "--out", str(tmp_path / "run"), "--limit")
-    assert gnothi(*command, "2")[0] == 0
-    assert "was made with dataset.limit = 2, got 3" in gnothi(*command, "3")[2]
+    assert gnothi(*command, "3")[0] == 0
+    assert "was made with dataset.limit = 3, got 2" in gnothi(*command, "2")[2]
