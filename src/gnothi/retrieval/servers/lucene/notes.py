@@ -106,9 +106,15 @@ class Notes:
 class LuceneLedger(Ledger):
     """Sources as documents beside the notes."""
 
-    def __init__(self, server: Steady) -> None:
-        self._server = server
+    def __init__(self, server: Steady, notes: Notes) -> None:
+        self._server, self.notes = server, notes
         super().__init__(rows=(json.loads(one["entry"]) for one in server.every(_PLACE, BESIDE)))
+        self.recover(notes.values.get("begun", ()), notes.values.get("lost", ()))
+
+    def save(self) -> None:
+        super().save()
+        if self.notes.values.get("begun") != self.orphans or self.notes.values.get("lost"):
+            self.notes.put({"begun": self.orphans, "lost": []})
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         documents = {

@@ -56,7 +56,7 @@ def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
 
 
 class PostgresWriter:
-    """All in one transaction from commit to commit."""
+    """All in one transaction, which ends when the ledger is saved: passages and what is known of their sources go together."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
         self._connection, self._table, self._encode = connection, table, encode
@@ -91,7 +91,6 @@ class PostgresWriter:
         )
         with self._connection.cursor() as cursor:
             cursor.executemany(query, list(notes.items()))
-        self._connection.commit()
         self.passages, self.pending_bytes = self._count(), 0
 
     def _write(self, written: Sequence[tuple[Passage, str]]) -> None:
