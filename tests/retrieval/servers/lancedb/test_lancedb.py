@@ -231,5 +231,6 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, tmp_path: Path)
     built(tmp_path)
     assert delete_sources(spec, ["passages.jsonl"]).sources == ("passages.jsonl",)
     assert stored(spec) == {}
-    code, _, err = gnothi("index", "list", spec)
-    assert (code, "Traceback" in err) == (3, False)
+    for command in ("list", "info"):
+        code, _, err = gnothi("index", command, spec)
+        assert (code, "expected the folder" in err) == (2, True)

@@ -10,6 +10,7 @@ from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
 from gnothi.retrieval.servers.lancedb.table import ERRORS, Table
 
 NOTES, SOURCES = "_gnothi", "_gnothi_sources"
+ANEW = "gnothi index build SOURCE... --to lancedb:FOLDER#ANOTHER"
 _AT_ONCE = 500
 
 
@@ -45,7 +46,7 @@ class LanceLedger(Ledger):
         self._schema = pyarrow.schema([pyarrow.field(name, pyarrow.string()) for name in ("key", "entry")])
         self._sources = database.create_table(table.table + SOURCES, schema=self._schema, exist_ok=True)
         if set(self._sources.schema.names) != {"key", "entry"}:
-            raise earlier(table.name, "gnothi index build SOURCE... --to lancedb:...#ANOTHER")
+            raise earlier(table.name, ANEW)
         super().__init__(rows=(json.loads(row["entry"]) for row in self._sources.search().limit(None).to_list()))
         self.recover(notes["begun"], notes.get("lost", ()))
 

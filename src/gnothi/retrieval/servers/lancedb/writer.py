@@ -13,7 +13,8 @@ from gnothi.locks import hold
 from gnothi.retrieval.analysis import packed, unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
-from gnothi.retrieval.servers.lancedb.notes import SOURCES, LanceLedger, literal, merge, read_notes, write_notes
+from gnothi.retrieval.ledger import earlier
+from gnothi.retrieval.servers.lancedb.notes import ANEW, SOURCES, LanceLedger, literal, merge, read_notes, write_notes
 from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, ORIGIN, TERMS, Table, tables
 from gnothi.retrieval.servers.lancedb.where import joined
 from gnothi.retrieval.servers.weights import check_vectors
@@ -172,7 +173,7 @@ def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tup
         )
     check_vectors(notes, table.name, table.encoder)
     if METADATA not in lance.schema.names:
-        raise IndexUnavailable(f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew.")
+        raise earlier(table.name, ANEW)
     lacking = {*table.columns, table.words, *([table.vectors] if encode else [])} - set(lance.schema.names)
     if lacking:
         raise IndexUnavailable(f"{table.name} was built with other names of columns: it has no {', '.join(sorted(lacking))}.")

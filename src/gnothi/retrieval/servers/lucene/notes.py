@@ -17,6 +17,7 @@ from gnothi.retrieval.servers.patience import Passing
 BESIDE = "-gnothi"
 _NOTES = "_doc/notes"
 _PLACE = "place"
+_AT_ONCE = 1000
 _MAPPING = {"dynamic": False, "properties": {_PLACE: {"type": "keyword"}}}
 VERSION = 2
 """Of what is noted, in the notes."""
@@ -122,5 +123,6 @@ class LuceneLedger(Ledger):
         }
         self._server.bulk(documents, BESIDE)
         self._server.refresh(BESIDE)
-        for key in removed:
-            self._server.delete({"term": {_PLACE: digest(key)}}, BESIDE)
+        for start in range(0, len(removed), _AT_ONCE):
+            places = [digest(key) for key in removed[start : start + _AT_ONCE]]
+            self._server.delete({"terms": {_PLACE: places}}, BESIDE)

@@ -26,6 +26,7 @@ from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
+_ANEW = "gnothi index build SOURCE... --to postgres:...#ANOTHER"
 _LOST = "\ufffd"
 _SOURCES = "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)"
 
@@ -150,7 +151,7 @@ class PostgresLedger(Ledger):
         try:
             rows = connection.execute(table.sql("SELECT entry FROM {sources}", sources=self._sources), ()).fetchall()
         except psycopg.errors.UndefinedColumn:
-            raise earlier(table.name, "gnothi index build SOURCE... --to postgres:...") from None
+            raise earlier(table.name, _ANEW) from None
         super().__init__(rows=(json.loads(entry) for (entry,) in rows))
 
     def save(self) -> None:
@@ -199,9 +200,7 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
         check_vectors(notes, table.name, table.encoder)
         row = connection.execute(table.columns(), (METADATA, TERMS)).fetchone()
         if row is None or row[0] < 2:
-            raise IndexUnavailable(
-                f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew."
-            )
+            raise earlier(table.name, _ANEW)
         return
     names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
 
