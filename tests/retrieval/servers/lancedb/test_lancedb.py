@@ -234,3 +234,13 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, tmp_path: Path)
     for command in ("list", "info"):
         code, _, err = gnothi("index", command, spec)
         assert (code, "expected the folder" in err) == (2, True)
+
+
+@needed
+def test_a_table_of_an_earlier_version_is_refused_with_the_command(tmp_path: Path) -> None:
+    import lancedb
+
+    spec = built(tmp_path)
+    lancedb.connect(tmp_path / "lance").open_table("passages").drop_columns(["gnothi_metadata"])
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([tmp_path / "passages.jsonl"], spec)

@@ -186,3 +186,10 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, f
     for command in ("list", "info"):
         code, _, err = gnothi("index", command, spec)
         assert (code, "expected the folder" in err) == (2, True)
+
+
+def test_an_index_of_an_earlier_version_is_refused_with_the_command(source: Path, fake: Fake) -> None:
+    build([source], target(fake, "old"))
+    del fake.shelves["old-gnothi"].documents["notes"]["version"]
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([source], target(fake, "old"))

@@ -195,3 +195,14 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, e
     for command in ("list", "info"):
         code, _, err = gnothi("index", command, spec)
         assert (code, "expected the folder" in err) == (2, True)
+
+
+def test_a_table_of_an_earlier_version_is_refused_with_the_command(source: Path, engine: Engine) -> None:
+    import psycopg
+
+    spec = f"postgres:{engine.server}#old"
+    build([source], spec)
+    with psycopg.connect(f"postgresql:{engine.server}", autocommit=True) as connection:
+        connection.execute("ALTER TABLE old DROP COLUMN gnothi_terms")
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([source], spec)
