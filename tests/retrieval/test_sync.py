@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
@@ -19,11 +20,18 @@ from gnothi.retrieval.ingest.base import Unreadable
 from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.listing import delete_sources, sources
 from gnothi.retrieval.writer import IndexWriter
+from gnothi.types import Passage
 from tests.retrieval.documents import contents
 
+Texts = list[tuple[str, str, str]]
 
-def texts(out: Path) -> list[tuple[str, str, str]]:
-    return sorted((key, one.title, one.text) for key, one in contents(out).items())
+
+def texts(out: Path) -> Texts:
+    return as_texts(contents(out))
+
+
+def as_texts(passages: Mapping[str, Passage]) -> Texts:
+    return sorted((key, one.title, one.text) for key, one in passages.items())
 
 
 def write(path: Path, text: str) -> Path:
@@ -49,12 +57,14 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def assert_as_afresh(docs: Path, out: Path) -> BuildReport:
+def assert_as_afresh(
+    docs: Path, out: Path | str, fresh: Path | None = None, read: Callable[[], Texts] | None = None
+) -> BuildReport:
     report = build([docs], out)
-    fresh = out.with_name("fresh")
+    fresh = fresh or Path(out).with_name("fresh")
     shutil.rmtree(fresh, ignore_errors=True)
     build([docs], fresh)
-    assert texts(out) == texts(fresh)
+    assert (read() if read else texts(Path(out))) == texts(fresh)
     return report
 
 
@@ -261,8 +271,17 @@ class Killed(BaseException):
     """In the place of a kill: nothing after it is done."""
 
 
-def walk(root: Path, out: Path, seed: int, operations: int) -> None:
-    """Files and folders are changed at random, with builds between, some of which end early at a point drawn."""
+def walk(
+    root: Path,
+    out: Path | str,
+    seed: int,
+    operations: int,
+    read: Callable[[], Texts] | None = None,
+    writer: type = IndexWriter,
+    ledger: type = FolderLedger,
+) -> None:
+    """Files and folders are changed at random, with builds between, some of which end early at a point drawn. ``read`` gives
+    what ``out`` holds."""
     chance = random.Random(seed)
     folder = root / "docs"
     names = ["a.txt", "b.md", "c.txt", "d.jsonl", "e.jsonl", "f.jsonl"]
@@ -311,9 +330,7 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
             pass
 
     def killed_build() -> None:
-        owner, name = chance.choice(
-            [(IndexWriter, "commit"), (FolderLedger, "save"), (IndexWriter, "put_all"), (IndexWriter, "delete_origin")]
-        )
+        owner, name = chance.choice([(writer, "commit"), (ledger, "save"), (writer, "put_all"), (writer, "delete_origin")])
         left, after = chance.randint(0, 3), chance.random() < 0.5
         done = getattr(owner, name)
 
@@ -331,13 +348,15 @@ def walk(root: Path, out: Path, seed: int, operations: int) -> None:
 
     for number in range(operations):
         change()
-        if chance.random() < 0.15:
+        while chance.random() < 0.15:
             killed_build()
+            if chance.random() < 0.5:
+                change()
         if number % 8 == 0 or number == operations - 1:
             part = [one for one in folder.iterdir() if one.is_dir() and any(f.is_file() for f in one.rglob("*"))]
             if part and chance.random() < 0.3:
                 build([chance.choice(part)], out)
-            assert_as_afresh(folder, out)
+            assert_as_afresh(folder, out, root / "fresh", read)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -255,7 +255,7 @@ def info(path: str, as_json: bool) -> None:
         graph_index.info(path, as_json)
         return
 
-    folder = Path(path)
+    folder = _folder(path, "info")
     manifest = read_manifest(folder)
     passages, sources, left = len(BM25Index.open(path)), _sources(folder), left_out.read(folder)
     dense = read_dense(folder)
@@ -323,7 +323,7 @@ def list_sources(path: str, as_json: bool) -> None:
     from gnothi.retrieval.ledger import FILE
     from gnothi.retrieval.listing import sources
 
-    folder = notes_of(path) if is_graph(path) else Path(path)
+    folder = notes_of(path) if is_graph(path) else _folder(path, "list")
     if folder == Path(path):
         read_manifest(folder)
     found = list(sources(folder)) if (folder / FILE).exists() else []
@@ -385,6 +385,15 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
         )
     else:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
+
+
+def _folder(path: str, command: str) -> Path:
+    if split(RETRIEVERS, path)[0]:
+        raise InvalidInput(
+            f"index {command}: got {path!r}, expected the folder of an index. Of a table or index on a server the server's own "
+            "programs tell; `gnothi index search` searches it."
+        )
+    return Path(path)
 
 
 def _left_out_hint(spec: str) -> str:

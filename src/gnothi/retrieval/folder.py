@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -126,6 +126,16 @@ def write_whole(file: Path, text: str) -> None:
         new.flush()
         os.fsync(new.fileno())
     temporary.replace(file)
+
+
+def read_begun(file: Path) -> tuple[set[str], set[str]]:
+    """What ``write_begun`` wrote; nothing where there is no such file. Raises ValueError or OSError."""
+    told = json.loads(file.read_bytes()) if file.exists() else {"begun": [], "lost": []}
+    return set(map(str, told["begun"])), set(map(str, told["lost"]))
+
+
+def write_begun(file: Path, begun: Iterable[str], lost: Iterable[str]) -> None:
+    write_whole(file, json.dumps({"begun": sorted(begun), "lost": sorted(lost)}))
 
 
 def prepare_folder(path: Path, kind: Kind, empty: Any) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
-from gnothi.retrieval.folder import disk_errors
+from gnothi.retrieval.folder import disk_errors, read_begun, write_begun
 from gnothi.retrieval.ingest.base import START, Checkpoint
 from gnothi.retrieval.ingest.discover import Found
 
@@ -126,7 +126,7 @@ class Ledger:
             for row in rows:
                 self._put(from_row(row))
         self._changed: set[str] = set()
-        self.orphans: list[str] = []  # origins that a killed build may have left in the index
+        self.orphans: list[str] = []  # origins that a killed build may have left in the index, until they were looked at
         self._places = 0
 
     # --- what is known ----------------------------------------------------------------------------------------------
@@ -182,6 +182,17 @@ class Ledger:
     def close(self) -> None:
         """Changes since the last ``save`` are dropped."""
         self._db.close()
+
+    def recover(self, begun: Iterable[str], lost: Iterable[str]) -> None:
+        """What the index did in commits that this does not know of: origins whose passages came, and those that lost some."""
+        self.orphans = list(begun)
+        for entry in list(filter(None, map(self.by_origin, lost))):
+            self.put(entry.to_read_again())
+
+    def forgotten(self) -> list[str]:
+        """Of the orphans those of no source, whose passages are to be deleted now."""
+        found, self.orphans = [one for one in self.orphans if self.by_origin(one) is None], []
+        return found
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         """Write to where the rows came from."""
@@ -295,19 +306,18 @@ class FolderLedger(Ledger):
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         pass
 
-    def recover(self, begun: Path) -> None:
-        """What the index did in a commit that this does not know of, as the file ``begun`` tells, which the next ``save``
-        removes."""
+    def recover_from(self, begun: Path) -> None:
+        """``recover`` by what the file ``begun`` tells, of which ``save`` leaves the orphans."""
         with self._errors():
-            told = json.loads(begun.read_bytes()) if begun.exists() else {"begun": [], "lost": []}
+            told = read_begun(begun)
         self._begun = begun
-        self.orphans = [str(one) for one in told["begun"]]
-        for entry in list(filter(None, (self.by_origin(str(one)) for one in told["lost"]))):
-            self.put(entry.to_read_again())
+        self.recover(*told)
 
     def save(self) -> None:
         super().save()
-        if self._begun:
+        if self._begun and self.orphans:
+            write_begun(self._begun, self.orphans, ())
+        elif self._begun:
             self._begun.unlink(missing_ok=True)
 
     @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gnothi.retrieval.ingest.discover import Found, file, whole
 from gnothi.retrieval.ledger import Entry, FolderLedger, Ledger, from_plain, is_below, is_gone, plain
-from gnothi.retrieval.targets import target
+from gnothi.retrieval.targets import check_built, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
 
 
@@ -64,7 +64,9 @@ def sources(folder: Path) -> Iterator[Source]:
 def delete_sources(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
     """Take what was read from files out of an index: each by its name there, its path, or a folder of either. Raises
     IndexUnavailable."""
-    with target(out, DEFAULT_MEMORY_MB) as found:
+    opened = target(out, DEFAULT_MEMORY_MB)
+    check_built(out)
+    with opened as found:
         before = found.writer.passages
         deleted, chosen = take_out(found.ledger, names)
         for entry in chosen:

@@ -186,9 +186,8 @@ class SourceReader(ABC, Generic[R]):
             self.forget(entry)
             if entry.key not in moved:
                 self.report.gone.add(entry.key)
-        for origin in self.ledger.orphans:
-            if self.ledger.by_origin(origin) is None:
-                self._drop(origin)
+        for origin in self.ledger.forgotten():
+            self._drop(origin)
         self.report.moved, self.report.deleted = len(moved), len(gone.keys() - moved.keys())
         for root, count in self.ledger.roots().items():
             if is_gone(root) and not (self.keep_missing and self.roots.holds(root)):

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from gnothi.errors import InvalidSetting
+from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ledger import FILE, FolderLedger, Ledger
 from gnothi.retrieval.registry import RETRIEVERS
 from gnothi.retrieval.writer import BEGUN, IndexWriter, Put
-from gnothi.schemes import as_scheme, split
+from gnothi.schemes import as_scheme, split, unknown
 from gnothi.types import Passage
 
 Written = Sequence[tuple[Passage, str]]
@@ -58,6 +59,17 @@ class Target:
     """Of its Latin words; empty where that is the server's affair."""
 
 
+def check_built(out: str | os.PathLike[str]) -> None:
+    """Raises IndexUnavailable where no build has written to a folder, or to what SCHEME:ARGUMENT names."""
+    name, argument = split(RETRIEVERS, os.fspath(out))
+    if not name:
+        read_manifest(Path(out))
+        return
+    scheme = as_scheme(RETRIEVERS.find(name))
+    if scheme.fingerprint is not unknown and not scheme.fingerprint(argument):
+        raise IndexUnavailable(f"{os.fspath(out)}: nothing that `gnothi index build` filled is there. Check the name.")
+
+
 def target(out: str | os.PathLike[str], memory_mb: int, language: str = "") -> AbstractContextManager[Target]:
     """A folder, or what SCHEME:ARGUMENT names. Raises UnknownName, or InvalidSetting for a kind that is only searched, or has a
     ``language`` of its own; entering it raises IndexUnavailable."""
@@ -82,5 +94,5 @@ def _folder(folder: Path, memory_mb: int, language: str) -> Iterator[Target]:
     if not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
     with IndexWriter(folder, memory_mb, language) as writer, closing(FolderLedger(folder)) as ledger:
-        ledger.recover(folder / BEGUN)
+        ledger.recover_from(folder / BEGUN)
         yield Target(writer, ledger, writer.language)

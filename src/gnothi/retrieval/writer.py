@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.files import utf8
 from gnothi.locks import whose
 from gnothi.retrieval import analysis, stores
-from gnothi.retrieval.folder import disk_errors, prepare, read_manifest, write_manifest, write_whole
+from gnothi.retrieval.folder import disk_errors, prepare, read_begun, read_manifest, write_begun, write_manifest
 from gnothi.types import Passage, encodable
 
 LEAST_MEMORY_MB = 64
@@ -121,7 +120,8 @@ class IndexWriter:
                 # First, so that after a kill between the two the content is not taken for what it was before.
                 self._manifest = replace(self._manifest, content=self._content, complete=False)
                 write_manifest(self.path, self._manifest)
-                write_whole(self.path / BEGUN, json.dumps({"begun": sorted(self._begun), "lost": sorted(self._lost)}))
+                begun, lost = read_begun(self.path / BEGUN)  # of commits that no ledger knows of yet
+                write_begun(self.path / BEGUN, begun | self._begun, lost | self._lost)
                 self._begun, self._lost = set(), set()
             self._active.commit()
             self._refresh()

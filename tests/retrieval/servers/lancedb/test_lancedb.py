@@ -13,11 +13,13 @@ import pytest
 from gnothi.errors import IndexUnavailable, InvalidSetting, MissingDependency
 from gnothi.protocols import Retriever
 from gnothi.retrieval.build import build
+from gnothi.retrieval.listing import delete_sources
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
 from tests.retrieval.documents import bare, contents, made_up, write_jsonl
+from tests.retrieval.test_sync import as_texts, walk
 from tests.stopping import Stopping, moments
 
 needed = pytest.mark.skipif(
@@ -207,3 +209,38 @@ def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monke
 
 def _started(source: Path, spec: str) -> Stopping:
     return Stopping("tests.retrieval.stopping_build", str(source), spec)
+
+
+@needed
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) -> None:
+    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.writer import LanceWriter
+
+    spec = f"lancedb:{tmp_path / 'lance'}#walk"
+    walk(tmp_path, spec, seed, 60, lambda: as_texts(stored(spec)), LanceWriter, LanceLedger)
+
+
+@needed
+def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, tmp_path: Path) -> None:
+    spec = f"lancedb:{tmp_path / 'lance'}#passages"
+    code, _, err = gnothi("index", "delete", spec, "passages.jsonl")
+    assert (code, "Traceback" in err) == (3, False)
+    assert not (tmp_path / "lance").exists()
+    built(tmp_path)
+    assert delete_sources(spec, ["passages.jsonl"]).sources == ("passages.jsonl",)
+    assert stored(spec) == {}
+    for command in ("list", "info"):
+        code, _, err = gnothi("index", command, spec)
+        assert (code, "expected the folder" in err) == (2, True)
+
+
+@needed
+def test_a_table_of_an_earlier_version_is_refused_with_the_command(tmp_path: Path) -> None:
+    import lancedb
+
+    spec = built(tmp_path)
+    lancedb.connect(tmp_path / "lance").open_table("passages").drop_columns(["gnothi_metadata"])
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([tmp_path / "passages.jsonl"], spec)

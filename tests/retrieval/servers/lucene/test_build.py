@@ -12,11 +12,14 @@ import pytest
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.build import build
+from gnothi.retrieval.listing import delete_sources
+from gnothi.retrieval.servers.lucene.notes import LuceneLedger
 from gnothi.retrieval.servers.lucene.writer import LuceneWriter, opened
 from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.lucene.conftest import described, stored
 from tests.retrieval.servers.lucene.fake import Fake, Shelf
+from tests.retrieval.test_sync import Texts, as_texts, walk
 from tests.stopping import Stopping, moments
 
 KILLS = 3
@@ -161,3 +164,32 @@ def test_the_command_line(gnothi: Run, fake: Fake, tmp_path: Path) -> None:
     assert code == 3
     assert "cannot be reached" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, fake: Fake, seed: int) -> None:
+    def read() -> Texts:
+        return as_texts(stored(fake, "walk"))
+
+    walk(tmp_path, target(fake, "walk"), seed, 80, read, LuceneWriter, LuceneLedger)
+
+
+def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, fake: Fake) -> None:
+    spec = target(fake, "sources")
+    code, _, err = gnothi("index", "delete", spec, "docs")
+    assert (code, "Traceback" in err) == (3, False)
+    assert fake.shelves == {}
+    build([source], spec)
+    assert delete_sources(spec, ["docs/note 3.txt"]).sources == ("docs/note 3.txt",)
+    assert not any("Note 3." in one.text for one in stored(fake, "sources").values())
+    for command in ("list", "info"):
+        code, _, err = gnothi("index", command, spec)
+        assert (code, "expected the folder" in err) == (2, True)
+
+
+def test_an_index_of_an_earlier_version_is_refused_with_the_command(source: Path, fake: Fake) -> None:
+    build([source], target(fake, "old"))
+    del fake.shelves["old-gnothi"].documents["notes"]["version"]
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([source], target(fake, "old"))

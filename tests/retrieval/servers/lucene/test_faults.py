@@ -13,7 +13,7 @@ from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import open_index
 from gnothi.types import Passage
-from tests.retrieval.documents import bare, made_up, write_jsonl
+from tests.retrieval.documents import bare, made_up, sourced, write_jsonl
 from tests.retrieval.servers.lucene.conftest import described, in_time, stored
 from tests.retrieval.servers.lucene.fake import FAULTS, Fake
 
@@ -62,9 +62,12 @@ def test_a_build_of_which_a_third_of_the_requests_meet_faults(fake: Fake, tmp_pa
     (tmp_path / "docs" / "7.jsonl").unlink()
     write_jsonl(tmp_path / "docs" / "8.jsonl", [Passage("8/0", "A plum.")])
     report = build([tmp_path / "docs"], spec)
-    assert (report.passages, report.added, report.unchanged) == (1181, 1, 58)
-    expected = {f"{n}/{i}": Passage(f"{n}/{i}", f"Heron {i} of {n}.") for n in range(60) for i in range(20) if n != 8}
-    assert stored(fake, "faulty") == expected | {"8/0": Passage("8/0", "A plum.")}
+    assert (report.passages, report.added, report.unchanged, report.deleted) == (1161, 1, 58, 1)
+    expected = {f"{n}/{i}": (f"Heron {i} of {n}.", n) for n in range(60) for i in range(20) if n not in (7, 8)}
+    expected["8/0"] = ("A plum.", 8)
+    assert stored(fake, "faulty") == {
+        key: sourced(Passage(key, text), f"docs/{n}.jsonl") for key, (text, n) in expected.items()
+    }
     assert sum(fake.met.values()) > 30
 
 

@@ -13,6 +13,7 @@ import pytest
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.encoders import Encoding
+from gnothi.retrieval.listing import delete_sources
 from gnothi.retrieval.registry import open_index
 from gnothi.types import Passage
 from tests.retrieval.dense import words
@@ -20,6 +21,7 @@ from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.postgres.conftest import stored
 from tests.retrieval.servers.postgres.engine import NEEDED, Engine
 from tests.retrieval.servers.postgres.test_search import described, found
+from tests.retrieval.test_sync import Texts, as_texts, walk
 from tests.stopping import Stopping, moments
 
 pytestmark = [NEEDED, pytest.mark.slow]
@@ -107,7 +109,9 @@ def test_a_table_of_others_is_not_touched(engine: Engine, tmp_path: Path) -> Non
         connection.execute("CREATE TABLE precious (id text, title text, text text)")
     with pytest.raises(IndexUnavailable, match="no build of ours made it"):
         build([write_jsonl(tmp_path / "a.jsonl", [Passage("a", "b")])], f"postgres:{engine.server}#precious")
-    assert stored(engine, "precious") == {}
+    with psycopg.connect(f"postgresql:{engine.server}") as connection:
+        assert connection.execute("SELECT to_jsonb(precious) FROM precious").fetchall() == []
+        assert connection.execute("SELECT to_regclass('precious_gnothi')").fetchone() == (None,)
 
 
 def test_a_build_writes_to_one_server(engine: Engine, other: Engine, tmp_path: Path) -> None:
@@ -165,3 +169,40 @@ def _lock_is_free(engine: Engine) -> None:
         while connection.execute(query).fetchone() != (0,):
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, engine: Engine, seed: int) -> None:
+    from gnothi.retrieval.servers.postgres.writer import PostgresLedger, PostgresWriter
+
+    def read() -> Texts:
+        return as_texts(stored(engine, f"walk{seed}"))
+
+    walk(tmp_path, f"postgres:{engine.server}#walk{seed}", seed, 80, read, PostgresWriter, PostgresLedger)
+
+
+def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, engine: Engine) -> None:
+    import psycopg
+
+    spec = f"postgres:{engine.server}#sources"
+    code, _, err = gnothi("index", "delete", spec, "docs")
+    assert (code, "Traceback" in err) == (3, False)
+    with psycopg.connect(f"postgresql:{engine.server}") as connection:
+        assert connection.execute("SELECT to_regclass('sources'), to_regclass('sources_gnothi')").fetchone() == (None, None)
+    build([source], spec)
+    assert delete_sources(spec, ["docs/note 3.txt"]).sources == ("docs/note 3.txt",)
+    assert not any("Note 3." in one.text for one in stored(engine, "sources").values())
+    for command in ("list", "info"):
+        code, _, err = gnothi("index", command, spec)
+        assert (code, "expected the folder" in err) == (2, True)
+
+
+def test_a_table_of_an_earlier_version_is_refused_with_the_command(source: Path, engine: Engine) -> None:
+    import psycopg
+
+    spec = f"postgres:{engine.server}#old"
+    build([source], spec)
+    with psycopg.connect(f"postgresql:{engine.server}", autocommit=True) as connection:
+        connection.execute("ALTER TABLE old DROP COLUMN gnothi_terms")
+    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+        build([source], spec)

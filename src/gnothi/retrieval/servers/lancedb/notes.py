@@ -10,12 +10,13 @@ from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
 from gnothi.retrieval.servers.lancedb.table import ERRORS, Table
 
 NOTES, SOURCES = "_gnothi", "_gnothi_sources"
+ANEW = "gnothi index build SOURCE... --to lancedb:FOLDER#ANOTHER"
 _AT_ONCE = 500
 
 
 def read_notes(database: Any, table: Table) -> dict[str, Any]:
     """Nothing for a table of others. ``content`` changes with the passages, ``begun`` are the origins whose passages may be
-    there although no source tells of them."""
+    there although no source tells of them, ``lost`` those that have lost some, which no source may know."""
     try:
         rows = database.open_table(table.table + NOTES).search().to_list()
     except ERRORS as error:
@@ -38,14 +39,25 @@ def write_notes(database: Any, table: Table, notes: Mapping[str, Any]) -> None:
 class LanceLedger(Ledger):
     """Sources as rows."""
 
-    def __init__(self, database: Any, table: Table) -> None:
+    def __init__(self, database: Any, table: Table, notes: dict[str, Any]) -> None:
         import pyarrow
 
+        self._database, self._table, self.notes = database, table, notes
         self._schema = pyarrow.schema([pyarrow.field(name, pyarrow.string()) for name in ("key", "entry")])
         self._sources = database.create_table(table.table + SOURCES, schema=self._schema, exist_ok=True)
         if set(self._sources.schema.names) != {"key", "entry"}:
-            raise earlier(table.name, "gnothi index build SOURCE... --to lancedb:...#ANOTHER")
+            raise earlier(table.name, ANEW)
         super().__init__(rows=(json.loads(row["entry"]) for row in self._sources.search().limit(None).to_list()))
+        self.recover(notes["begun"], notes.get("lost", ()))
+
+    def note(self, **changes: Any) -> None:
+        self.notes |= changes
+        write_notes(self._database, self._table, self.notes)
+
+    def save(self) -> None:
+        super().save()
+        if self.notes["begun"] != self.orphans or self.notes.get("lost"):
+            self.note(begun=self.orphans, lost=[])
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         import pyarrow

@@ -13,7 +13,8 @@ from gnothi.locks import hold
 from gnothi.retrieval.analysis import packed, unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
-from gnothi.retrieval.servers.lancedb.notes import SOURCES, LanceLedger, literal, merge, read_notes, write_notes
+from gnothi.retrieval.ledger import earlier
+from gnothi.retrieval.servers.lancedb.notes import ANEW, SOURCES, LanceLedger, literal, merge, read_notes, write_notes
 from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, ORIGIN, TERMS, Table, tables
 from gnothi.retrieval.servers.lancedb.where import joined
 from gnothi.retrieval.servers.weights import check_vectors
@@ -41,8 +42,8 @@ def opened(argument: str) -> Iterator[Target]:
     with _alone(table):
         try:
             lance, notes = _prepared(database, table, encode)
-            ledger = LanceLedger(database, table)
-            yield Target(LanceWriter(database, lance, table, notes, ledger, encode), ledger)
+            ledger = LanceLedger(database, table, notes)
+            yield Target(LanceWriter(lance, table, ledger, encode), ledger)
         except GnothiError:
             raise
         except ERRORS as error:
@@ -50,32 +51,21 @@ def opened(argument: str) -> Iterator[Target]:
 
 
 class LanceWriter:
-    """What is put is held here until ``commit``, which notes that the content changes and where passages come from, merges the
-    passages, deletes, and notes the rest; the ledger follows. A kill in between costs reading again: passages that are there
-    are recognised, and those of an origin that no source knows go when the next build begins."""
+    """What is put is held here until ``commit``, which notes that the content changes, where passages come from and what loses
+    some, merges the passages, deletes, and notes the rest; the ledger follows. A kill in between costs reading again:
+    passages that are there are recognised, and those of an origin that no source knows go at the end of the next build."""
 
-    def __init__(
-        self,
-        database: Any,
-        lance: Any,
-        table: Table,
-        notes: dict[str, Any],
-        ledger: LanceLedger,
-        encode: EncodePassages | None,
-    ) -> None:
-        self._encode, self._made = encode, {name: notes.get(name, "") for name in ("encoder_name", "encoder")}
+    def __init__(self, lance: Any, table: Table, ledger: LanceLedger, encode: EncodePassages | None) -> None:
         self._vectors: dict[str, Vectors] = {}
-        self._database, self._lance, self._table = database, lance, table
-        self._content = self._noted = str(notes["content"])
+        self._lance, self._table, self._ledger, self._encode = lance, table, ledger, encode
+        self._content = self._noted = str(ledger.notes["content"])
         self._waiting: dict[str, tuple[Passage, str]] = {}
         self._begun: set[str] = set()
-        self._emptied = [origin for origin in notes["begun"] if ledger.by_origin(origin) is None]
+        self._lost = set(ledger.notes.get("lost", ()))
+        self._emptied: list[str] = []
         self.pending_bytes = 0
         self.covered: Counter[tuple[str, str]] = Counter()
         self.passages: int = lance.count_rows()
-        if self._emptied:
-            self._note("delete origin")
-            self._flush()
 
     def put_all(self, passages: Written) -> list[Put]:
         ours = [(given.storable(), origin) for given, origin in passages]
@@ -90,6 +80,7 @@ class LanceWriter:
             if outcomes[-1] != "standing":
                 if known:
                     self.covered[known[1], origin] += 1
+                    self._lost.add(known[1])
                 self._waiting[passage.id] = passage, origin
                 self._note("put", *passage.change)
                 self.pending_bytes += passage.size
@@ -106,6 +97,7 @@ class LanceWriter:
             self._flush()
         if self._lance.count_rows(f"{ORIGIN} = {literal(origin)}"):
             self._emptied.append(origin)
+            self._lost.add(origin)
             self._note("delete origin")
 
     def commit(self, complete: bool = True) -> None:
@@ -113,7 +105,7 @@ class LanceWriter:
         if complete:
             self._lance.optimize()  # what was added becomes part of the index of words; until then it is read row by row
         self._write_notes(complete)
-        self._begun = set()  # the ledger is saved before anything else is written
+        self._begun, self._lost = set(), set()  # the ledger is saved before anything else is written
         self.passages = self._lance.count_rows()
 
     def _flush(self) -> None:
@@ -127,8 +119,8 @@ class LanceWriter:
 
     def _write_notes(self, complete: bool) -> None:
         self._begun |= {origin for _, origin in self._waiting.values()} | set(self._emptied)
-        notes = self._made | {"content": self._content, "complete": complete, "begun": sorted(self._begun)}
-        write_notes(self._database, self._table, notes)
+        begun, lost = sorted({*self._begun, *self._ledger.orphans}), sorted(self._lost)
+        self._ledger.note(content=self._content, complete=complete, begun=begun, lost=lost)
         self._noted = self._content
 
     def _standing(self, ids: Set[str]) -> dict[str, tuple[Passage, str]]:
@@ -172,7 +164,7 @@ def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tup
         weights = Encoding(table.encoder).fingerprint() if encode else ""
         ours = {"encoder_name": table.encoder, "encoder": weights}
         size = encode([Passage("", "size")]).shape[1] if encode else 0
-        notes = ours | {"content": "", "complete": False, "begun": []}
+        notes = ours | {"content": "", "complete": False, "begun": [], "lost": []}
         write_notes(database, table, notes)
         lance = database.create_table(table.table, schema=_schema(table, size))
     if not notes:
@@ -181,7 +173,7 @@ def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tup
         )
     check_vectors(notes, table.name, table.encoder)
     if METADATA not in lance.schema.names:
-        raise IndexUnavailable(f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew.")
+        raise earlier(table.name, ANEW)
     lacking = {*table.columns, table.words, *([table.vectors] if encode else [])} - set(lance.schema.names)
     if lacking:
         raise IndexUnavailable(f"{table.name} was built with other names of columns: it has no {', '.join(sorted(lacking))}.")

@@ -17,6 +17,7 @@ from gnothi.retrieval.servers.patience import Passing
 BESIDE = "-gnothi"
 _NOTES = "_doc/notes"
 _PLACE = "place"
+_AT_ONCE = 1000
 _MAPPING = {"dynamic": False, "properties": {_PLACE: {"type": "keyword"}}}
 VERSION = 2
 """Of what is noted, in the notes."""
@@ -106,9 +107,15 @@ class Notes:
 class LuceneLedger(Ledger):
     """Sources as documents beside the notes."""
 
-    def __init__(self, server: Steady) -> None:
-        self._server = server
+    def __init__(self, server: Steady, notes: Notes) -> None:
+        self._server, self.notes = server, notes
         super().__init__(rows=(json.loads(one["entry"]) for one in server.every(_PLACE, BESIDE)))
+        self.recover(notes.values.get("begun", ()), notes.values.get("lost", ()))
+
+    def save(self) -> None:
+        super().save()
+        if self.notes.values.get("begun") != self.orphans or self.notes.values.get("lost"):
+            self.notes.put({"begun": self.orphans, "lost": []})
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         documents = {
@@ -116,5 +123,6 @@ class LuceneLedger(Ledger):
         }
         self._server.bulk(documents, BESIDE)
         self._server.refresh(BESIDE)
-        for key in removed:
-            self._server.delete({"term": {_PLACE: digest(key)}}, BESIDE)
+        for start in range(0, len(removed), _AT_ONCE):
+            places = [digest(key) for key in removed[start : start + _AT_ONCE]]
+            self._server.delete({"terms": {_PLACE: places}}, BESIDE)

@@ -52,27 +52,25 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
     try:
         server = Steady(client)
         notes = _prepared(server, engine, encode)
-        ledger = LuceneLedger(server)
-        yield Target(LuceneWriter(server, notes, ledger, encode), ledger)
+        ledger = LuceneLedger(server, notes)
+        yield Target(LuceneWriter(server, ledger, encode), ledger)
     finally:
         client.close()
 
 
 class LuceneWriter:
     """Nothing is held back until ``commit``: it makes visible. So before the first passage of an origin the origin is noted,
-    and what a killed build left of one that no source knows is deleted when the next build begins."""
+    and before an origin loses passages that. What a killed build left of one that no source knows is deleted at the end of the
+    next build."""
 
-    def __init__(self, server: Steady, notes: Notes, ledger: LuceneLedger, encode: EncodePassages | None = None) -> None:
+    def __init__(self, server: Steady, ledger: LuceneLedger, encode: EncodePassages | None = None) -> None:
         self._encode = encode
-        self._server, self._notes, self._index = server, notes, server.index
-        self._content = str(notes.values.get("content", ""))
+        self._server, self._ledger, self._index = server, ledger, server.index
+        self._content = str(ledger.notes.values.get("content", ""))
         self._begun: set[str] = set()
-        self._committed = False
+        self._lost = set(ledger.notes.values.get("lost", ()))
         self.pending_bytes = 0
         self.covered: Counter[tuple[str, str]] = Counter()
-        for origin in notes.values.get("begun", ()):
-            if ledger.by_origin(origin) is None:
-                self.delete_origin(origin)
         self._put_notes(complete=False)
         self.passages = server.count()
 
@@ -88,12 +86,11 @@ class LuceneWriter:
             if outcomes[-1] != "standing":
                 if known:
                     self.covered[known[1], origin] += 1
+                    self._lost.add(known[1])
                 written[passage.id] = passage, origin
                 self._note("put", *passage.change)
                 self.pending_bytes += passage.size
         if written:
-            if self._committed:  # and so the ledger knows those of before
-                self._begun, self._committed = set(), False
             self._begun |= {origin for _, origin in written.values()}
             self._put_notes(complete=False)
             self._server.bulk(self._documents(written))
@@ -104,17 +101,19 @@ class LuceneWriter:
         self._server.refresh()
         if self._server.count(query):
             self._note("delete origin")
+            self._lost.add(origin)
             self._put_notes(complete=False)
             self._server.delete(query)
 
     def commit(self, complete: bool = True) -> None:
         self._server.refresh()
         self._put_notes(complete)
-        self._committed = True
+        self._begun, self._lost = set(), set()  # the ledger is saved before anything else is written
         self.passages, self.pending_bytes = self._server.count(), 0
 
     def _put_notes(self, complete: bool) -> None:
-        self._notes.put({"content": self._content, "complete": complete, "begun": sorted(self._begun)})
+        begun, lost = sorted({*self._begun, *self._ledger.orphans}), sorted(self._lost)
+        self._ledger.notes.put({"content": self._content, "complete": complete, "begun": begun, "lost": lost})
 
     def _documents(self, written: Mapping[str, tuple[Passage, str]]) -> dict[str, dict[str, Any]]:
         index = self._index
@@ -166,7 +165,7 @@ def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> 
         return notes
     made = {"encoder_name": index.encoder, "encoder": Encoding(index.encoder).fingerprint() if encode else ""}
     notes.create()  # notes of an index that is gone tell nothing
-    notes.put({"content": "", "complete": False, "begun": [], "version": VERSION, **made})
+    notes.put({"content": "", "complete": False, "begun": [], "lost": [], "version": VERSION, **made})
     body = {"type": "text", "index": False, "copy_to": index.words}
     mapping: dict[str, Any] = {
         index.id: {"type": "keyword"},

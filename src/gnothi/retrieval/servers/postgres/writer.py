@@ -26,6 +26,7 @@ from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
+_ANEW = "gnothi index build SOURCE... --to postgres:...#ANOTHER"
 _LOST = "\ufffd"
 _SOURCES = "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)"
 
@@ -56,7 +57,7 @@ def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
 
 
 class PostgresWriter:
-    """All in one transaction from commit to commit."""
+    """All in one transaction, which ends when the ledger is saved: passages and what is known of their sources go together."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
         self._connection, self._table, self._encode = connection, table, encode
@@ -91,7 +92,6 @@ class PostgresWriter:
         )
         with self._connection.cursor() as cursor:
             cursor.executemany(query, list(notes.items()))
-        self._connection.commit()
         self.passages, self.pending_bytes = self._count(), 0
 
     def _write(self, written: Sequence[tuple[Passage, str]]) -> None:
@@ -151,7 +151,7 @@ class PostgresLedger(Ledger):
         try:
             rows = connection.execute(table.sql("SELECT entry FROM {sources}", sources=self._sources), ()).fetchall()
         except psycopg.errors.UndefinedColumn:
-            raise earlier(table.name, "gnothi index build SOURCE... --to postgres:...") from None
+            raise earlier(table.name, _ANEW) from None
         super().__init__(rows=(json.loads(entry) for (entry,) in rows))
 
     def save(self) -> None:
@@ -200,9 +200,7 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
         check_vectors(notes, table.name, table.encoder)
         row = connection.execute(table.columns(), (METADATA, TERMS)).fetchone()
         if row is None or row[0] < 2:
-            raise IndexUnavailable(
-                f"{table.name} was built by an earlier version of Gnothi. Name another table to build it anew."
-            )
+            raise earlier(table.name, _ANEW)
         return
     names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
 
