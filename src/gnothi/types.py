@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,38 @@ class Metadata(dict[str, Value]):
     number that JSON does not have.
     """
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "_packed")
 
     def __init__(self, given: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
         super().__init__(sorted(_kept(*pair) for pair in dict(given).items()) if given else ())
         self._hash: int | None = None
+        self._packed: str | None = None
+
+    @classmethod
+    def unpacked(cls, stored: str | bytes) -> Metadata:
+        """The inverse of ``packed``. Raises ValueError or TypeError for what it did not write."""
+        raw = json.loads(stored)
+        if type(raw) is not dict or not _KINDS.issuperset(map(type, raw.values())):
+            raise TypeError("metadata are stored as an object of texts, numbers, true and false")
+        return cls._known(raw)
+
+    @classmethod
+    def _known(cls, pairs: Mapping[str, Value]) -> Metadata:
+        """Of pairs that were checked before, in order of the keys."""
+        made = cls()
+        dict.update(made, pairs)
+        return made
+
+    @property
+    def packed(self) -> str:
+        """As JSON; made once, since all passages of a file may share theirs."""
+        if self._packed is None:
+            self._packed = json.dumps(self, ensure_ascii=False, separators=(",", ":"))
+        return self._packed
+
+    def filled(self, others: Metadata) -> Metadata:
+        """These, with those of ``others`` for keys that are not here."""
+        return self._known(dict(sorted({**others, **self}.items()))) if self else others
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self._hash is None:
@@ -59,6 +87,9 @@ class Metadata(dict[str, Value]):
         raise TypeError("metadata of a passage cannot be changed: make another passage with dataclasses.replace")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
+
+
+_KINDS = frozenset((str, int, float, bool))
 
 
 def _kept(key: object, value: object) -> tuple[str, Value]:
@@ -86,9 +117,16 @@ class Passage:
         if type(self.metadata) is not Metadata:
             object.__setattr__(self, "metadata", Metadata(self.metadata))
 
+    @property
+    def known(self) -> Metadata:
+        """Its metadata, as what they are."""
+        return cast("Metadata", self.metadata)
+
     def storable(self) -> Passage:
         """As UTF-8 can hold it; its metadata are already."""
-        return Passage(encodable(self.id), encodable(self.text), encodable(self.title), self.metadata)
+        given = self.id, self.text, self.title
+        kept = tuple(map(encodable, given))
+        return self if kept == given else Passage(*kept, self.metadata)
 
     @property
     def change(self) -> tuple[str, ...]:

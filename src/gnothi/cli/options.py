@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,9 +20,9 @@ from click.core import ParameterSource
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting
 from gnothi.files import meant
-from gnothi.methods.planned import INDEX_SECTION
-from gnothi.session.plan import Execution, Request
-from gnothi.session.record import as_arguments, as_settings
+
+if TYPE_CHECKING:  # a command that opens no model needs none of it
+    from gnothi.session.plan import Execution, Request
 
 
 class Number(click.FloatRange):
@@ -122,6 +122,9 @@ class Sources:
     @property
     def settings(self) -> Settings:
         """file < environment < --set < --cache and --filter."""
+        from gnothi.methods.planned import INDEX_SECTION
+        from gnothi.session.record import as_settings
+
         cache = () if self.cache is None else (f"model.cache={'on' if self.cache else 'off'}",)
         found = read_settings(self.config, os.environ, (*self.overrides, *cache), as_settings)
         if not self.filters:
@@ -135,6 +138,8 @@ class Sources:
 
     def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
         """``thresholds`` None: the command takes no calibration."""
+        from gnothi.session.plan import Request
+
         return Request(
             methods=methods,
             model=self.model if _is_named("model") else None,
@@ -156,6 +161,8 @@ def _is_named(parameter: str) -> bool:
 
 def take_flags(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
     """Callback of an eager ``--config``: flags that are not given are those of the run. Raises InvalidInput."""
+    from gnothi.session.record import as_arguments
+
     if path is not None and (flags := as_arguments(load_toml(path))):
         context.default_map = {**(context.default_map or {}), **flags}
     return path
@@ -250,6 +257,8 @@ class Asking:
 
     @property
     def execution(self) -> Execution:
+        from gnothi.session.plan import Execution
+
         return Execution(self.seed, self.concurrency, self.workers, self.max_failures, self.on, self.gpus)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from functools import lru_cache
 from math import log
 
@@ -19,7 +18,7 @@ from gnothi.retrieval import scripts
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.languages import DEFAULT, stemmer
 from gnothi.retrieval.terms import key_of, key_term, terms
-from gnothi.types import NO_METADATA, Metadata, Passage, Value
+from gnothi.types import NO_METADATA, Metadata, Passage
 
 FORMAT_VERSION = 2
 # One field holds title and text as two values: BM25 sees one document of title + text, and the store keeps them apart.
@@ -61,7 +60,7 @@ def document(passage: Passage, origin: str, language: str = DEFAULT) -> tantivy.
     doc.add_text(BODY, passage.text)
     doc.add_text(UNITS, _units(f"{passage.title}\n{passage.text}", language))
     if passage.metadata:
-        doc.add_bytes(METADATA, packed(passage.metadata).encode())
+        doc.add_bytes(METADATA, passage.known.packed.encode())
         for term in terms(passage.metadata):
             doc.add_text(TERMS, term)
     return doc
@@ -71,18 +70,14 @@ def passage(doc: tantivy.Document) -> Passage:
     """Raises ValueError where the index keeps no passages, or others."""
     try:
         (title, text), (name, *_) = doc[BODY], doc[ID]
-        return Passage(name, text, title, unpacked(doc.get_first(METADATA)))
+        stored = doc.get_first(METADATA)
+        return Passage(name, text, title, Metadata.unpacked(stored) if stored else NO_METADATA)
     except (LookupError, TypeError, ValueError):
         raise ValueError("a passage without its id, title or text, or with broken metadata") from None
 
 
-def packed(metadata: Mapping[str, Value]) -> str:
-    """Metadata as JSON."""
-    return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
-
-
 def unpacked(stored: bytes | str | None) -> Metadata:
-    """The inverse of ``packed``; nothing stored is none. Raises ValueError or TypeError for what it did not write."""
+    """From a store that others may write to: nothing stored is none. Raises ValueError or TypeError for what are none."""
     return Metadata(json.loads(stored)) if stored else NO_METADATA
 
 

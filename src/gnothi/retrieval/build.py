@@ -26,7 +26,7 @@ from gnothi.retrieval.ledger import Entry
 from gnothi.retrieval.sources import SourceReader, SourcesReport, unreadable
 from gnothi.retrieval.targets import Target, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
-from gnothi.types import Passage
+from gnothi.types import Metadata, Passage
 
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
 BATCH = 200
@@ -136,8 +136,9 @@ class _Build(SourceReader[BuildReport]):
         return self.report
 
     def _put(self) -> None:
-        waiting, self.waiting = self.waiting, []
-        for outcome, (_, origin) in zip(self.writer.put_all(waiting), waiting, strict=True):
+        outcomes = self.writer.put_all(self.waiting)
+        waiting, self.waiting = self.waiting, []  # only now: an interrupt loses none
+        for outcome, (_, origin) in zip(outcomes, waiting, strict=True):
             self.report.added += outcome != "standing"
             if outcome == "standing":
                 self.note_standing(origin)
@@ -155,31 +156,39 @@ class _Build(SourceReader[BuildReport]):
         steps = _steps(found, entry, self.words, self.keys)
         if entry.checkpoint == START:
             self.current = replace(entry, passages=0)
-        for step in _read_ahead(steps) if entry.stale else steps:
-            if step.invalid:
-                self._invalid(found, step)
-            if step.notice:
-                self.report.notices.add(f"{found.path} {step.notice}")
-            for passage in step.passages:
-                named = replace(passage, metadata={"source": entry.key, **passage.metadata})
-                self.waiting.append((named, entry.origin))
-                self.handled += 1
-                self.sample.look(passage.text)
-            if len(self.waiting) >= BATCH:
-                self._put()
-            self._reached(step)
-            if self._due():
-                self._commit(complete=False)
-            self._tell(step.read)
+        source = Metadata({"source": entry.key})
+        read: list[Step] = []  # that the entry does not tell of yet
+        try:
+            for step in _read_ahead(steps) if entry.stale else steps:
+                if step.invalid:
+                    self._invalid(found, step)
+                if step.notice:
+                    self.report.notices.add(f"{found.path} {step.notice}")
+                for passage in step.passages:
+                    named = Passage(passage.id, passage.text, passage.title, passage.known.filled(source))
+                    self.waiting.append((named, entry.origin))
+                    self.handled += 1
+                    self.sample.look(passage.text)
+                read.append(step)
+                if len(self.waiting) >= BATCH:
+                    self._put()
+                if len(read) >= BATCH or self._due():
+                    self._reached(read)
+                    read = []
+                if self._due():
+                    self._commit(complete=False)
+                self._tell(step.read)
+        finally:
+            self._reached(read)
 
-    def _reached(self, step: Step) -> None:
-        if (entry := self.current) is not None:
+    def _reached(self, steps: Sequence[Step]) -> None:
+        if steps and (entry := self.current) is not None:
             self.current = replace(
                 entry,
-                passages=entry.passages + len(step.passages),
-                invalid=entry.invalid + bool(step.invalid),
-                empty=entry.empty + step.empty,
-                checkpoint=step.checkpoint or entry.checkpoint,
+                passages=entry.passages + sum(len(step.passages) for step in steps),
+                invalid=entry.invalid + sum(bool(step.invalid) for step in steps),
+                empty=entry.empty + sum(step.empty for step in steps),
+                checkpoint=next((step.checkpoint for step in reversed(steps) if step.checkpoint), entry.checkpoint),
             )
 
     def _invalid(self, found: Found, step: Step) -> None:

@@ -15,6 +15,8 @@ _TAKEN_UP = ("metadata", "meta")
 def flat(record: Mapping[Any, Any], without: frozenset[str] = frozenset()) -> tuple[Metadata, list[str]]:
     """Metadata, and the keys that hold neither text, numbers, dates, true, false nor nothing, and are left out. Of two with one
     name the outer one stays. Keys in ``without`` are something else."""
+    if record.keys() <= without:
+        return NO_METADATA, []
     kept: dict[str, Value] = {}
     dropped: list[str] = []
     for key, value in _pairs(record, ""):

@@ -88,7 +88,7 @@ _VISIBLE, _FOLDED = _Table(_visible), _Table(_folded)
 
 def normal(text: str) -> str:
     """The text as it looks: composed (NFKC), without characters that are not seen. Plain text stays as it is."""
-    if not _SPECIAL.search(text):
+    if not is_special(text):
         return text
     return unicodedata.normalize("NFKC", text.translate(_VISIBLE))
 
@@ -98,9 +98,9 @@ def special_tokens(text: str) -> tuple[list[str], int]:
     seen or not composed, or too long for it; and the number of all others, about."""
     words = text.split()
     # Plain letters have at most two bytes, but for those of Vietnamese, whose words are short.
-    long = [one for one in words if len(one) > _KEPT // 2]
-    long = long and [one for one in long if len(one.encode("utf-8", "replace")) > _KEPT]
-    if not long and not _SPECIAL.search(text):
+    long = max(map(len, words), default=0) > _KEPT // 2
+    long = long and any(len(one.encode("utf-8", "replace")) > _KEPT for one in words)
+    if not long and not is_special(text):
         return [], len(words)
     tokens = _TOKEN.findall(text)
     found = [one for one in tokens if _SPECIAL.search(one) or (long and len(one.encode("utf-8", "replace")) > _KEPT)]
@@ -149,7 +149,7 @@ def _stem(word: str) -> str:
 
 
 def is_special(text: str) -> bool:
-    return _SPECIAL.search(text) is not None
+    return not (text.isascii() and text.isprintable()) and _SPECIAL.search(text) is not None
 
 
 def room(unit: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, InvalidSetting
 from gnothi.locks import hold
-from gnothi.retrieval.analysis import packed, unpacked
+from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ledger import earlier
@@ -204,7 +204,7 @@ def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], ve
 
     names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS, table.vectors]
     values = [
-        (*texts(one), origin, packed(one.metadata), joined(one.metadata), vectors.get(one.id)) for one, origin in passages
+        (*texts(one), origin, one.known.packed, joined(one.metadata), vectors.get(one.id)) for one, origin in passages
     ]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
 

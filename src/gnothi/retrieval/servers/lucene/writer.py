@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval.analysis import packed, unpacked
+from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import earlier
 from gnothi.retrieval.servers.lucene.answers import as_text, field
@@ -119,7 +119,7 @@ class LuceneWriter:
         index = self._index
         documents: dict[str, dict[str, Any]] = {
             digest(key): {index.id: one.id, index.title: one.title, index.text: one.text, ORIGIN: origin}
-            | {METADATA: packed(one.metadata), TERMS: terms(one.metadata)}
+            | {METADATA: one.known.packed, TERMS: terms(one.metadata)}
             for key, (one, origin) in written.items()
         }
         if self._encode:

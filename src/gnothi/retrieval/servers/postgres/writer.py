@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval.analysis import packed
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
 from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
@@ -104,7 +103,7 @@ class PostgresWriter:
             [passage.title for passage in passages],
             [passage.text for passage in passages],
             [origin for _, origin in last.values()],
-            [packed(passage.metadata) for passage in passages],
+            [passage.known.packed for passage in passages],
             [" ".join(terms(passage.metadata)) for passage in passages],
         ]
         columns += [[as_vector(one) for one in self._encode(passages)]] if self._encode else []
