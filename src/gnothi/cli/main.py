@@ -31,7 +31,7 @@ a library."""
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
-    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, list, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "ablate": (
         "gnothi.cli.ablate:ablate",
