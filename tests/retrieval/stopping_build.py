@@ -21,8 +21,8 @@ def main(source: str, out: str, batch: str = str(module.BATCH)) -> None:
 
     Encoding.passages, Encoding.fingerprint = passages, lambda _: "words"  # type: ignore[method-assign,assignment]
     module.BATCH, module._COMMIT_BYTES = int(batch), COMMIT_BYTES
-    # After each batch of passages, each commit of them, and each note of how far reading is.
-    stops_after(module._Build, "_put", "_commit")
+    # After each batch of passages, each commit of them, each file whose passages leave, and each note of how far reading is.
+    stops_after(module._Build, "_put", "_commit", "_drop")
     stops_after(SourceReader, "_save")
     module.build([source], out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,41 @@ def test_killed_builds_resume_to_the_same_index(source: Path, tmp_path: Path) ->
     assert partial
     start(source, out).finish()
     assert contents(out) == expected
+
+
+@pytest.mark.slow
+def test_killed_builds_follow_moves_and_deletions(source: Path, tmp_path: Path) -> None:
+    chance = random.Random(1)
+    notes = source / "notes"
+    notes.mkdir()
+    for note in source.glob("note 1*.txt"):
+        note.rename(notes / note.name)
+    build([source], tmp_path / "killed")
+    before = contents(tmp_path / "killed")
+
+    write_jsonl(source / "corpus.jsonl", made_up(2, 2000) + made_up(1, 3000))  # a quarter of the old is gone
+    notes.rename(source / "papers")
+    for number in range(20, 30):
+        (source / f"note {number}.txt").unlink()
+    (source / "note 0.txt").rename(source / "note 2.txt")
+    (source / "note 3.txt").rename(source / "papers" / "note 3.txt")
+    shutil.copytree(tmp_path / "killed", tmp_path / "undisturbed")
+    steps = start(source, tmp_path / "undisturbed").finish()
+    expected = contents(tmp_path / "undisturbed")
+    build([source], tmp_path / "afresh")
+    assert expected == contents(tmp_path / "afresh")
+
+    partial = 0
+    for number in moments(steps, KILLS):
+        process = start(source, tmp_path / "killed")
+        assert process.go(number)
+        process.kill(chance.uniform(0, 0.02))
+        found = contents(tmp_path / "killed")
+        assert before.keys() & expected.keys() <= found.keys() <= before.keys() | expected.keys()
+        partial += found not in (before, expected)
+    assert partial
+    start(source, tmp_path / "killed").finish()
+    assert contents(tmp_path / "killed") == expected
 
 
 def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(source: Path, tmp_path: Path) -> None:

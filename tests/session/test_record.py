@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from gnothi.session.fingerprints import fingerprints
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER
+from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN
 
 Run = Callable[..., tuple[int, str, str]]
@@ -107,6 +109,81 @@ def test_other_questions_under_the_same_name_are_told(gnothi: Run, tmp_path: Pat
     questions.write_text('{"question": "Who read the known book?", "answers": ["Ada Bram"]}\n')
     _, _, err = gnothi("eval", *config, "--out", str(tmp_path / "other"))
     assert f"warning: the data set {questions} is not what it was for" in err
+
+
+def ask(file: Path, *ids: str) -> None:
+    """Questions of these names; of "b!" with another text, of "b?" with another answer."""
+    lines = [
+        {"id": name[0], "question": f"Who wrote {name.replace('?', '')}?", "answers": ["Ada" if "?" in name else "Bea"]}
+        for name in ids
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", "3")])
+def test_a_run_goes_on_with_more_questions(gnothi: Run, tmp_path: Path, scripted: Scripted, limit: tuple[str, ...]) -> None:
+    questions, run = tmp_path / "questions.jsonl", tmp_path / "run"
+    command = ("eval", str(questions), "--method", "direct", "--no-cache", "--out", str(run))
+    ask(questions, "a", "b")
+    assert gnothi(*command)[0] == 0
+    before = rows(run)
+    asked = len(scripted.prompts)
+    ask(questions, "a", "b", "c", *(["d"] if limit else []))
+    assert gnothi(*command, *limit)[0] == 0
+    assert rows(run)[:2] == before
+    assert [row["question_id"] for row in rows(run)] == ["a", "b", "c"]
+    assert len(scripted.prompts) == asked + asked // 2
+    assert (same(run)["dataset.questions"], same(run).get("dataset.limit")) == (3, 3 if limit else "none")
+    assert gnothi(*command, *limit)[0] == 0  # and as it stands now
+    ask(questions, "a", "b")
+    assert gnothi(*command)[0] == 2
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["a", "b!", "c", "d"], r"text of question 'b' changed from 'Who wrote b\?' to 'Who wrote b!\?'"),
+        (["a", "b?", "c", "d"], r"answers of question 'b' changed from \('Bea',\) to \('Ada',\)"),
+        (["a", "c", "d"], "question 'b' is not among them"),
+        (["b", "a", "c", "d"], "another order"),
+        (["z", "a", "b", "c"], "put between"),
+    ],
+)
+def test_questions_that_are_not_only_more_are_refused(gnothi: Run, tmp_path: Path, ids: list[str], said: str) -> None:
+    questions, run = tmp_path / "questions.jsonl", tmp_path / "run"
+    command = ("eval", str(questions), "--method", "direct", "--out", str(run))
+    ask(questions, "a", "b", "c")
+    assert gnothi(*command)[0] == 0
+    before = rows(run), read_config(run)
+    ask(questions, *ids)
+    code, _, err = gnothi(*command)
+    assert code == 2
+    assert re.search(said, err)
+    assert (rows(run), read_config(run)) == before
+    ask(questions, "a", "b", "c")
+    assert gnothi(*command)[0] == 0
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_goes_on_with_a_model_that_moved(gnothi: Run, tmp_path: Path) -> None:
+    for name, content in (("one", "{}"), ("other", "[]")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(content)
+
+    def go_on(model: str) -> tuple[int, str, str]:
+        asked = ("--model", str(tmp_path / model), "--index", "lab", "--method", "direct", "--limit", "2")
+        return gnothi("eval", "lab:one_hop", *asked, "--out", str(tmp_path / "run"))
+
+    assert go_on("one")[0] == 0
+    before = rows(tmp_path / "run")
+    (tmp_path / "one").rename(tmp_path / "moved")
+    assert go_on("moved")[0] == 0
+    assert rows(tmp_path / "run") == before
+    assert same(tmp_path / "run")["model.name"] == str(tmp_path / "moved")
+    code, _, err = go_on("other")
+    assert code == 2
+    assert "model.name" in err
 
 
 # --- an index that has changed -----------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ a library."""
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
-    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, list, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "ablate": (
         "gnothi.cli.ablate:ablate",
@@ -104,6 +104,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run and exit. Installed as the command ``gnothi``."""
+    if arguments is None:
+        _know_utf8()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
@@ -114,6 +116,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if ended == INTERRUPTED:
         signals.leave(code)
     sys.exit(code)
+
+
+def _know_utf8() -> None:
+    """Start again in Python's UTF-8 mode where it was switched off and the locale knows ASCII only (``C``): arguments and names
+    of files would be no text otherwise."""
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1" and sys.executable:
+        os.environ["PYTHONUTF8"] = "1"  # for programs that are started from here, too; and so never twice
+        os.execv(sys.executable, sys.orig_argv)
 
 
 def run(arguments: Sequence[str]) -> int:
