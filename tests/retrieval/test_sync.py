@@ -15,7 +15,9 @@ import pytest
 
 from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.retrieval import build as module
+from gnothi.retrieval import left_out
 from gnothi.retrieval.build import BuildReport, build
+from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.base import Unreadable
 from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.listing import delete_sources, sources
@@ -253,6 +255,15 @@ def test_a_deleted_source_is_read_again_if_it_is_there(docs: Path, out: Path) ->
     assert (deleted.sources, deleted.there) == (("docs/sub/b.md",), (str(docs / "sub" / "b.md"),))
     assert (deleted.missing, deleted.deleted) == (("nothing",), 1)
     assert_as_afresh(docs, out)
+
+
+def test_an_index_with_a_broken_file_stays_complete_when_another_is_deleted(docs: Path, out: Path) -> None:
+    write(docs / "d.jsonl", '{"text": "One."}\n{"text": broken\n')
+    build([docs], out)
+    (left,) = left_out.read(out)
+    assert (left.path, left.reason[:7]) == (str(docs / "d.jsonl"), "line 2:")
+    delete_sources(out, ["docs/sub"])
+    assert read_manifest(out).complete
 
 
 def test_an_index_of_an_earlier_version_is_refused(docs: Path, out: Path) -> None:

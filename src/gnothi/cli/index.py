@@ -446,9 +446,10 @@ def _warn(report: BuildReport) -> None:
         warn_of(listing, what, happened)
     say_gone(report)
     if not report.sources:
+        from gnothi.retrieval.ingest.discover import expected
         from gnothi.retrieval.ingest.formats import FORMATS
 
-        say(f"warning: found no file to index; expected files that end in {', '.join(FORMATS)}")
+        say(f"warning: found no file to index. Expected {expected(FORMATS)}")
     if report.empty:
         say(f"warning: records or files without text left out: {report.empty:,}")
     if report.replaced:

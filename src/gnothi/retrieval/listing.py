@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.discover import Found, file, whole
 from gnothi.retrieval.ledger import Entry, FolderLedger, Ledger, from_plain, is_below, is_gone, plain
 from gnothi.retrieval.targets import check_built, target
@@ -64,16 +65,23 @@ def sources(folder: Path) -> Iterator[Source]:
 def delete_sources(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
     """Take what was read from files out of an index: each by its name there, its path, or a folder of either. Raises
     IndexUnavailable."""
+<<<<<<< HEAD
     opened = target(out, DEFAULT_MEMORY_MB)
     check_built(out)
     with opened as found:
         before = found.writer.passages
+=======
+    with target(out, DEFAULT_MEMORY_MB) as found:
+        before, folder = found.writer.passages, Path(out)
+>>>>>>> f-new
         deleted, chosen = take_out(found.ledger, names)
         for entry in chosen:
             for origin in (entry.origin, *entry.stale):
                 found.writer.delete_origin(origin)
         if chosen:
-            found.writer.commit(all(entry.complete for entry in found.ledger.entries()))
+            # A file that can be read in part only stays so after every build.
+            complete = folder.is_dir() and read_manifest(folder).complete
+            found.writer.commit(complete or all(entry.complete for entry in found.ledger.entries()))
             found.ledger.save()
         return replace(deleted, deleted=before - found.writer.passages, passages=found.writer.passages)
 

@@ -127,7 +127,7 @@ class SourceReader(ABC, Generic[R]):
             known = self.ledger.by_path(plain(found.path))
             kept = " What was read from it before stays." if known and (known.complete or known.stale) else ""
             unread = not isinstance(error, NoDocument)
-            self._leave_out(found.path, error.message.removeprefix(f"{found.path} "), unread)
+            self._leave_out(found.path, error.message.removeprefix(f"{found.path}").lstrip(", "), unread)
             listing = self.report.unreadable if unread else self.report.skipped
             listing.add(error.message + kept)  # with the marks of parameters, as every message
             self.report.sources -= 1

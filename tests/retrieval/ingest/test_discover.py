@@ -73,6 +73,17 @@ def test_a_named_source_that_cannot_be_used_is_an_error(tree: Path, name: str, s
         list(discover([tree / name], tree / "out", FORMATS))
 
 
+def test_an_error_names_the_usual_formats_alone_and_a_near_name_once(tree: Path) -> None:
+    with pytest.raises(InvalidInput) as unknown:
+        list(discover([tree / "g.png"], tree / "out", FORMATS))
+    assert ".pdf" in str(unknown.value)
+    assert len(str(unknown.value)) < 400
+    with pytest.raises(InvalidInput) as missing:
+        list(discover([tree / "b.txr"], tree / "out", FORMATS))
+    assert str(missing.value).count("?") == 1
+    assert str(missing.value).endswith("?")
+
+
 def test_the_stamp_changes_with_the_file(tree: Path) -> None:
     def stamp() -> str:
         (item,) = discover([tree / "b.txt"], tree / "out", FORMATS)

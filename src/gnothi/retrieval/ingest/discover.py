@@ -12,6 +12,7 @@ from gnothi.errors import InvalidInput
 from gnothi.files import meant
 
 INDEX = "gnothi-index.json"  # its folder holds an index, or a graph
+_SHOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,17 @@ def discover(
         if not isinstance(found, Skipped):
             yield found
         elif only or not os.path.exists(root):
-            raise InvalidInput(f"{source} {found.reason}. Expected a folder or a file that ends in {', '.join(formats)}.")
+            asked = found.reason.endswith("?")  # a name near it is all there is to say
+            raise InvalidInput(f"{source} {found.reason}{'' if asked else f'. Expected {expected(formats)}.'}")
         else:
             yield replace(found, unreadable=True)
+
+
+def expected(formats: Collection[str]) -> str:
+    """What may be named, in words: the most usual formats where there are many."""
+    shown = list(formats)[:_SHOWN]
+    more = f" or another of {len(formats)} that docs/reference/files.md lists" if len(formats) > _SHOWN else ""
+    return f"a folder or a file that ends in {', '.join(shown)}{more}"
 
 
 def whole(source: str | os.PathLike[str]) -> Path:
