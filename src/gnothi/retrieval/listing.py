@@ -65,15 +65,10 @@ def sources(folder: Path) -> Iterator[Source]:
 def delete_sources(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
     """Take what was read from files out of an index: each by its name there, its path, or a folder of either. Raises
     IndexUnavailable."""
-<<<<<<< HEAD
     opened = target(out, DEFAULT_MEMORY_MB)
     check_built(out)
     with opened as found:
-        before = found.writer.passages
-=======
-    with target(out, DEFAULT_MEMORY_MB) as found:
         before, folder = found.writer.passages, Path(out)
->>>>>>> f-new
         deleted, chosen = take_out(found.ledger, names)
         for entry in chosen:
             for origin in (entry.origin, *entry.stale):
