@@ -126,7 +126,7 @@ class Passage:
         """As UTF-8 can hold it; its metadata are already."""
         given = self.id, self.text, self.title
         kept = tuple(map(encodable, given))
-        return self if kept == given else Passage(*kept, self.metadata)
+        return self if kept == given else Passage(kept[0], kept[1], kept[2], self.metadata)
 
     @property
     def change(self) -> tuple[str, ...]:
