@@ -282,6 +282,38 @@ class Killed(BaseException):
     """In the place of a kill: nothing after it is done."""
 
 
+def kill_twice(root: Path, out: Path | str, read: Callable[[], Texts], ledger: type) -> None:
+    """What killed builds stored goes with its files, and gives back what it took from others."""
+    folder, save = root / "docs", ledger.save  # type: ignore[attr-defined]
+    saved = 0
+
+    def stop(self: object) -> None:
+        nonlocal saved
+        if saved == 0:
+            raise Killed
+        saved -= 1
+        save(self)
+
+    records(folder / "b.jsonl", x="Of b.")
+    build([folder], out)
+    records(folder / "z.jsonl", x="Of z.", y="Of z, too.")
+    with patch.object(ledger, "save", stop), suppress(Killed):
+        build([folder], out)
+    (folder / "z.jsonl").unlink()
+    for number in range(4):
+        write(folder / f"{number}.txt", "A heron waits. " * 9)
+    saved = 2
+    with patch.object(ledger, "save", stop), patch.object(module, "_COMMIT_BYTES", 50), suppress(Killed):
+        build([folder], out)
+    build([folder], out)
+    build([folder], root / "fresh")
+    assert read() == texts(root / "fresh")
+
+
+def test_two_builds_killed_one_after_the_other(tmp_path: Path, out: Path) -> None:
+    kill_twice(tmp_path, out, lambda: texts(out), FolderLedger)
+
+
 def walk(
     root: Path,
     out: Path | str,

@@ -19,7 +19,7 @@ from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
 from tests.retrieval.documents import bare, contents, made_up, write_jsonl
-from tests.retrieval.test_sync import as_texts, walk
+from tests.retrieval.test_sync import as_texts, kill_twice, walk
 from tests.stopping import Stopping, moments
 
 needed = pytest.mark.skipif(
@@ -219,7 +219,15 @@ def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) ->
     from gnothi.retrieval.servers.lancedb.writer import LanceWriter
 
     spec = f"lancedb:{tmp_path / 'lance'}#walk"
-    walk(tmp_path, spec, seed, 60, lambda: as_texts(stored(spec)), LanceWriter, LanceLedger)
+    walk(tmp_path, spec, seed, 40, lambda: as_texts(stored(spec)), LanceWriter, LanceLedger)
+
+
+@needed
+def test_two_builds_killed_one_after_the_other(tmp_path: Path) -> None:
+    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+
+    spec = f"lancedb:{tmp_path / 'lance'}#twice"
+    kill_twice(tmp_path, spec, lambda: as_texts(stored(spec)), LanceLedger)
 
 
 @needed

@@ -19,7 +19,7 @@ from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.lucene.conftest import described, stored
 from tests.retrieval.servers.lucene.fake import Fake, Shelf
-from tests.retrieval.test_sync import Texts, as_texts, walk
+from tests.retrieval.test_sync import Texts, as_texts, kill_twice, walk
 from tests.stopping import Stopping, moments
 
 KILLS = 3
@@ -173,6 +173,10 @@ def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, fake: Fake, s
         return as_texts(stored(fake, "walk"))
 
     walk(tmp_path, target(fake, "walk"), seed, 80, read, LuceneWriter, LuceneLedger)
+
+
+def test_two_builds_killed_one_after_the_other(tmp_path: Path, fake: Fake) -> None:
+    kill_twice(tmp_path, target(fake, "twice"), lambda: as_texts(stored(fake, "twice")), LuceneLedger)
 
 
 def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, fake: Fake) -> None:

@@ -21,7 +21,7 @@ from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.postgres.conftest import stored
 from tests.retrieval.servers.postgres.engine import NEEDED, Engine
 from tests.retrieval.servers.postgres.test_search import described, found
-from tests.retrieval.test_sync import Texts, as_texts, walk
+from tests.retrieval.test_sync import Texts, as_texts, kill_twice, walk
 from tests.stopping import Stopping, moments
 
 pytestmark = [NEEDED, pytest.mark.slow]
@@ -179,6 +179,13 @@ def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, engine: Engin
         return as_texts(stored(engine, f"walk{seed}"))
 
     walk(tmp_path, f"postgres:{engine.server}#walk{seed}", seed, 80, read, PostgresWriter, PostgresLedger)
+
+
+def test_two_builds_killed_one_after_the_other(tmp_path: Path, engine: Engine) -> None:
+    from gnothi.retrieval.servers.postgres.writer import PostgresLedger
+
+    spec = f"postgres:{engine.server}#twice"
+    kill_twice(tmp_path, spec, lambda: as_texts(stored(engine, "twice")), PostgresLedger)
 
 
 def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, engine: Engine) -> None:
