@@ -131,7 +131,7 @@ class Passage:
     @property
     def change(self) -> tuple[str, ...]:
         """What tells it from another one of the same id."""
-        return (self.id, self.title, self.text, *([repr(self.metadata)] if self.metadata else ()))
+        return (self.id, self.title, self.text, *([self.known.packed] if self.metadata else ()))
 
     @property
     def size(self) -> int:

@@ -58,7 +58,7 @@ def document(passage: Passage, origin: str, language: str = DEFAULT) -> tantivy.
     doc.add_text(ORIGIN, origin)
     doc.add_text(BODY, passage.title)
     doc.add_text(BODY, passage.text)
-    doc.add_text(UNITS, _units(f"{passage.title}\n{passage.text}", language))
+    doc.add_text(UNITS, _units(f"{passage.title} {passage.text}", language))
     if passage.metadata:
         doc.add_bytes(METADATA, passage.known.packed.encode())
         for term in terms(passage.metadata):
@@ -139,7 +139,7 @@ def _units(text: str, language: str) -> str:
     if not found and not broken:
         return _FILLER * others
     tokens = " ".join(found)
-    terms = _units_analyser(language).analyze(" ".join(scripts.units(tokens, mixed=len(found) > others)))
+    terms = _units_analyser(language).analyze(" ".join(scripts.units(tokens, mixed=len(found) > others))) if found else []
     if any(map(str.isascii, terms)):
         right = {*_body_analyser(language).analyze(tokens)}  # in the first field they are what they should be
         terms = [term for term in terms if not (term.isascii() and term in right)]

@@ -72,25 +72,12 @@ class IndexWriter:
 
     def put(self, passage: Passage, origin: str = "") -> Put:
         """Add the passage, or replace the one of the same id, unless it stands there already, from the same origin."""
-        passage = passage.storable()
-        with disk_errors(self.path):
-            known = passage.id in self._pending or self._committed.doc_freq(analysis.ID, passage.id) > 0
-            if known:
-                untouched = passage.id not in self._pending and origin not in self._emptied
-                if untouched and passage == self._standing(passage.id, origin):
-                    return "standing"
-                self._cover(passage.id, origin)
-                self._active.delete_documents_by_term(analysis.ID, passage.id)
-            self._active.add_document(analysis.document(passage, origin, self.language))
-            self._pending[passage.id] = (origin, self._tick())
-            self._begun.add(origin)
-            self._note("put", *passage.change)
-        self.pending_bytes += passage.size
-        return "replaced" if known else "added"
+        return self.put_all([(passage, origin)])[0]
 
     def put_all(self, passages: Sequence[tuple[Passage, str]]) -> list[Put]:
         """``put`` for each, with its origin."""
-        return [self.put(*one) for one in passages]
+        with disk_errors(self.path):
+            return [self._put(passage.storable(), origin) for passage, origin in passages]
 
     def delete(self, passage_id: str) -> bool:
         """False when there is no passage of this id."""
@@ -136,6 +123,21 @@ class IndexWriter:
             with disk_errors(self.path):
                 writer.wait_merging_threads()
 
+    def _put(self, passage: Passage, origin: str) -> Put:
+        known = passage.id in self._pending or (self._filled and self._committed.doc_freq(analysis.ID, passage.id) > 0)
+        if known:
+            untouched = passage.id not in self._pending and origin not in self._emptied
+            if untouched and passage == self._standing(passage.id, origin):
+                return "standing"
+            self._cover(passage.id, origin)
+            self._active.delete_documents_by_term(analysis.ID, passage.id)
+        self._active.add_document(analysis.document(passage, origin, self.language))
+        self._pending[passage.id] = (origin, self._tick())
+        self._begun.add(origin)
+        self._note("put", *passage.change)
+        self.pending_bytes += passage.size
+        return "replaced" if known else "added"
+
     def _locked(self, buffer: int) -> tantivy.IndexWriter | None:
         try:
             return self._index.writer(buffer, 1)
@@ -157,6 +159,7 @@ class IndexWriter:
     def _refresh(self) -> None:
         self._index.reload()
         self._committed = self._index.searcher()
+        self._filled = self._committed.num_docs > 0
         # Since the last commit: each passage touched, with its origin and when (None: deleted), and when an origin was deleted.
         self._pending: dict[str, tuple[str, int] | None] = {}
         self._emptied: dict[str, int] = {}
