@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,31 @@ def test_the_laboratorys_library_belongs_to_its_questions(gnothi: Run, tmp_path:
     assert "which tells of an invented world alone" in err
     _, _, err = gnothi("eval", "lab", *other, "--limit", "1", "--out", str(tmp_path / "run"))
     assert "invented world" not in err
+
+
+@pytest.mark.usefixtures("scripted")
+def test_where_nothing_was_found_unread_files_are_told(gnothi: Run, canteen: Path) -> None:
+    (canteen / "plans").mkdir()
+    (canteen / "plans" / "broken.pdf").write_bytes(b"no PDF")
+    assert gnothi("index", "build", "plans", "--out", "canteen")[0] == 1
+    given = ("--model", "lab", "--index", "bm25:canteen", "--method", "rag")
+    assert "1 file could not be read: gnothi index info canteen" in gnothi("ask", "Quux?", *given)[2]
+    assert "could not be read" not in gnothi("ask", "lentil soup?", *given)[2]
+    assert "1 file could not be read" in gnothi("index", "search", "canteen", "Quux")[2]
+
+
+@pytest.mark.usefixtures("canteen")
+def test_a_promise_that_the_questions_cannot_support_is_refused_before_any_is_asked(
+    gnothi: Run, canteen: Path, scripted: Scripted
+) -> None:
+    given = ("calibrate", questions(canteen, 30), "--model", "lab", "--index", "canteen", "--out", "c.toml")
+    code, _, err = gnothi(*given, "--target-error", "0.01")
+    assert code == 2
+    assert re.search(r"got 30 questions with a known answer, expected at least \d\d\d", err)
+    assert scripted.prompts == []
+    assert not Path("c.toml.runs").exists()
+    gnothi(*given, "--target-error", "0.2")
+    assert scripted.prompts != []
 
 
 @pytest.mark.usefixtures("canteen", "scripted")

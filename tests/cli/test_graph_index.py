@@ -88,6 +88,28 @@ def test_wrong_flags(source: Path, out: str, capsys: pytest.CaptureFixture[str],
     assert why in capsys.readouterr().err
 
 
+def test_sources_are_listed_and_deleted(source: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    other = source.with_name("other.tsv")
+    other.write_text("\n".join([TRIPLES[0], "IsA\tmoth\tinsect\t1"]))
+    gnothi("build", source, other, "--graph", "--out", out)
+
+    def listed() -> list[tuple[str, str]]:
+        capsys.readouterr()
+        assert gnothi("list", out, "--json") == 0
+        return [(one["path"], one["state"]) for one in json.loads(capsys.readouterr().out)["sources"]]
+
+    assert listed() == [(str(other), "read"), (str(source), "read")]
+    assert gnothi("delete", out, other, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["sources"] == ["other.tsv"]
+    assert listed() == [(str(source), "read")]
+    assert gnothi("search", out, "moth") == 0
+    assert "insect" not in capsys.readouterr().out
+    gnothi("delete", out, source)
+    assert "remove the folder" in capsys.readouterr().err
+    gnothi("build", source, other, "--graph", "--out", out)
+    assert len(listed()) == 2
+
+
 def test_what_a_graph_cannot_do(source: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gnothi("build", source, "--graph", "--out", out)
     capsys.readouterr()

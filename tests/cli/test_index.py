@@ -93,6 +93,39 @@ def test_json_is_one_document(docs: Path, out: str, capsys: pytest.CaptureFixtur
     assert (deleted["deleted"], deleted["missing"], deleted["passages"]) == (1, [], 1)
 
 
+def test_sources_are_listed(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gnothi("build", docs, "--out", out)
+    (docs / "heron.txt").unlink()
+    capsys.readouterr()
+    assert gnothi("list", out) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [(line[0], *line[3:]) for line in lines] == [("1", "gone", "docs/heron.txt"), ("1", "read", "docs/plums.md")]
+    assert gnothi("list", out, "--json") == 0
+    found: Any = document(capsys)["sources"]
+    assert [(one["source"], one["state"], one["passages"], one["path"]) for one in found] == [
+        ("docs/heron.txt", "gone", 1, str(docs / "heron.txt")),
+        ("docs/plums.md", "read", 1, str(docs / "plums.md")),
+    ]
+    assert gnothi("list", f"{out}-not-there") == 3
+    assert "there is no index" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["docs/heron.txt", "{docs}/heron.txt", "docs", "{docs}", "docs/heron.txt#1"])
+def test_sources_are_deleted(docs: Path, out: str, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    gnothi("build", docs, "--out", out)
+    capsys.readouterr()
+    whole, passage = name.endswith("docs") or name == "{docs}", "#" in name
+    assert gnothi("delete", out, name.format(docs=docs), "nope", "--json") == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    files = [] if passage else ["docs/heron.txt", "docs/plums.md"] if whole else ["docs/heron.txt"]
+    assert (found["deleted"], found["sources"], found["missing"]) == (max(1, len(files)), files, ["nope"])
+    assert found["passages"] == len(contents(Path(out))) == 2 - found["deleted"]
+    assert ("still there" in shown.err) is not passage
+    gnothi("build", docs, "--out", out)
+    assert len(contents(Path(out))) == (1 if passage else 2)  # a passage comes back only when its file changes
+
+
 def test_keys_of_records(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "news.jsonl"
     source.write_text('{"number": 7, "headline": "Plums", "story": "Salted plums keep."}\n')

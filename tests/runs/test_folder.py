@@ -160,7 +160,7 @@ def test_the_summary_is_json(tmp_path: Path) -> None:
 def test_anything_becomes_json() -> None:
     assert jsonable({1: {"b", "a"}, "p": Passage("i", "t"), "n": np.arange(2), "x": complex(1), "inf": float("inf")}) == {
         "1": ["a", "b"],
-        "p": {"id": "i", "text": "t", "title": ""},
+        "p": {"id": "i", "text": "t", "title": "", "metadata": {}},
         "n": [0, 1],
         "x": "(1+0j)",
         "inf": None,

@@ -134,6 +134,7 @@ def _one(
 ) -> None:
     from dataclasses import replace
 
+    from gnothi.cli.building import unread
     from gnothi.models.remote.budget import spending
     from gnothi.models.remote.telling import remarks, warnings
     from gnothi.report.terminal import console as terminal
@@ -175,7 +176,8 @@ def _one(
         charges, asked = (budget.describe(), remarks(budget.asked)) if plan.remote else ("", [])
         doubt, empty = result.probability_wrong, result.found_nothing
         show_answer(screen, result.answer, result.cost, result.seconds, charges, doubt, asked, empty)
-    for warning in (*filter(None, doubtful), *warnings(budget.asked)):
+    hint = unread(sources.index or "") if result.found_nothing else None
+    for warning in filter(None, (*doubtful, *warnings(budget.asked), hint)):
         say(f"warning: {warning}")
 
 

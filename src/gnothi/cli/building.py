@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gnothi.cli.saying import say
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean
+from gnothi.retrieval import left_out
 
 if TYPE_CHECKING:
     from gnothi.retrieval.sources import Listing, SourcesReport
@@ -83,3 +85,10 @@ def say_gone(report: SourcesReport) -> None:
 
 def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def unread(spec: str) -> str:
+    """What else may be why a search of an index found nothing: a sentence, or nothing."""
+    folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
+    files = sum(one.unreadable for one in left_out.read(Path(folder)))
+    return f"{count(files, 'file')} could not be read: gnothi index info {folder} says which." if files else ""

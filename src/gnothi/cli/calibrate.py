@@ -144,12 +144,12 @@ def calibrate(
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
     weigh = price is not None or target_error is None
     if method == PANEL and not recorded:
-        replayed = _ask_panel(dataset, sources, asking, metric, out, as_json)
+        replayed = _ask_panel(dataset, sources, asking, metric, out, as_json, target_error, epsilon)
     if feedback is not None:
         one_of = {"method": method, "signal": signal, "model": sources.model}
         source = from_feedback(feedback, **{key: value for key, value in one_of.items() if key in typed})
     elif replayed is None:
-        source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json)
+        source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json, target_error, epsilon)
     else:
         model = (sources.model or "") if recorded and "model" in typed else ""
         at = (price or 0.0) if weigh else None
@@ -185,21 +185,40 @@ def _ask(
     out: Path,
     weigh: bool,
     as_json: bool,
+    target_error: float | None,
+    epsilon: float,
 ) -> Source:
     from gnothi.session.calibrate import METRIC, collect
 
     metric = metric or METRIC
-    with _watched(dataset, [method], sources, asking, metric, out, 1 + weigh, as_json) as (plan, folder, watch, budget):
+    with _watched(dataset, [method], sources, asking, metric, out, 1 + weigh, as_json, target_error, epsilon) as (
+        plan,
+        folder,
+        watch,
+        budget,
+    ):
         return asyncio.run(collect(plan, metric, folder, weigh, watch, budget=budget))
 
 
 def _ask_panel(
-    dataset: str, sources: options.Sources, asking: options.Asking, metric: str | None, out: Path, as_json: bool
+    dataset: str,
+    sources: options.Sources,
+    asking: options.Asking,
+    metric: str | None,
+    out: Path,
+    as_json: bool,
+    target_error: float | None,
+    epsilon: float,
 ) -> Replay:
     from gnothi.session.calibrate import METRIC, collect_panel
 
     metric = metric or METRIC
-    with _watched(dataset, [PANEL, "rag"], sources, asking, metric, out, 2, as_json) as (plan, folder, watch, budget):
+    with _watched(dataset, [PANEL, "rag"], sources, asking, metric, out, 2, as_json, target_error, epsilon) as (
+        plan,
+        folder,
+        watch,
+        budget,
+    ):
         return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
 
 
@@ -213,6 +232,8 @@ def _watched(
     out: Path,
     times: int,
     as_json: bool,
+    target_error: float | None,
+    epsilon: float,
 ) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
     """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
     refused before that."""
@@ -225,7 +246,7 @@ def _watched(
     if len(methods) == 1:
         gate_to_place(plan)
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    check_enough(plan)
+    check_enough(plan, target_error, epsilon)
     folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
     if not as_json:
         say(announced(len(plan.questions.questions), times, folder))

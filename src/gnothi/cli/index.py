@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import graph_index, options
-from gnothi.cli.building import count, left, progress, say_gone, warn_of
+from gnothi.cli.building import count, left, progress, say_gone, unread, warn_of
 from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
@@ -223,7 +223,7 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
         return
     if not results:
         passed = " that passes the filters" if filters else ""
-        say(f"Nothing found: no passage{passed} holds any of these words.{_left_out_hint(path)}")
+        say(f"Nothing found: no passage{passed} holds any of these words. {unread(path)}".rstrip())
     if _unfinished(path):
         say(f"warning: {_UNFINISHED}")
     _print_results(results)
@@ -394,13 +394,6 @@ def _folder(path: str, command: str) -> Path:
             "programs tell; `gnothi index search` searches it."
         )
     return Path(path)
-
-
-def _left_out_hint(spec: str) -> str:
-    """What else may be why nothing was found."""
-    folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
-    unread = sum(one.unreadable for one in left_out.read(Path(folder)))
-    return f" {count(unread, 'file')} could not be read: gnothi index info {folder} says which." if unread else ""
 
 
 def _unfinished(spec: str) -> bool:

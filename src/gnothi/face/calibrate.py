@@ -23,7 +23,7 @@ from gnothi.face.evaluate import evaluate
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _data
 from gnothi.face.rag import open as open_rag
-from gnothi.session.calibrate import METRIC, RUNS, collect, made
+from gnothi.session.calibrate import METRIC, RUNS, check_enough, collect, made
 from gnothi.session.plan import Execution, with_questions
 from gnothi.stats.guarantee import EPSILON
 from gnothi.types import Question
@@ -92,7 +92,9 @@ def calibrate(
             raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
         weigh = price is not None or target_error is None
-        source = _ask(method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening)
+        source = _ask(
+            method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening, target_error, epsilon
+        )
     found = made(source, choose(source.sample, target_error, price, epsilon))
     return found if file is None else found.save(file)
 
@@ -111,10 +113,13 @@ def _ask(
     file: Path | None,
     weigh: bool,
     opening: dict[str, Any],
+    target_error: float | None,
+    epsilon: float,
 ) -> Source:
     with contextlib.ExitStack() as stack:
         rag = _opened(method, opening, stack)
         plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
+        check_enough(plan, target_error, epsilon)
         folder = _folder(file, stack)
         return rag.loop.run(collect(plan, metric, folder, weigh, None, dict(rag.opened.others), rag.budget))
 

@@ -27,6 +27,8 @@ from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.opened import Key
 from gnothi.session.plan import Plan, thinking_of
+from gnothi.stats import guarantee
+from gnothi.stats.guarantee import EPSILON
 
 METRIC = "em"
 RUNS = ".runs"
@@ -87,14 +89,17 @@ def check_metric(metric: str) -> None:
         raise UnknownName("metric", metric, METRICS)
 
 
-def check_enough(plan: Plan) -> None:
-    """Raises InvalidInput for so few questions with a gold answer that nothing could be chosen: before any is asked."""
+def check_enough(plan: Plan, target_error: float | None = None, epsilon: float = EPSILON) -> None:
+    """Raises InvalidInput for so few questions with a gold answer that nothing could be chosen, PromiseRefused that nothing
+    could be promised: before any is asked."""
     known = sum(bool(question.answers) for question in plan.questions.questions)
     if known < FEWEST:
         raise InvalidInput(
             f"cannot calibrate on {plan.questions.dataset}: got {counted(known, 'question')} with a known answer, expected at "
             f"least {FEWEST}, better a few hundred. Nothing was asked."
         )
+    if target_error is not None:
+        guarantee.check_enough(known, target_error, epsilon)
 
 
 def gate_to_place(plan: Plan) -> tuple[CalibratedGate, str]:

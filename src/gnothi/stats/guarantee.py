@@ -86,6 +86,16 @@ def guaranteed_threshold(
     return found
 
 
+def check_enough(n: int, target_error: float, epsilon: float = EPSILON) -> None:
+    """Raises PromiseRefused for so few questions that nothing could be promised of them, were no answer wrong."""
+    _check_shares(target_error, epsilon)
+    if n - round(SPLIT * n) < fewest(target_error, epsilon):
+        raise PromiseRefused(
+            f"cannot promise {_asked(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
+            f"{_least(target_error, epsilon)}, better several times as many. Give more questions, or allow a larger error."
+        )
+
+
 def promised(
     scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: float = EPSILON, seed: int = 0
 ) -> Guarantee | None:
@@ -171,10 +181,7 @@ def _trusted_needed(error: float, target_error: float, epsilon: float) -> int | 
 
 
 def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -> str:
-    asked = (
-        f"an error of at most {target_error:g} among questions answered without retrieval (with probability {1 - epsilon:g})"
-    )
-    least = math.ceil(fewest(target_error, epsilon) / (1 - SPLIT))
+    asked, least = _asked(target_error, epsilon), _least(target_error, epsilon)
     needed = questions_needed(scores, wrong, target_error, epsilon)
     got = f"got {len(scores)} questions, {int(wrong.sum())} of them wrong from memory"
     if needed is None and len(scores) >= max(least, 2 * _SMALLEST_GROUP):
@@ -191,6 +198,14 @@ def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -
     return f"cannot promise {asked}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
 
 
+def _asked(target_error: float, epsilon: float) -> str:
+    return f"an error of at most {target_error:g} among questions answered without retrieval (with probability {1 - epsilon:g})"
+
+
+def _least(target_error: float, epsilon: float) -> int:
+    return math.ceil(fewest(target_error, epsilon) / (1 - SPLIT))
+
+
 def _set_aside(n: int, seed: int) -> Mask:
     aside = np.zeros(n, dtype=bool)
     aside[np.random.default_rng(seed).permutation(n)[: round(SPLIT * n)]] = True
@@ -204,7 +219,11 @@ def _checked(scores: ArrayLike, wrong: ArrayLike, target_error: float, epsilon: 
             f"cannot calibrate: got {x.shape} scores ({int(np.isnan(x).sum())} not a number) with {y.shape} outcomes, "
             "expected one score per outcome."
         )
+    _check_shares(target_error, epsilon)
+    return x, y
+
+
+def _check_shares(target_error: float, epsilon: float) -> None:
     for name, value in (("target error", target_error), ("epsilon", epsilon)):
         if not 0 < value < 1:
             raise InvalidSetting(f"{name}: got {value:g}, expected a share between 0 and 1 (both excluded).")
-    return x, y
