@@ -287,13 +287,18 @@ def info(path: str, as_json: bool) -> None:
     click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
-    for unreadable, happened in ((True, "not readable"), (False, "skipped")):
+    happened = {
+        (True, False): "left out, not readable",
+        (False, False): "left out, skipped",
+        (False, True): "notices on what was read",
+    }
+    for kind, said in happened.items():
         listing = Listing()
         for one in left:
-            if one.unreadable is unreadable:
+            if (one.unreadable, one.read) == kind:
                 listing.add(f"{one.path} {one.reason}")
         if listing.count:
-            click.echo(f"left out, {happened}: {count(listing.count, 'file')}")
+            click.echo(f"{said}: {count(listing.count, 'notice' if kind[1] else 'file')}")
             for line in listing.first:
                 click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
@@ -390,8 +395,11 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
 def _left_out_hint(spec: str) -> str:
     """What else may be why nothing was found."""
     folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
-    unread = sum(one.unreadable for one in left_out.read(Path(folder)))
-    return f" {count(unread, 'file')} could not be read: gnothi index info {folder} says which." if unread else ""
+    left = left_out.read(Path(folder))
+    unread, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
+    told = f" {count(unread, 'file')} could not be read" if unread else ""
+    told += f"{',' if told else ''} {count(noted, 'file')} read with a notice" if noted else ""
+    return f"{told}: gnothi index info {folder} says which." if told else ""
 
 
 def _unfinished(spec: str) -> bool:
