@@ -266,6 +266,25 @@ def test_an_index_with_a_broken_file_stays_complete_when_another_is_deleted(docs
     assert read_manifest(out).complete
 
 
+def test_notices_stay_as_long_as_their_file_does(docs: Path, out: Path) -> None:
+    def notices() -> list[tuple[str, bool]]:
+        return [(Path(one.path).name, one.unreadable) for one in left_out.read(out) if one.read]
+
+    (docs / "d.txt").write_bytes("Die Brücke ist alt.".encode("cp1252"))
+    for _ in range(2):
+        build([docs], out)
+        assert notices() == [("d.txt", False)]
+    write(docs / "d.txt", "Die Brücke ist sehr alt.")
+    build([docs], out)
+    assert notices() == []
+    (docs / "d.txt").write_bytes("Die Brücke war alt.".encode("cp1252"))
+    build([docs], out)
+    assert notices() == [("d.txt", False)]
+    (docs / "d.txt").unlink()
+    build([docs], out)
+    assert notices() == []
+
+
 def test_an_index_of_an_earlier_version_is_refused(docs: Path, out: Path) -> None:
     import sqlite3
 

@@ -90,5 +90,8 @@ def count(number: int, what: str) -> str:
 def unread(spec: str) -> str:
     """What else may be why a search of an index found nothing: a sentence, or nothing."""
     folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
-    files = sum(one.unreadable for one in left_out.read(Path(folder)))
-    return f"{count(files, 'file')} could not be read: gnothi index info {folder} says which." if files else ""
+    left = left_out.read(Path(folder))
+    unread, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
+    told = f" {count(unread, 'file')} could not be read" if unread else ""
+    told += f"{',' if told else ''} {count(noted, 'file')} read with a notice" if noted else ""
+    return f"{told}: gnothi index info {folder} says which." if told else ""

@@ -287,13 +287,18 @@ def info(path: str, as_json: bool) -> None:
     click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {count(sources, 'file')}")
-    for unreadable, happened in ((True, "not readable"), (False, "skipped")):
+    happened = {
+        (True, False): "left out, not readable",
+        (False, False): "left out, skipped",
+        (False, True): "notices on what was read",
+    }
+    for kind, said in happened.items():
         listing = Listing()
         for one in left:
-            if one.unreadable is unreadable:
+            if (one.unreadable, one.read) == kind:
                 listing.add(f"{one.path} {one.reason}")
         if listing.count:
-            click.echo(f"left out, {happened}: {count(listing.count, 'file')}")
+            click.echo(f"{said}: {count(listing.count, 'notice' if kind[1] else 'file')}")
             for line in listing.first:
                 click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))

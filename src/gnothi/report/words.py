@@ -276,7 +276,8 @@ def entry(passage: Passage) -> str:
 def place(passage: Passage) -> str:
     """Where a passage stands, as in "handbook.pdf, p. 3, 2025-01-31"; empty where nothing is known."""
     known = passage.metadata
-    page = f"p. {known['page']}" if known.get("page") else ""
+    last = f"-{known['last_page']}" if known.get("last_page") else ""
+    page = f"p. {known['page']}{last}" if known.get("page") else ""
     section = str(known.get("section") or "")
     told = (known.get("source"), page, "" if section in passage.title else section, known.get("date"))
     return ", ".join(str(one) for one in told if one)

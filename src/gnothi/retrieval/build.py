@@ -22,7 +22,8 @@ from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
-from gnothi.retrieval.ledger import Entry
+from gnothi.retrieval.ledger import Entry, plain
+from gnothi.retrieval.left_out import LeftOut
 from gnothi.retrieval.sources import SourceReader, SourcesReport, unreadable
 from gnothi.retrieval.targets import Target, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
@@ -89,10 +90,11 @@ def build(
     with opened as found:
         keys = Keys(text_key, title_key, id_key)
         work = _Build(found, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
+        work.noted = [one for one in left_out.read(here) if one.read] if here.is_dir() else []
         report = work.run()
         if here.is_dir():
             with disk_errors(here):
-                left_out.write(here, sources, work.left_out)
+                left_out.write(here, sources, [*work.left_out, *work.still_noted()])
         return report
 
 
@@ -118,6 +120,7 @@ class _Build(SourceReader[BuildReport]):
         self.sample = Sample()
         self.on_progress = on_progress
         self.handled = 0
+        self.noted: list[LeftOut] = []  # of files that were read earlier
 
     def run(self) -> BuildReport:
         told = LANGUAGE.set(code(self.language or DEFAULT))
@@ -134,6 +137,10 @@ class _Build(SourceReader[BuildReport]):
         self.report.passages = self.writer.passages
         self.report.seconds = time.monotonic() - self.started
         return self.report
+
+    def still_noted(self) -> Iterator[LeftOut]:
+        """Notices on files that were not read again."""
+        return (one for one in self.noted if self.ledger.by_path(one.path))
 
     def _put(self) -> None:
         outcomes = self.writer.put_all(self.waiting)
@@ -154,6 +161,7 @@ class _Build(SourceReader[BuildReport]):
 
     def _read(self, found: Found, entry: Entry) -> None:
         steps = _steps(found, entry, self.words, self.keys)
+        self.noted = [one for one in self.noted if one.path != plain(found.path)]
         if entry.checkpoint == START:
             self.current = replace(entry, passages=0)
         source = Metadata({"source": entry.key})
@@ -164,6 +172,7 @@ class _Build(SourceReader[BuildReport]):
                     self._invalid(found, step)
                 if step.notice:
                     self.report.notices.add(f"{found.path} {step.notice}")
+                    self.leave_out(LeftOut(plain(found.path), plain(step.notice), unreadable=False, read=True))
                 for passage in step.passages:
                     named = Passage(passage.id, passage.text, passage.title, passage.known.filled(source))
                     self.waiting.append((named, entry.origin))

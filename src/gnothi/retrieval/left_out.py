@@ -1,5 +1,5 @@
-"""``gnothi-left-out.json``: which files below an index's sources it does not hold, and why. A note for people, kept until their
-source is built from again."""
+"""``gnothi-left-out.json``: which files below an index's sources it does not hold, or not whole, and why. A note for people,
+kept until their source is built from again."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ _MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """``reason`` says what is the matter with the file; ``unreadable`` where it should have been read."""
+    """``reason`` says what is the matter with the file; ``unreadable`` where it should have been read, ``read`` where it was
+    and this is to be known of it: pages that are pictures, a guessed encoding."""
 
     path: str
     reason: str
     unreadable: bool
+    read: bool = False
 
 
 def read(folder: Path) -> list[LeftOut]:
     """Those of the builds so far, in order of their names; none where nothing tells."""
     try:
         raw = json.loads(regular(folder / FILE).read_bytes())
-        return [LeftOut(str(path), str(reason), bool(unreadable)) for path, reason, unreadable in raw]
+        return [LeftOut(str(path), str(reason), bool(unreadable), bool(was_read)) for path, reason, unreadable, was_read in raw]
     except (OSError, *MALFORMED):
         return []
 
@@ -43,5 +45,5 @@ def write(folder: Path, sources: Sequence[str | os.PathLike[str]], found: Sequen
     if not found and not others and not (folder / FILE).exists():
         return
     chosen = sorted({*others, *found}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
-    kept = [(one.path, one.reason, one.unreadable) for one in sorted(chosen, key=lambda one: one.path)]
+    kept = [(one.path, one.reason, one.unreadable, one.read) for one in sorted(chosen, key=lambda one: one.path)]
     write_whole(folder / FILE, json.dumps(kept, indent=0, ensure_ascii=False))

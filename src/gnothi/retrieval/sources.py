@@ -102,7 +102,7 @@ class SourceReader(ABC, Generic[R]):
             if isinstance(source, Skipped):
                 listing = self.report.unreadable if source.unreadable else self.report.skipped
                 listing.add(f"{source.path} {source.reason}")
-                self._leave_out(source.path, source.reason, source.unreadable)
+                self.leave_out(LeftOut(plain(source.path), plain(source.reason), source.unreadable))
                 if source.unreadable:
                     self._unseen.append(plain(source.path))
             elif self.ledger.see(plain(source.path)):
@@ -127,7 +127,8 @@ class SourceReader(ABC, Generic[R]):
             known = self.ledger.by_path(plain(found.path))
             kept = " What was read from it before stays." if known and (known.complete or known.stale) else ""
             unread = not isinstance(error, NoDocument)
-            self._leave_out(found.path, error.message.removeprefix(f"{found.path}").lstrip(", "), unread)
+            reason = error.message.removeprefix(f"{found.path}").lstrip(", ")
+            self.leave_out(LeftOut(plain(found.path), plain(reason), unread))
             listing = self.report.unreadable if unread else self.report.skipped
             listing.add(error.message + kept)  # with the marks of parameters, as every message
             self.report.sources -= 1
@@ -166,9 +167,9 @@ class SourceReader(ABC, Generic[R]):
         self.ledger.put(entry)
         return entry
 
-    def _leave_out(self, path: Path, reason: str, unreadable: bool) -> None:
+    def leave_out(self, one: LeftOut) -> None:
         if len(self.left_out) < _MOST_LEFT_OUT:
-            self.left_out.append(LeftOut(plain(path), plain(reason), unreadable))
+            self.left_out.append(one)
 
     # --- what is gone -----------------------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ def test_pages_in_order_with_title_and_mended_hyphens(tmp_path: Path) -> None:
     make_pdf(tmp_path / "a.pdf", pages, title="Of lighthouses")
     (found,) = passages(tmp_path / "a.pdf")
     assert (found.title, found.text) == ("Of lighthouses", "The lighthouse was inaugurated (in 1820). Its keeper left.")
-    assert found.metadata == {"page": 1}
+    assert found.metadata == {"page": 1, "last_page": 2}
     make_pdf(tmp_path / "b.pdf", [["Words."]])
     assert passages(tmp_path / "b.pdf")[0].title == "b"
 
@@ -162,11 +162,13 @@ def test_ligatures_are_letters(tmp_path: Path) -> None:
     )
 
 
-def test_a_passage_has_the_page_of_its_first_word(tmp_path: Path) -> None:
+def test_a_passage_has_the_pages_of_its_first_and_last_word(tmp_path: Path) -> None:
     sentence = "Exactly ten words are in the sentence of number {}."
     pages = [[sentence.format(10 * page + line) for line in range(5)] for page in range(1, 7)]
     found = passages(make_pdf(tmp_path / "a.pdf", pages), words=30)
     assert [passage.metadata["page"] for passage in found] == [int(passage.text.split()[9][:-1]) // 10 for passage in found]
+    ends = [passage.metadata.get("last_page", passage.metadata["page"]) for passage in found]
+    assert ends == [int(passage.text.split()[-1][:-1]) // 10 for passage in found]
     assert len(found) == 10
 
 

@@ -112,7 +112,8 @@ def _row_texts(rows: Iterable[str], words: int) -> Iterator[str]:
 
 
 class _Begun:
-    """Which block the first word of each passage stands in: passages hold the letters of their blocks, in order."""
+    """Which block the first word of each passage stands in, and on which page the last one: passages hold the letters of their
+    blocks, in order."""
 
     def __init__(self) -> None:
         self._begun: deque[tuple[int, Block]] = deque()  # with the number of letters before it
@@ -131,7 +132,11 @@ class _Begun:
         while len(self._begun) > 1 and self._begun[1][0] <= self._passed:
             self._begun.popleft()
         self._passed += _letters(text)
-        return self._begun[0][1].metadata
+        first = self._begun[0][1].metadata
+        *_, last = (block.metadata for before, block in self._begun if before < self._passed)
+        if last.get("page") in (None, first.get("page")):
+            return first
+        return {**first, "last_page": last["page"]}
 
 
 def _letters(text: str) -> int:
