@@ -292,8 +292,9 @@ class FolderLedger(Ledger):
                 raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
         super().__init__(database, writes=writes)
 
-    def _push(self, changed: list[Entry], removed: list[str]) -> None:
-        pass
+    def flush(self) -> None:
+        """The database is where the rows belong."""
+        self._changed.clear()
 
     def recover(self, begun: Path) -> None:
         """What the index did in a commit that this does not know of, as the file ``begun`` tells, which the next ``save``

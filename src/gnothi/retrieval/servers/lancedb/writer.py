@@ -211,9 +211,7 @@ def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], ve
         return one.id, one.text, one.title, f"{one.title}\n{one.text}"
 
     names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS, table.vectors]
-    values = [
-        (*texts(one), origin, one.known.packed, joined(one.metadata), vectors.get(one.id)) for one, origin in passages
-    ]
+    values = [(*texts(one), origin, one.known.packed, joined(one.metadata), vectors.get(one.id)) for one, origin in passages]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
 
 
