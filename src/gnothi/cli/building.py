@@ -91,7 +91,8 @@ def unread(spec: str) -> str:
     """What else may be why a search of an index found nothing: a sentence, or nothing."""
     folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
     left = left_out.read(Path(folder))
-    unread, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
-    told = f" {count(unread, 'file')} could not be read" if unread else ""
-    told += f"{',' if told else ''} {count(noted, 'file')} read with a notice" if noted else ""
-    return f"{told}: gnothi index info {folder} says which." if told else ""
+    out, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
+    told = [f"{count(out, 'file')} could not be read"] * bool(out) + [f"{count(noted, 'file')} read with a notice"] * bool(
+        noted
+    )
+    return f"{', '.join(told)}: gnothi index info {folder} says which." if told else ""

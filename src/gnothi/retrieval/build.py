@@ -162,7 +162,7 @@ class _Build(SourceReader[BuildReport]):
     def _read(self, found: Found, entry: Entry) -> None:
         steps = _steps(found, entry, self.words, self.keys)
         self.noted = [one for one in self.noted if one.path != plain(found.path)]
-        if entry.checkpoint == START:
+        if entry.checkpoint == START and entry.passages:
             self.current = replace(entry, passages=0)
         source = Metadata({"source": entry.key})
         read: list[Step] = []  # that the entry does not tell of yet
@@ -181,10 +181,11 @@ class _Build(SourceReader[BuildReport]):
                 read.append(step)
                 if len(self.waiting) >= BATCH:
                     self._put()
-                if len(read) >= BATCH or self._due():
+                due = self._due()
+                if due or len(read) >= BATCH:
                     self._reached(read)
                     read = []
-                if self._due():
+                if due:
                     self._commit(complete=False)
                 self._tell(step.read)
         finally:

@@ -303,8 +303,9 @@ class FolderLedger(Ledger):
                 raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
         super().__init__(database, writes=writes)
 
-    def _push(self, changed: list[Entry], removed: list[str]) -> None:
-        pass
+    def flush(self) -> None:
+        """The database is where the rows belong."""
+        self._changed.clear()
 
     def recover_from(self, begun: Path) -> None:
         """``recover`` by what the file ``begun`` tells, of which ``save`` leaves the orphans."""

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal
 
 from gnothi.errors import InvalidInput
-from gnothi.retrieval.ingest.split import Code, count_words, split
+from gnothi.retrieval.ingest.split import Code, fits, split
 from gnothi.types import Passage, Value
 
 
@@ -108,7 +108,7 @@ def _section(block: Block, words: int) -> tuple[str, bool, Mapping[str, object]]
 def _row_texts(rows: Iterable[str], words: int) -> Iterator[str]:
     """As for ``record_step``: only a clearly long row is cut."""
     for row in rows:
-        yield from split([str(row)], 0 if count_words(row) <= 2 * words else words)
+        yield from split([str(row)], 0 if fits(row, 2 * words) else words)
 
 
 class _Begun:
@@ -151,7 +151,7 @@ def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:
     """
     if not passage.text.strip() and not passage.title.strip():
         return Step(checkpoint=checkpoint, empty=True, read=checkpoint.offset)
-    if words == 0 or count_words(passage.text) <= 2 * words:
+    if words == 0 or fits(passage.text, 2 * words):
         return Step((passage,), checkpoint, read=checkpoint.offset)
     parts = tuple(
         replace(passage, id=f"{passage.id}#{number}", text=text) for number, text in enumerate(split([passage.text], words), 1)

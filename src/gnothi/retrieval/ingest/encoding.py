@@ -63,6 +63,8 @@ def detect(path: Path, declared: str | None = None, sample: int | None = None) -
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
+    if len(head) < _HEAD and _is_utf8(head):  # the whole file
+        return Encoding("utf-8")
     if sample is not None and path.stat().st_size > sample:
         return Encoding("utf-8")
     broken, multibyte, where = _utf8_damage(path)
@@ -99,13 +101,21 @@ def _utf8_damage(path: Path) -> tuple[int, int, int]:
             data = file.read(_CHUNK)
             text = decoder.decode(data, final=not data)
             if not text.isascii():
-                bad = sum("\udc80" <= character <= "\udcff" for character in text)
+                bad = len(text) - len(text.encode(errors="ignore").decode())
                 if bad and not broken:
                     where = max(0, file.tell() - _CHUNK)
                 broken += bad
-                multibyte += sum(character > "\x7f" for character in text) - bad
+                multibyte += len(text) - len(text.encode("ascii", "ignore")) - bad
             if not data:
                 return broken, multibyte, where
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _known(declared: str) -> str | None:

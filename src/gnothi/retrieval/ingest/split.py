@@ -72,6 +72,13 @@ def count_words(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
+def fits(text: str, words: int) -> bool:
+    """Whether it has at most so many words."""
+    if text.isascii() and len(text.split()) + len(text) // _WORD_LETTERS <= words:
+        return True
+    return count_words(text) <= words
+
+
 def sentences(blocks: Iterable[str], language: str = "") -> Iterator[str]:
     """Sentences with their white space; joined they are the text. The last one of a slice may go on in the next.
 
