@@ -124,9 +124,9 @@ class Passage:
 
     def storable(self) -> Passage:
         """As UTF-8 can hold it; its metadata are already."""
-        given = self.id, self.text, self.title
-        kept = tuple(map(encodable, given))
-        return self if kept == given else Passage(kept[0], kept[1], kept[2], self.metadata)
+        name, text, title = encodable(self.id), encodable(self.text), encodable(self.title)
+        same = (name, text, title) == (self.id, self.text, self.title)
+        return self if same else Passage(name, text, title, self.metadata)
 
     @property
     def change(self) -> tuple[str, ...]:

@@ -168,6 +168,14 @@ def test_help_imports_nothing_heavy_and_is_quick() -> None:
     assert int(modules) < 250
 
 
+def test_building_an_index_imports_nothing_of_models_and_statistics() -> None:
+    names = "{'torch', 'transformers', 'scipy', 'matplotlib'}"
+    assert (
+        python("-c", f"import sys, gnothi.cli.index, gnothi.retrieval.build; print({names} & {{*sys.modules}})").stdout
+        == "set()\n"
+    )
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)  # before it can have written

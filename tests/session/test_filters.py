@@ -21,7 +21,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_for_all_questions_and_for_one(index: str) -> None:
-    with gnothi.open("rag", index=index, filters=[("date", ">=", "2025-01")]) as rag:
+    with gnothi.open("rag", model="lab", index=index, filters=[("date", ">=", "2025-01")]) as rag:
         found = [one.passage.metadata["date"] for one in rag.search("lighthouse", 5)]
         assert found == ["2025-02-03"]
         assert rag.search("lighthouse", 5, filters="source=*old.md") == ()
@@ -36,8 +36,8 @@ def test_for_all_questions_and_for_one(index: str) -> None:
 
 def test_what_cannot_be_is_told_before_the_first_question(index: str) -> None:
     with pytest.raises(InvalidSetting, match="'lang'; the keys there are: date, source"):
-        gnothi.open("rag", index=index, filters="lang=de")
+        gnothi.open("rag", model="lab", index=index, filters="lang=de")
     with pytest.raises(InvalidSetting, match="cannot filter by metadata"):
-        gnothi.open("rag", index=ScriptedRetriever([Passage("a", "text")]), filters="lang=de")
+        gnothi.open("rag", model="lab", index=ScriptedRetriever([Passage("a", "text")]), filters="lang=de")
     with pytest.raises(InvalidSetting, match="expected a number or a date"):
-        gnothi.open("rag", index=index, filters="date>soon")
+        gnothi.open("rag", model="lab", index=index, filters="date>soon")
