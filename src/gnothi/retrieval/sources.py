@@ -245,7 +245,9 @@ class SourceReader(ABC, Generic[R]):
             self._keep(replace(entry, shares=_with(entry.shares, _ANY)))
 
     def _owner(self, origin: str) -> Entry | None:
-        return self.current if self.current and self.current.origin == origin else self.ledger.by_origin(origin)
+        # Passages of its earlier versions, which the ledger still tells of, are the current source's.
+        ours = self.current and origin in (self.current.origin, *self.current.stale)
+        return self.current if ours else self.ledger.by_origin(origin)
 
     def _keep(self, entry: Entry) -> None:
         if self.current and self.current.key == entry.key:
