@@ -27,6 +27,7 @@ FILE = "gnothi-sources.sqlite"
 _VERSION = 2
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)  # the last: its table has other columns
 _SCHEMA = f"""
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS sources (
     key TEXT PRIMARY KEY, path TEXT NOT NULL, root TEXT NOT NULL, stamp TEXT NOT NULL, settings TEXT NOT NULL,
     digest TEXT NOT NULL, inode TEXT NOT NULL, origin TEXT NOT NULL, stale TEXT NOT NULL, shares TEXT NOT NULL,
@@ -36,6 +37,7 @@ CREATE TABLE IF NOT EXISTS sources (
 CREATE INDEX IF NOT EXISTS by_path ON sources (path);
 CREATE INDEX IF NOT EXISTS by_origin ON sources (origin);
 PRAGMA user_version = {_VERSION};
+COMMIT;
 """
 _SEEN = "CREATE TEMP TABLE seen (path TEXT PRIMARY KEY, place INTEGER NOT NULL) WITHOUT ROWID"
 _COLUMNS = 18
