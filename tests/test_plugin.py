@@ -81,7 +81,9 @@ def test_listings_show_what_it_adds_and_who_brings_it(installed: Installed) -> N
 
 def test_all_three_answer_a_question(installed: Installed, notes: Path) -> None:
     arguments = ("--method", "best_sentence", "--set", "gate=hedging", "--set", "gate_threshold=-1")
-    found = installed.json("ask", "When was the mill of Kestrel rebuilt?", *arguments, "--index", f"notes:{notes}", "--model", "lab")
+    found = installed.json(
+        "ask", "When was the mill of Kestrel rebuilt?", *arguments, "--index", f"notes:{notes}", "--model", "lab"
+    )
     assert "1874" in json.dumps(found)
     assert "hedging" in json.dumps(found)
 
