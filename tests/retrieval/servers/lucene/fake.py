@@ -245,7 +245,8 @@ class Fake:
         for one in found:
             if "_source_excludes" in params and one["found"]:
                 one["_source"] = {k: v for k, v in one["_source"].items() if k != params["_source_excludes"]}
-            self.vectors_sent += any(isinstance(value, list) for value in one.get("_source", {}).values())
+            values = one.get("_source", {}).values()
+            self.vectors_sent += any(isinstance(value, list) and not all(isinstance(n, str) for n in value) for value in values)
         return 200, {"docs": found}
 
     def refresh(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:  # noqa: ARG002
