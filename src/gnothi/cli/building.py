@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 
+UNFINISHED = "a build is under way or was interrupted: run its command again to complete it."
+
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_FRAMES = 10.0, 0.1
 
 

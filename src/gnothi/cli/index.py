@@ -1,11 +1,10 @@
-"""``gnothi index``: build, search, describe and trim an index of one's own documents, or a knowledge graph."""
+"""``gnothi index``: build, embed and search an index of one's own documents, or a knowledge graph."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import shutil
-import sqlite3
 import sys
 import textwrap
 from dataclasses import asdict
@@ -14,36 +13,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.cli import graph_index, options
-from gnothi.cli.building import count, left, progress, say_gone, unread, warn_of
+from gnothi.cli import contents, graph_index, options
+from gnothi.cli.building import UNFINISHED, count, left, progress, say_gone, unread, warn_of
 from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.events import Event, UnknownKeys, listen
-from gnothi.files import DATABASE_ERRORS
 from gnothi.graph.registry import open_graph
 from gnothi.naming import on_the_command_line
 from gnothi.report.terminal.console import clean, print_json
-from gnothi.retrieval import left_out
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters
-from gnothi.retrieval.registry import RETRIEVERS, open_index
-from gnothi.retrieval.sources import Listing
+from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.terms import as_text
-from gnothi.schemes import split
 
 if TYPE_CHECKING:
     from gnothi.retrieval.build import BuildReport, Progress
     from gnothi.retrieval.dense.embed import Progress as Embedded
     from gnothi.types import Passage, ScoredPassage
 
-_UNFINISHED = "a build is under way or was interrupted: run its command again to complete it."
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
 @click.group(cls=Group)
 def index() -> None:
     """Index documents, or triples as a knowledge graph, and search them."""
+
+
+for one in (contents.info, contents.list_sources, contents.delete):
+    index.add_command(one)
 
 
 @index.command()
@@ -225,7 +223,7 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
         passed = " that passes the filters" if filters else ""
         say(f"Nothing found: no passage{passed} holds any of these words. {unread(path)}".rstrip())
     if _unfinished(path):
-        say(f"warning: {_UNFINISHED}")
+        say(f"warning: {UNFINISHED}")
     _print_results(results)
 
 
@@ -237,168 +235,6 @@ async def _search(path: str, query: str, k: int, filters: Filters) -> tuple[Scor
     async with contextlib.aclosing(open_index(path)) as retriever:
         with listen(heard):
             return await filtered(retriever, filters).search(query, k)
-
-
-@index.command()
-@click.argument("path")
-@_AS_JSON
-def info(path: str, as_json: bool) -> None:
-    """Say what the index or graph in folder PATH holds."""
-    from gnothi.graph.folder import is_graph
-    from gnothi.retrieval.bm25 import BM25Index
-    from gnothi.retrieval.dense.index import content_of
-    from gnothi.retrieval.dense.store import read_manifest as read_dense
-    from gnothi.retrieval.folder import read_manifest
-    from gnothi.retrieval.languages import analysis
-
-    if is_graph(path):
-        graph_index.info(path, as_json)
-        return
-
-    folder = _folder(path, "info")
-    manifest = read_manifest(folder)
-    passages, sources, left = len(BM25Index.open(path)), _sources(folder), left_out.read(folder)
-    dense = read_dense(folder)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    facts = {
-        "path": path,
-        "passages": passages,
-        "sources": sources,
-        "left_out": [asdict(one) for one in left],
-        "complete": manifest.complete,
-        "bytes": size,
-        "version": manifest.version,
-        "language": manifest.language,
-        "analyser": analysis(manifest.language),
-        "created_by": manifest.created_by,
-        "dense": dense
-        and {
-            "encoder": dense.encoder,
-            "question_encoder": dense.question_encoder,
-            "fingerprint": dense.fingerprint,
-            "dimension": dense.dimension,
-            "passages": dense.passages,
-            "complete": dense.content == content_of(folder),
-        },
-    }
-    if as_json:
-        print_json(facts)
-        return
-    click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
-    if sources is not None:
-        click.echo(f"sources: {count(sources, 'file')}")
-    happened = {
-        (True, False): "left out, not readable",
-        (False, False): "left out, skipped",
-        (False, True): "notices on what was read",
-    }
-    for kind, said in happened.items():
-        listing = Listing()
-        for one in left:
-            if (one.unreadable, one.read) == kind:
-                listing.add(f"{one.path} {one.reason}")
-        if listing.count:
-            click.echo(f"{said}: {count(listing.count, 'notice' if kind[1] else 'file')}")
-            for line in listing.first:
-                click.echo(f"  {clean(on_the_command_line(line))}")
-    click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
-    click.echo(clean(f"language: {manifest.language}"))
-    click.echo(clean(f"terms: {analysis(manifest.language)}"))
-    if dense:
-        click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
-        if dense.content != content_of(folder):
-            click.echo(f"Not all passages have their vectors: gnothi index embed {path} makes them.")
-    if not manifest.complete:
-        click.echo(_UNFINISHED.capitalize())
-
-
-@index.command("list")
-@click.argument("path")
-@_AS_JSON
-def list_sources(path: str, as_json: bool) -> None:
-    """List the files that the index or graph in folder PATH was read from.
-
-    States: read; partly read (the next build goes on); changed, gone or unreadable since.
-    """
-    from dataclasses import asdict
-
-    from gnothi.graph.building import notes_of
-    from gnothi.graph.folder import is_graph
-    from gnothi.retrieval.folder import read_manifest
-    from gnothi.retrieval.ledger import FILE
-    from gnothi.retrieval.listing import sources
-
-    folder = notes_of(path) if is_graph(path) else _folder(path, "list")
-    if folder == Path(path):
-        read_manifest(folder)
-    found = list(sources(folder)) if (folder / FILE).exists() else []
-    if as_json:
-        print_json({"path": path, "sources": [asdict(one) for one in found]})
-        return
-    if not found:
-        say("No file: a program filled the index, or its first build was interrupted early.")
-    for one in found:
-        facts = f"{one.passages:>9,}  {one.bytes:>13,}  {one.modified[:16]:16}  {one.state:11}"
-        click.echo(f"{facts}  {clean(one.source)}")
-
-
-@index.command()
-@click.argument("path")
-@click.argument("names", nargs=-1, required=True, metavar="SOURCE|ID...")
-@_AS_JSON
-def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
-    """Delete files, folders or passages from the index PATH: files by their names there or their paths, passages by ids.
-
-    The next build reads a file again if it is still there; a passage comes back only when its file changes.
-    """
-    from gnothi.graph.building import delete_from_graph
-    from gnothi.graph.folder import is_graph
-    from gnothi.retrieval.folder import read_manifest
-    from gnothi.retrieval.listing import Deleted, delete_sources
-    from gnothi.retrieval.writer import IndexWriter
-
-    rest, deleted, left = list(dict.fromkeys(names)), 0, 0
-    if is_graph(path):
-        gone = delete_from_graph(path, rest)
-    else:
-        if not split(RETRIEVERS, path)[0]:
-            manifest = read_manifest(Path(path))
-            with IndexWriter(path) as writer:
-                rest = [name for name in rest if not writer.delete(name)]
-                if len(rest) < len(set(names)):
-                    writer.commit(manifest.complete)
-                left, deleted = writer.passages, len(set(names)) - len(rest)
-        gone = delete_sources(path, rest) if rest else Deleted(passages=left)
-        deleted += gone.deleted
-    for name in gone.missing:
-        say(f"warning: no file or passage has the name {name!r}")
-    if gone.there:
-        more = f" and {len(gone.there) - 1:,} more are" if len(gone.there) > 1 else " is"
-        say(f"{gone.there[0]}{more} still there: a later build of its folder reads it again.")
-    if gone.again:
-        say(f"Build again: {count(len(gone.again), 'file')} with passages of the same ids will be read again.")
-    if as_json:
-        print_json(
-            {
-                "path": path,
-                "deleted": deleted,
-                "sources": gone.sources,
-                "still_there": gone.there,
-                "missing": gone.missing,
-                "passages": gone.passages,
-            }
-        )
-    else:
-        click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
-
-
-def _folder(path: str, command: str) -> Path:
-    if split(RETRIEVERS, path)[0]:
-        raise InvalidInput(
-            f"index {command}: got {path!r}, expected the folder of an index. Of a table or index on a server the server's own "
-            "programs tell; `gnothi index search` searches it."
-        )
-    return Path(path)
 
 
 def _unfinished(spec: str) -> bool:
@@ -493,17 +329,3 @@ def _metadata(passage: Passage) -> str:
     """But for the source that its id tells."""
     told = [f"{key}={as_text(one)}" for key, one in passage.metadata.items() if key != "source" or str(one) not in passage.id]
     return f"({', '.join(told)})" if told else ""
-
-
-def _sources(folder: Path) -> int | None:
-    """Number of files indexed; None when nothing tells (an index that was filled by a program, or is being written)."""
-    from gnothi.retrieval.ledger import FILE
-
-    try:
-        database = sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)
-        try:
-            return int(database.execute("SELECT count(*) FROM sources").fetchone()[0])
-        finally:
-            database.close()
-    except DATABASE_ERRORS:
-        return None

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gnothi.retrieval.ingest.base import START, Unreadable
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.html import visible_text
+from gnothi.retrieval.ingest.markdown import front_matter
 
 
 def passages(path: Path, words: int = 100) -> list[tuple[str, str, str]]:
@@ -103,6 +104,26 @@ def test_markdown_sections_and_words(tmp_path: Path) -> None:
         ("The guide > Orvel > Harbour > Winter", "Ice & snow"),
         ("The guide > Orvel > Ünd more", "Last line © 2020"),
     ]
+
+
+def test_flat_keys_of_front_matter_are_metadata() -> None:
+    lines = (
+        "title: The guide",
+        "date: 2025-03-04T10:00:00Z",
+        "author: 'Dana Brisk'",
+        "draft: true",
+        'edition: "2"',
+        "year: 1820",
+    )
+    assert front_matter("\n".join((*lines, "tags: [a, b]", "more:", "  below: x", "note: kept  # not this", "empty:"))) == {
+        "title": "The guide",
+        "date": "2025-03-04",
+        "author": "Dana Brisk",
+        "draft": True,
+        "edition": "2",
+        "year": 1820,
+        "note": "kept",
+    }
 
 
 def test_the_first_heading_names_the_document_else_the_file(tmp_path: Path) -> None:

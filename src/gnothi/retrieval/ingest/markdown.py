@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -16,9 +17,13 @@ from gnothi.retrieval.ingest.html import fragment, visible_text
 from gnothi.retrieval.ingest.outline import Outline
 from gnothi.retrieval.ingest.tables import Cell, Table
 from gnothi.retrieval.ingest.text import blocks as text_blocks
+from gnothi.types import Value
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
-_FRONT_FIELD = re.compile(r"^(title|author|date|url):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
+_FRONT_LINE = re.compile(
+    r"^([^\s:#-][^:\n]*?)[ \t]*:[ \t]+(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s\[{|>&*!#][^\n]*?))(?:[ \t]+#.*)?[ \t\r]*$", re.M
+)
+_LONGEST_FRONT = 1 << 16
 _HEADING = re.compile(r"\n(?=#{1,6}\s)")
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 _UNDER_HEADS = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
@@ -36,12 +41,29 @@ def _blocks(path: Path) -> Iterator[Block]:
         if notice:
             yield outline.notice(notice)
         if place == 0 and (front := _FRONT_MATTER.match(text)):
-            fields = dict(_FRONT_FIELD.findall(front[1]))
-            outline.document = fields.pop("title", "")
-            fields["date"] = day(fields.get("date", ""))
-            outline.metadata.update({name: value for name, value in fields.items() if value})
+            fields = front_matter(front[1])
+            outline.document = str(fields.pop("title", ""))
+            outline.metadata.update(fields)
             text = text[front.end() :]
         yield from markdown_blocks(text, outline, place)
+
+
+def front_matter(text: str) -> dict[str, Value]:
+    """Its flat lines ``key: value`` (YAML); lists and what is below a key are left out. What JSON writes the same is a number,
+    true or false, unless it is quoted; a ``date`` is a day."""
+    found: dict[str, Value] = {}
+    for key, double, single, plain in _FRONT_LINE.findall(text[:_LONGEST_FRONT]):
+        if known := double or single or _plain(plain):
+            found[key] = (day(str(known)) or known) if key == "date" else known
+    return found
+
+
+def _plain(text: str) -> Value:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float) and json.dumps(value) == text else text
 
 
 def markdown_blocks(text: str, outline: Outline, read: int = 0) -> Iterator[Block]:

@@ -22,8 +22,9 @@ _LEFT_OUT = re.compile(r"\s*(?:#\s|#$|#\+|(?:CLOSED|DEADLINE|SCHEDULED):)")
 _DRAWER = re.compile(r"\s*:(?:PROPERTIES|LOGBOOK):\s*", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
 _RAISED = re.compile(r"(?<=(.))\^\{?([+-]?\w+)\}?")
-Line = tuple[str, int, str]
 _LOWERED = re.compile(r"(?<=\w)_\{(\w+)\}")
+
+Line = tuple[str, int, str]
 
 
 def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from gnothi import config
 from gnothi.config import Given
@@ -32,6 +33,29 @@ def check_waits(one: Waits) -> None:
             raise InvalidSetting(f"{name} of a server: got {getattr(one, name)}, expected more than 0.")
     if not one.patience >= 0:
         raise InvalidSetting(f"patience with a server: got {one.patience}, expected 0 or more seconds.")
+
+
+def check_address(server: str, expected: str, secret: str) -> None:
+    """Raises InvalidSetting for what is not ``expected``, an address of a server, or holds a password, which belongs into
+    ``secret``."""
+    try:
+        parts = urlsplit(server)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known or parts.query or parts.fragment:
+        raise InvalidSetting(f"the address of a server: got one that is none. Expected {expected}.")
+    if parts.password is not None:
+        raise InvalidSetting(
+            "an address with a password: it would be written into the notes of runs. Put the password into the environment "
+            f"variable {secret}."
+        )
+
+
+def without_user(server: str) -> str:
+    """The address for messages and requests, which give the user apart."""
+    parts = urlsplit(server)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
 def by_mark(argument: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.filters import Filter, Filters
 from gnothi.retrieval.servers.questions import By, Distance, check_encoder
-from gnothi.retrieval.servers.settings import check_waits, described
+from gnothi.retrieval.servers.settings import check_address, check_waits, described, without_user
 from gnothi.retrieval.terms import key_term
 
 Engine = Literal["elasticsearch", "opensearch"]
@@ -58,21 +58,11 @@ class Index:
         for name in ("index", "id", "text"):
             if not getattr(self, name).strip():
                 raise InvalidSetting(f"{name} of an index: got {getattr(self, name)!r}, expected a name.")
-        try:
-            parts = urlsplit(self.server)
-            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:
-            known = False
-        if not known or parts.query or parts.fragment:
-            raise InvalidSetting(
-                "the address of a server: got one that is not of the form https://HOST:PORT. Expected http or https, a host, "
-                "and after it the name of the index: https://HOST:PORT/NAME."
-            )
-        if parts.password is not None:
-            raise InvalidSetting(
-                "an address with a password: it would be written into the notes of runs. Put the password into an environment "
-                'variable: user = "..." and secret = "VARIABLE" in a file, or ELASTICSEARCH_PASSWORD, OPENSEARCH_PASSWORD.'
-            )
+        check_address(
+            self.server,
+            "http or https, a host, and after it the name of the index: https://HOST:PORT/NAME",
+            'that a file names: user = "..." and secret = "VARIABLE", or ELASTICSEARCH_PASSWORD, OPENSEARCH_PASSWORD',
+        )
 
     @property
     def name(self) -> str:
@@ -82,8 +72,7 @@ class Index:
     @property
     def address(self) -> str:
         """Without the user."""
-        parts = urlsplit(self.server)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+        return without_user(self.server)
 
     def path(self, ending: str, beside: str = "") -> str:
         """Of a request about the index, or about what stands beside it."""

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from gnothi.errors import InvalidSetting
-from gnothi.retrieval.servers.settings import check_waits, described
+from gnothi.retrieval.servers.settings import check_address, check_waits, described, without_user
 
 PASSWORD = "SEARXNG_PASSWORD"
 
@@ -34,24 +34,12 @@ class Server:
 
     def __post_init__(self) -> None:
         check_waits(self)
-        try:
-            parts = urlsplit(self.server)
-            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:
-            known = False
-        if not known or parts.query or parts.fragment:
-            raise InvalidSetting("the address of a SearXNG server: expected one of the form http://HOST:PORT.")
-        if parts.password is not None:
-            raise InvalidSetting(
-                "an address with a password: it would be written into the notes of runs. Put the password into the environment "
-                f"variable {PASSWORD}."
-            )
+        check_address(self.server, "one of the form http://HOST:PORT", PASSWORD)
 
     @property
     def address(self) -> str:
         """Without the user."""
-        parts = urlsplit(self.server)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/").removesuffix("/search")
+        return without_user(self.server).removesuffix("/search")
 
     @property
     def name(self) -> str:
