@@ -10,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable, InvalidSetting, ModelUnavailable
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.embed import BATCH, embed
 from gnothi.retrieval.dense.encoders import Encoding
 from gnothi.retrieval.dense.index import DenseIndex
@@ -45,6 +47,23 @@ def test_only_new_and_changed_passages_are_encoded_and_those_gone_are_dropped(tm
     assert vectors(tmp_path) == expected(left)
     assert fingerprint(str(tmp_path)) != before
     assert embed(tmp_path, encode=counted).encoded == 0
+
+
+def test_a_file_that_is_renamed_is_not_encoded_again(tmp_path: Path) -> None:
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(4):
+        (docs / f"{number}.md").write_text(f"# Station {number}\nIts height is {number}.")
+    build([docs], index)
+    embed(index, Encoding("words"), encode=words.passages)
+    (docs / "0.md").rename(docs / "renamed.md")
+    (docs / "1.md").write_text("# Station 1\nIt is gone.")
+    build([docs], index)
+    counted = words.Counted()
+    report = embed(index, encode=counted)
+    assert (report.passages, report.encoded, report.dropped) == (4, 1, 1)
+    assert counted.seen == ["docs/1.md#1"]
+    assert vectors(index) == expected(list(BM25Index.open(index).passages()))
 
 
 def test_an_interruption_costs_one_batch_at_most(tmp_path: Path) -> None:

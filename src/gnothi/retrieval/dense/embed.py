@@ -1,4 +1,4 @@
-"""Vectors for every passage of an index: what has one keeps it, so that work goes on where it stopped."""
+"""Vectors for every passage of an index: what has one keeps it, under whatever id, so that work goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -97,14 +97,21 @@ class _Embedding:
     def encode(self) -> int:
         """Number of passages encoded."""
         encode: EncodePassages | None = None
-        total, before, fresh = len(self.index), self.store.rows.named, 0
+        total, done, fresh = len(self.index), self.store.rows.named, 0
         for batch in _batches(self._pending()):
-            encode = encode or self.given or self._opened()
-            vectors = encode([passage for passage, _ in batch])
-            self._check(vectors, len(batch))
+            # Of a file that was moved or renamed, only the ids are others.
+            kept = self.store.rows.same(digest for _, digest in batch)
+            batch.sort(key=lambda one: one[1] in kept)
+            new = [passage for passage, digest in batch if digest not in kept]
+            vectors = self.store.vectors()[[kept[digest] for _, digest in batch[len(new) :]]]
+            if new:
+                encode = encode or self.given or self._opened()
+                made = encode(new)
+                self._check(made, len(new))
+                vectors = np.concatenate([made, vectors]) if len(vectors) else made
             self.store.add(vectors, {passage.id: digest for passage, digest in batch})
-            fresh += len(batch)
-            self.tell(Progress("encoding", min(before + fresh, total), total, fresh))
+            done, fresh = done + len(batch), fresh + len(new)
+            self.tell(Progress("encoding", min(done, total), total, fresh))
         return fresh
 
     def drop(self) -> int:

@@ -26,7 +26,10 @@ from gnothi.version import __version__
 
 FOLDER = "dense"
 KIND = Kind("gnothi-dense", 1, "dense part", "the dense part of an index", "gnothi index embed {0} --encoder MODEL")
-_SCHEMA = "CREATE TABLE IF NOT EXISTS rows (row INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB)"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS rows (row INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB);
+CREATE INDEX IF NOT EXISTS by_digest ON rows (digest);
+"""
 _ASKED_AT_ONCE = 500
 
 
@@ -93,7 +96,7 @@ class Rows:
             mode = "ro" if read_only else "rwc"
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
             if not read_only:
-                self._db.execute(_SCHEMA)
+                self._db.executescript(_SCHEMA)
 
     def __len__(self) -> int:
         """Number of vectors, nameless ones included."""
@@ -131,6 +134,16 @@ class Rows:
         with self._errors():
             found = self._db.execute("SELECT digest FROM rows WHERE id = ?", (passage_id,)).fetchone()
         return found[0] if found and isinstance(found[0], bytes) else None
+
+    def same(self, digests: Iterable[bytes]) -> dict[bytes, int]:
+        """A row of a passage of the same title and text, whatever its id is or was; those that have none are left out."""
+        found: dict[bytes, int] = {}
+        with self._errors():
+            for one in digests:
+                row = self._db.execute("SELECT row FROM rows WHERE digest = ? LIMIT 1", (one,)).fetchone()
+                if row:
+                    found[one] = int(row[0])
+        return found
 
     def every_id(self) -> Iterator[str]:
         with self._errors():
