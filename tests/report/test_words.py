@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
@@ -36,7 +36,7 @@ from gnothi.events import (
     UnknownKeys,
     Written,
 )
-from gnothi.report.words import TOLD, Line, Narrator
+from gnothi.report.words import TOLD, Line, Narrator, place
 from gnothi.runs.rows import jsonable
 from gnothi.types import Mention, Passage, ScoredPassage
 
@@ -199,3 +199,12 @@ def test_what_was_found_is_shown_whole_or_how_much_more_there_is() -> None:
         told = [line for line in Narrator().tell(Searched("query", passages, 0.1))[1:] if not line.detail]
         assert len(told) == (number if more is None else 4)
         assert (told[-1].text == more) is (more is not None)
+
+
+def test_where_a_passage_stands() -> None:
+    known = {"source": "notes/lamp.pdf", "page": 1, "last_page": 3, "section": "Keepers", "date": "1820-05-01"}
+    passage = Passage("notes/lamp.pdf#2", "Dana Brisk kept it.", "The lamp", known)
+    assert place(passage) == "notes/lamp.pdf, p. 1-3, Keepers, 1820-05-01"
+    assert place(passage, named=True) == "p. 1-3, Keepers, 1820-05-01"
+    assert place(replace(passage, id="a record's own"), named=True).startswith("notes/lamp.pdf, ")
+    assert place(Passage("x", "No more is known.")) == ""

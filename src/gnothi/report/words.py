@@ -268,18 +268,26 @@ TOLD = frozenset(_TABLE)
 """The kinds of event that have words of their own."""
 
 
-def entry(passage: Passage) -> str:
-    where = place(passage)
+def entry(passage: Passage, named: bool = False) -> str:
+    """``named``: its id stands before it, which may tell the source already."""
+    where = place(passage, named)
     return _titled(passage.title, passage.text) if not where else f"({where}) {_titled(passage.title, passage.text)}"
 
 
-def place(passage: Passage) -> str:
-    """Where a passage stands, as in "handbook.pdf, p. 3, 2025-01-31"; empty where nothing is known."""
+def place(passage: Passage, named: bool = False) -> str:
+    """Where a passage stands, as in "handbook.pdf, p. 3, 2025-01-31"; empty where nothing is known. The source is left out
+    where the passage is ``named`` by an id that begins with it."""
     known = passage.metadata
+    source = str(known.get("source") or "")
     last = f"-{known['last_page']}" if known.get("last_page") else ""
     page = f"p. {known['page']}{last}" if known.get("page") else ""
     section = str(known.get("section") or "")
-    told = (known.get("source"), page, "" if section in passage.title else section, known.get("date"))
+    told = (
+        "" if named and passage.id.startswith(source) else source,
+        page,
+        "" if section in passage.title else section,
+        known.get("date"),
+    )
     return ", ".join(str(one) for one in told if one)
 
 

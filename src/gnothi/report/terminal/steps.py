@@ -133,7 +133,7 @@ def _evidence(answer: Answer, usage: Usage, empty: bool) -> list[str]:
         return [NOTHING_FOUND]
     if not answer.evidence:
         return ["none was kept" if usage.retrievals else "none: nothing was retrieved"]
-    shown = [f"[{passage.id}] {entry(passage)}" for passage in answer.evidence[:EVIDENCE]]
+    shown = [f"[{passage.id}] {entry(passage, named=True)}" for passage in answer.evidence[:EVIDENCE]]
     more = len(answer.evidence) - EVIDENCE
     return [*shown, f"and {counted(more, 'passage')} more (all of them: --json)"] if more > 0 else shown
 
