@@ -38,7 +38,7 @@ from gnothi.events import (
 )
 from gnothi.report.words import TOLD, Line, Narrator, place
 from gnothi.runs.rows import jsonable
-from gnothi.types import Mention, Metadata, Passage, ScoredPassage
+from gnothi.types import Mention, Passage, ScoredPassage, Value
 
 PASSAGE = Passage("p", "Text.", "Title")
 SAMPLES: tuple[Event, ...] = (
@@ -202,8 +202,8 @@ def test_what_was_found_is_shown_whole_or_how_much_more_there_is() -> None:
 
 
 def test_where_a_passage_stands() -> None:
-    told = Metadata({"source": "notes/lamp.pdf", "page": 1, "last_page": 3, "section": "Keepers", "date": "1820-05-01"})
-    passage = Passage("notes/lamp.pdf#2", "Dana Brisk kept it.", "The lamp", told)
+    told: dict[str, Value] = {"source": "notes/lamp.pdf", "page": 1, "last_page": 3, "section": "Keepers"}
+    passage = Passage("notes/lamp.pdf#2", "Dana Brisk kept it.", "The lamp", told | {"date": "1820-05-01"})
     assert place(passage) == "notes/lamp.pdf, p. 1-3, Keepers, 1820-05-01"
     assert place(passage, named=True) == "p. 1-3, Keepers, 1820-05-01"
     assert place(replace(passage, id="a record's own"), named=True).startswith("notes/lamp.pdf, ")
