@@ -51,20 +51,21 @@ def _doubled() -> None:
     from gnothi.retrieval import analysis
     from gnothi.retrieval.writer import IndexWriter
 
-    real = IndexWriter.put
+    real = IndexWriter._put
 
-    def put(self: IndexWriter, passage: Any, origin: str = "") -> Any:
+    def put(self: IndexWriter, passage: Any, origin: str) -> Any:
         found = real(self, passage, origin)
         self._active.add_document(analysis.document(passage, origin))
         return found
 
-    IndexWriter.put = put  # type: ignore[method-assign]
+    IndexWriter._put = put  # type: ignore[method-assign]
 
 
 def _escapes() -> None:
-    from gnothi.cli import index
+    from gnothi.cli import contents, index
 
-    vars(index)["clean"] = str
+    for module in (contents, index):
+        vars(module)["clean"] = str
 
 
 def _joined() -> None:
