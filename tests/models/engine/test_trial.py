@@ -73,7 +73,7 @@ def states_of_the_token_before(patch: Patch) -> None:
 
     def step(self: Any, tokens: Any) -> Any:
         logits, states = original(self, tokens)
-        return logits, {tap: state.roll(1, dims=0) for tap, state in states.items()}
+        return logits, {hook: state.roll(1, dims=0) for hook, state in states.items()}
 
     patch.setattr(forked.Forked, "step", step)
 
