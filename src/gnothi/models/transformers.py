@@ -31,8 +31,8 @@ from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
 from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import Detokenizer, StopWatch
-from gnothi.models.engine.told import told, verdict_of
 from gnothi.models.engine.trial import prepare
+from gnothi.models.engine.verdicts import describe, verdict_of
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
@@ -91,7 +91,7 @@ class TransformersBackend(ContinuousBackend):
         else:
             verdict = verdict_of(self._network, settings.attention, fingerprint)
             path = self._apart = prepare(self._network, verdict, budget)
-            tried = told(self._network, verdict, settings.attention)
+            tried = describe(self._network, verdict, settings.attention)
             # What is read beside running rows may be of the other length, where frequencies depend on that.
             if self._network.frequencies.limit is not None:
                 self._apart = prepare(self._network, verdict, 0)

@@ -149,7 +149,7 @@ class Level:
 
 
 def lay_out(cached_prompts: Sequence[CachedPrompt], of_row: NDArray[np.int64], device: torch.device) -> list[Level]:
-    """The parts of the prompts ``cached_prompts`` that the rows read; row r reads prompt ``of_row[r]``. Every prompt has rows."""
+    """The parts of ``cached_prompts`` that the rows read; row r reads prompt ``of_row[r]``. Every prompt has rows."""
     order = np.argsort(of_row, kind="stable")
     counts = np.bincount(of_row, minlength=len(cached_prompts))
     members = np.split(order, np.cumsum(counts)[:-1])
