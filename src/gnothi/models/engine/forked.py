@@ -196,8 +196,8 @@ class Forked(DecodePath):
     def feed(
         self, cached_prompts: Sequence[CachedPrompt], tokens: Sequence[Sequence[int]], *, last_only: bool
     ) -> tuple[Tensor, Captured, Fed]:
-        """Several tokens for each of ``cached_prompts``, padded on the left. Logits (rows, tokens or 1, vocabulary), states (rows,
-        tokens, hidden size), keys and values."""
+        """Several tokens for each of ``cached_prompts``, padded on the left. Logits (rows, tokens or 1, vocabulary), states
+        (rows, tokens, hidden size), keys and values."""
         device = self._network.device
         width = max(map(len, tokens))
         padding = torch.tensor([width - len(row) for row in tokens], device=device)
