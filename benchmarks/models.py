@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections import Counter
@@ -75,9 +76,14 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
     ):
         if names:
             lines += ["", f"{what}: {', '.join(f'`{name}`' for name in names)}."]
-    refused = [[one.name, one.refused["opening"].partition(": ")[2]] for one in made if "opening" in one.refused]
+    refused: dict[str, list[str]] = {}  # by the sentence, without the class that it names
+    for one in made:
+        if "opening" in one.refused:
+            sentence = re.sub(r"\bthe \w+ is\b", "it is", one.refused["opening"].partition(": ")[2])
+            refused.setdefault(sentence, []).append(f"`{one.name}`")
     if refused:
-        lines += ["", "Refused when opened:", "", *table(["model", "sentence"], refused)]
+        rows = [[", ".join(names), sentence] for sentence, names in refused.items()]
+        lines += ["", "Refused when opened:", "", *table(["models", "sentence"], rows)]
     missing = [[one.name, f"`{one.not_made.replace('|', '/')}`"] for one in outcomes if one.not_made]
     if missing:
         lines += ["", "Not made tiny here, by what the library said:", "", *table(["model", "reason"], missing)]
