@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from gnothi import methods
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
@@ -259,7 +260,7 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
-    name = said["method"] and given.method_name(said["method"])
+    name = said["method"] and methods.name_of(said["method"])
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
     plan = resolve(
         Request(
