@@ -64,7 +64,7 @@ class _Heard(Watch):
 
 def evaluate(
     data: str | os.PathLike[str] | Sequence[Question],
-    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]],
     out: str | os.PathLike[str],
     *,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
@@ -106,7 +106,7 @@ def evaluate(
 
 async def aevaluate(
     data: str | os.PathLike[str] | Sequence[Question],
-    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]],
     out: str | os.PathLike[str],
     **keywords: Any,
 ) -> Evaluation:

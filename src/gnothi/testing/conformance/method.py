@@ -1,4 +1,5 @@
-"""What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name`` (and ``settings``).
+"""What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name``, or ``method`` for one that is not
+installed (and ``settings``).
 
 The suite brings a little world: films, their directors and the towns these were born in. Its model knows nothing by heart
 and says so, reads what passages say, reasons in sentences, splits questions and judges; its retriever compares words.
@@ -236,10 +237,15 @@ class MethodConformance:
     answers where the model says nothing. ``choosing``: tasks whose prompts about the question show its choices."""
 
     name: ClassVar[str]
+    method: ClassVar[Any] = None
     settings: ClassVar[Mapping[str, object]] = {}
     knows: ClassVar[bool] = True
     silence: ClassVar[str] = ""
     choosing: ClassVar[tuple[str, ...]] = ("reason", "answer", "know")
+
+    def __init_subclass__(cls) -> None:
+        if cls.method is not None:
+            cls.name = methods.name_of(cls.method)
 
     def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
         return {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}

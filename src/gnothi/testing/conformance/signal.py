@@ -1,4 +1,5 @@
-"""What every Signal must do. Subclass ``SignalConformance`` in a test file and set ``name``.
+"""What every Signal must do. Subclass ``SignalConformance`` in a test file and set ``name``, or ``signal`` for one that is not
+installed.
 
 Its model is sure of some questions and wavers over others. A signal that the model's words cannot tell apart sets ``tells`` to
 False.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -51,8 +52,13 @@ class SignalConformance:
     """``tells``: whether the model's wavering shows in the uncertainty. ``probe`` for a signal that reads one."""
 
     name: ClassVar[str]
+    signal: ClassVar[Any] = None
     tells: ClassVar[bool] = True
     probe: ClassVar[Probe | None] = None
+
+    def __init_subclass__(cls) -> None:
+        if cls.signal is not None:
+            cls.name = registry.name_of(cls.signal)
 
     def make(self) -> Signal:
         return registry.create(self.name, Sampling(5), probe=self.probe)
