@@ -88,7 +88,8 @@ def name_of(given: object) -> str:
             f"method: got {given!r:.80}, expected a name, as in 'seakr', an async function of (steps, question, ...), or a "
             f"class that does what gnothi.protocols.Method says (a frozen dataclass).{lacks}"
         )
-    return METHODS.add(found.name, found)
+    known = cast("type[Method]", found)
+    return METHODS.add(known.name, known)
 
 
 def resources_of(name: str) -> dict[str, type]:

@@ -31,17 +31,17 @@ def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
     Raises InvalidSetting for an object that is no signal, or where its name is another's."""
     if isinstance(signal, str):
         return signal
-    signal = as_signal(signal)
-    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(signal, key)]
-    if lacking or not isinstance(signal.name, str):
+    found: Any = as_signal(signal)
+    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(found, key)]
+    if lacking or not isinstance(found.name, str):
         raise InvalidSetting(
-            f"got {signal!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
+            f"got {found!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
             "name of a signal, a function of (question, answers) that gives a number, or an object with name, needs, "
             "default_threshold and measure (gnothi.signals.base)."
         )
-    if signal.name in SIGNALS and type(signal) is SIGNALS.find(signal.name) and is_dataclass(signal) and not fields(signal):
-        return signal.name  # nothing to set: it is what the name stands for
-    return SIGNALS.add(signal.name, signal)
+    if found.name in SIGNALS and type(found) is SIGNALS.find(found.name) and is_dataclass(found) and not fields(found):
+        return str(found.name)  # nothing to set: it is what the name stands for
+    return SIGNALS.add(found.name, found)
 
 
 SignalName = Annotated[str, Named(names, name_of)]

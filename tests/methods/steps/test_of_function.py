@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -19,7 +20,7 @@ from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.testing import Reply, Scripted, ScriptedRetriever
 from gnothi.testing.conformance.method import QUESTIONS, MethodConformance, WordRetriever, reader
-from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Passage, Profile, Prompt, Question
 
 if TYPE_CHECKING:
     from somewhere import Unheard  # type: ignore[import-not-found]
@@ -55,6 +56,15 @@ async def asked_first(steps, question, signal: str = "self_report", threshold: f
 async def from_memory(steps, question):  # type: ignore[no-untyped-def]
     """Answer from memory."""
     return await steps.draft(question)
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What a test adds is not there for others; a suite's own stays for its tests."""
+    before = set(METHODS.names())
+    yield
+    for name in set(METHODS.names()) - before:
+        METHODS.remove(name)
 
 
 class TestSecondTry(MethodConformance):
@@ -147,7 +157,7 @@ def test_always_is_rag(tmp_path: Any) -> None:
 # --- parameters --------------------------------------------------------------------------------------------------------------
 
 
-async def varied(
+async def varied(  # type: ignore[no-untyped-def]
     steps: Any,  # noqa: ARG001
     question: Any,  # noqa: ARG001
     k: int = gnothi.setting(3, "Passages.", at_least=1),
@@ -160,7 +170,7 @@ async def varied(
     on=True,
     samples: int = 7,
     judge: LanguageModel | None = None,
-):
+) -> str:
     """Everything a function may take.
 
     More of it."""
@@ -305,7 +315,7 @@ def guesses(prompt: Prompt) -> Reply | list[Reply]:
 @pytest.mark.parametrize("method", [second_try, chosen])
 def test_its_threshold_can_be_calibrated(method: Any) -> None:
     asked = [Question(f"{n}", f"{'sure' if n % 2 else 'not'} {n}?", ("Ulm",)) for n in range(40)]
-    more = {"model": Scripted(guesses), "index": PLACES, "reason": False}
+    more: dict[str, Any] = {"model": Scripted(guesses), "index": PLACES, "reason": False}
     found = gnothi.calibrate(method, asked, price=0.1, **more)
     assert (found.method, found.signal) == (method.name, "consistency")
     with gnothi.open(method, calibration=found, anyway=True, **more) as rag:
@@ -383,7 +393,9 @@ def test_a_model_of_tasks_of_its_own_is_not_asked_others() -> None:
     async def asking(steps: Any, question: Any) -> Any:
         return await steps.ask("Say something.", question)
 
-    with gnothi.open(asking, model="lab", index="lab") as rag, pytest.raises(MissingCapability, match="task"):
+    model = Scripted({})
+    model.profile = Profile(tasks=frozenset({"answer"}))
+    with gnothi.open(asking, model=model, index=PLACES) as rag, pytest.raises(MissingCapability, match="task"):
         rag.ask("Who directed The Amber Harbour?")
 
 
@@ -453,7 +465,13 @@ def test_the_command_line_takes_it(gnothi: Any, tmp_path: Any, monkeypatch: pyte
     code, out, _ = gnothi("methods", "ours_by_name:thrice")
     assert code == 0
     assert "Say it thrice." in out
-    code, out, _ = gnothi("ask", "What?", "--method", "ours_by_name:thrice", "--set", "n=2", "--json")
+
+
+@pytest.mark.slow
+def test_the_command_line_asks_it(gnothi: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "asked_by_name.py").write_text("async def twice(steps, question, n: int = 3):\n    return 'so ' * n\n")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = gnothi("ask", "What?", "--method", "asked_by_name:twice", "--set", "n=2", "--json")
     assert code == 0
     assert '"so so"' in out.replace("so so ", "so so")
 

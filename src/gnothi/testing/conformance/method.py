@@ -20,6 +20,7 @@ import pytest
 
 from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
+from gnothi.methods.registry import METHODS
 from gnothi.methods.steps.self_rag_tokens import SUPPORTS
 from gnothi.protocols import Method
 from gnothi.testing.model import Reply, Scripted
@@ -243,9 +244,14 @@ class MethodConformance:
     silence: ClassVar[str] = ""
     choosing: ClassVar[tuple[str, ...]] = ("reason", "answer", "know")
 
-    def __init_subclass__(cls) -> None:
-        if cls.method is not None:
-            cls.name = methods.name_of(cls.method)
+    @pytest.fixture(autouse=True)
+    def known(self) -> Iterator[None]:
+        """One that is not installed is known by its name for as long as a test runs."""
+        if self.method is not None:
+            type(self).name = methods.name_of(self.method)
+        yield
+        if self.method is not None:
+            METHODS.remove(self.name)
 
     def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
         return {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}

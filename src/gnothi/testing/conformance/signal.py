@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -56,9 +57,14 @@ class SignalConformance:
     tells: ClassVar[bool] = True
     probe: ClassVar[Probe | None] = None
 
-    def __init_subclass__(cls) -> None:
-        if cls.signal is not None:
-            cls.name = registry.name_of(cls.signal)
+    @pytest.fixture(autouse=True)
+    def known(self) -> Iterator[None]:
+        """One that is not installed is known by its name for as long as a test runs."""
+        if self.signal is not None:
+            type(self).name = registry.name_of(self.signal)
+        yield
+        if self.signal is not None:
+            registry.SIGNALS.remove(self.name)
 
     def make(self) -> Signal:
         return registry.create(self.name, Sampling(5), probe=self.probe)
