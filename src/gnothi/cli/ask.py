@@ -134,6 +134,12 @@ def _one(
 ) -> None:
     from dataclasses import replace
 
+    from gnothi.session.plan import Execution, resolve, together
+
+    question = Question(QUESTION_ID, text, choices=choices)
+    plan = together(resolve(sources.request([method] if method else None, thresholds)))
+    plan = replace(plan, execution=Execution(seed))
+
     from gnothi.cli.building import unread
     from gnothi.models.remote.budget import spending
     from gnothi.models.remote.telling import remarks, warnings
@@ -142,12 +148,8 @@ def _one(
     from gnothi.session import asking
     from gnothi.session.execute import budget_of
     from gnothi.session.opened import opened
-    from gnothi.session.plan import Execution, resolve, together
     from gnothi.session.thresholds import uncalibrated
 
-    question = Question(QUESTION_ID, text, choices=choices)
-    plan = together(resolve(sources.request([method] if method else None, thresholds)))
-    plan = replace(plan, execution=Execution(seed))
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
