@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Network
@@ -39,6 +38,8 @@ def verdict_for(network: Network, fingerprint: str, wanted: str, settle: Callabl
 
 
 def _file(network: Network, fingerprint: str, wanted: str) -> Path:
+    import transformers
+
     model = network.model
     config = model.config.to_json_string(use_diff=False)
     about = (

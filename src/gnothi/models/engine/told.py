@@ -15,7 +15,7 @@ log = logging.getLogger("gnothi.opening")
 
 def verdict_of(network: Network, wanted: Attention, fingerprint: str) -> Verdict:
     """The fastest path that a trial found right."""
-    verdict = verdict_for(network, fingerprint, wanted, settle)
+    verdict = verdict_for(network, fingerprint, wanted, settle) if network.of_library else network.model.verdict()
     if wanted not in ("auto", verdict.path):
         raise InvalidSetting(
             f"setting 'model.attention': got {wanted!r}, which this model does not support ({'; '.join(verdict.reasons)}); "
