@@ -17,10 +17,11 @@ class Notes:
         self.name = f"notes:{folder}"
         self._notes = [_note(path) for path in _files(folder)]
 
-    def search(self, query: str, k: int) -> list[dict[str, str | float]]:
+    def search(self, query: str, k: int) -> list[dict[str, object]]:
         asked = _words(query)
-        scored = [{**note, "score": float(len(asked & _words(f"{note['title']} {note['text']}")))} for note in self._notes]
-        return sorted((note for note in scored if note["score"]), key=lambda note: (-float(note["score"]), str(note["id"])))[:k]
+        shared = [(len(asked & _words(f"{note['title']} {note['text']}")), note) for note in self._notes]
+        best = sorted(((count, note) for count, note in shared if count), key=lambda one: (-one[0], one[1]["id"]))
+        return [{**note, "score": count} for count, note in best[:k]]
 
     @staticmethod
     def fingerprint(folder: str) -> str:
