@@ -7,30 +7,32 @@ answer = await seakr(question)
 
 from gnothi.methods.registry import (
     Description,
-    can_be_calibrated,
     check,
     create,
     describe,
     find,
     gating_of,
+    make,
     names,
     optional_resources,
     required_resources,
     resources_of,
     settings_of,
+    shared_settings,
 )
 
 __all__ = [
     "Description",
-    "can_be_calibrated",
     "check",
     "create",
     "describe",
     "find",
     "gating_of",
+    "make",
     "names",
     "optional_resources",
     "required_resources",
     "resources_of",
     "settings_of",
+    "shared_settings",
 ]
