@@ -41,7 +41,7 @@ from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import ranked_in_turns
-from gnothi.methods.steps.settings import SHORT_STOPS, needs_of, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, SelfKnowledge, needs_of, resource, setting
 from gnothi.methods.steps.stages import Stages, decides_on_search
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
@@ -113,7 +113,8 @@ class Compose(ReaderSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "compose"
-    gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
+    asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")
+    gating: ClassVar[Gating] = Gating("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
 
     def check_settings(self) -> None:
         refuse_unused(self)
