@@ -122,9 +122,9 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
     "of a server": (
         ("keys.json", "feedback.jsonl"),
         (
-            ("serve", "keys", "list", "--file", "keys.json"),
-            ("serve", "keys", "add", "guest", "--file", "keys.json"),
-            ("serve", "keys", "revoke", "reader", "--file", "keys.json"),
+            ("keys", "keys.json"),
+            ("keys", "keys.json", "guest"),
+            ("keys", "keys.json", "reader", "--revoke"),
             ("calibrate", "--feedback", "feedback.jsonl", "--target-error", "0.4", "--out", "made.toml"),
         ),
     ),

@@ -175,7 +175,9 @@ def test_the_guide_is_short_enough_to_be_read() -> None:
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in guide) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_commands_named_in_the_pages_exist(page: Path) -> None:
     named = set(re.findall(r"(?:^|`)gnothi ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
     assert named <= set(COMMANDS)

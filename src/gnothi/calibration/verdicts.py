@@ -145,7 +145,7 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         f"`gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     )
     if method in methods.names() and not methods.can_be_calibrated(method):
-        choose = f": `gnothi methods {method}` tells which settings it follows from"
+        choose = f": `gnothi list methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
         f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between "

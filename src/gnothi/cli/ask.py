@@ -26,7 +26,7 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
-@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi datasets` reads.")
+@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi list datasets` reads.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

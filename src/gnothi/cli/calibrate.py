@@ -44,7 +44,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     default="seakr",
     show_default=True,
     metavar="NAME",
-    help="The method whose gate is calibrated; see `gnothi methods`.",
+    help="The method whose gate is calibrated; see `gnothi list methods`.",
 )
 @options.file("--out", "Where it is written (TOML). [default: METHOD-DATASET.toml, or RUN.toml]")
 @click.option(
@@ -260,7 +260,7 @@ def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: b
     if not recorded and "signal" in typed and method != PANEL:
         raise InvalidSetting(
             f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
-            "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
+            "the signal of the method's gate: see `gnothi list methods NAME` for the setting, as in --set gate=gram."
         )
     unused = _UNUSED | _JUDGED if "feedback" in typed else _UNUSED
     for name in (name for name in typed if recorded and name in unused):

@@ -18,7 +18,7 @@ from gnothi.cli.saying import say
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="One or several; see `gnothi methods`. [default: as for `gnothi ask`]",
+    help="One or several; see `gnothi list methods`. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration

@@ -31,7 +31,7 @@ a library."""
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
-    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, list, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
     "ablate": (
         "gnothi.cli.ablate:ablate",
@@ -41,8 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gnothi.cli.reproduce:reproduce",
         "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
     ),
-    "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
-    "plan": ("gnothi.cli.plan:plan", "What many more questions would take, from a run over some: tokens, hours, money."),
+    "report": ("gnothi.cli.report:report", "Show runs: tables, one HTML page with pictures and every decision, or a forecast."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),
     "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (
@@ -55,12 +54,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
     "mcp": ("gnothi.cli.mcp:mcp", "Offer ask, know and search to a program that speaks MCP."),
+    "keys": ("gnothi.cli.keys:keys", "List, make and revoke the API keys of a server."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
-    "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),
-    "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
-    "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
-    "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
-    "plugins": ("gnothi.cli.listings:plugins", "What other installed packages add: methods, signals, indexes, models ..."),
+    "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies of models."),
+    "list": ("gnothi.cli.listings:listing", "List methods, signals, models, data sets, recipes or plug-ins."),
 }
 
 

@@ -178,7 +178,7 @@ model = click.option(
 method = click.option(
     "--method",
     metavar="NAME",
-    help="How to answer; see `gnothi methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
+    help="How to answer; see `gnothi list methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
 )
 index = click.option(
     "--index",
@@ -266,7 +266,10 @@ seed = click.option("--seed", default=0, show_default=True, help="Seed of everyt
 _collecting = (
     click.option("--limit", type=click.IntRange(min=1), help="Only the first questions."),
     click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+        "--format",
+        "format",
+        metavar="FORMAT",
+        help="Format of the file, where it cannot be recognised; see `gnothi list datasets`.",
     ),
     click.option(
         "--concurrency",

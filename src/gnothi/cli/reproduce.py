@@ -65,7 +65,7 @@ def reproduce(
     """A table or figure of SeaKR, KEQA, SKILL-RAG or IEKR: everything it takes, and the paper's figures beside ours.
 
     \b
-    gnothi reproduce list
+    gnothi list recipes
     gnothi reproduce seakr/table1
     gnothi reproduce seakr/table1 --data FOLDER
     gnothi reproduce seakr/table1 --data FOLDER --out runs/seakr1

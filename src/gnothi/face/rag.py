@@ -237,7 +237,7 @@ def open(
 ) -> Rag:
     """Open a method over a model and an index.
 
-    ``method``: a name (``gnothi methods`` lists them) or a class of your own; None is that of the calibration, seakr for a
+    ``method``: a name (``gnothi list methods`` lists them) or a class of your own; None is that of the calibration, seakr for a
     model that brings thresholds, else rag. ``model``, ``index``, ``graph``: names, folders, or objects of your own, which may
     be a function of a text and one of a query and k; None is the laboratory's, an index or graph only with the laboratory's
     model. ``settings`` are the method's, by name; one that names a model, a signal, a probe or the like takes an object, too.

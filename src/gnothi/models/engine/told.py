@@ -1,4 +1,4 @@
-"""The verdict of a trial, and what a person is told of it: in a run's record, by ``gnothi models NAME`` and in a warning."""
+"""The verdict of a trial, and what a person is told of it: in a run's record, by ``gnothi list models`` and in a warning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verdict_of(network: Network, wanted: Attention, fingerprint: str) -> Verdict
 
 
 def told(network: Network, verdict: Verdict, wanted: Attention) -> dict[str, str]:
-    """What a run records of it, and `gnothi models NAME` shows."""
+    """What a run records of it, and `gnothi list models NAME` shows."""
     why = "; ".join(verdict.reasons)
     if verdict.path == "plain" and wanted == "auto":
         log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)
