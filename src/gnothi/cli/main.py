@@ -33,13 +33,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
     "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
-    "ablate": (
-        "gnothi.cli.ablate:ablate",
-        "What each part of a method is worth: a paper's table of ablations, by one command.",
-    ),
     "reproduce": (
         "gnothi.cli.reproduce:reproduce",
-        "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
+        "Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation.",
     ),
     "report": ("gnothi.cli.report:report", "Show runs: tables, one HTML page with pictures and every decision, or a forecast."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),

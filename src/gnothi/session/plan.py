@@ -248,7 +248,7 @@ def with_questions(
     cannot be."""
     execution = execution or Execution()
     _check_execution(plan, execution)
-    asked = data if isinstance(data, Asked) else _asked(data, format, limit, plan.sources.model)
+    asked = data if isinstance(data, Asked) else read_questions(data, format, limit, plan.sources.model)
     plan = together(plan, asked.questions)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
     if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
@@ -256,7 +256,11 @@ def with_questions(
     return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
 
 
-def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any) -> Asked:
+def read_questions(
+    data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any
+) -> Asked:
+    """Questions of a data set, of a file, of several, or themselves, to be asked of that model. Raises UnknownName,
+    InvalidInput, or InvalidSetting for those of another world than the model's."""
     from gnothi.runs.questions import fingerprint
 
     given: list[str | Question] = [str(data)] if isinstance(data, str | Path) else [*data]

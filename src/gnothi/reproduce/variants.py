@@ -21,9 +21,9 @@ from gnothi.errors import InvalidSetting, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.models.identity import declaration_of
+from gnothi.reproduce.study import Study, Variant
 from gnothi.session.plan import Plan, Request, resolve
 from gnothi.session.sources import LAB
-from gnothi.studies.study import Study, Variant
 
 _RESOURCES = (MODEL_SECTION, INDEX_SECTION)
 
