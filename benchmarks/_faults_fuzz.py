@@ -78,7 +78,7 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("report", "run", "--json"),
             ("export", "run", "--to", "jsonl", "--out", "made.jsonl"),
             ("export", "run", "--to", "inspect", "--method", "rag", "--out", "made.json"),
-            ("gates", "run"),
+            ("calibrate", "--replay", "run"),
             ("calibrate", "run", "--signal", "gram", "--out", "made.toml"),
             _RUN,
         ),
@@ -131,8 +131,8 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
     "recorded outcomes": (
         ("scores.csv", "outcomes.jsonl"),
         (
-            ("gates", "scores.csv"),
-            ("gates", "outcomes.jsonl"),
+            ("calibrate", "--replay", "scores.csv"),
+            ("calibrate", "--replay", "outcomes.jsonl"),
             ("calibrate", "scores.csv", "--signal", "doubt", "--out", "made.toml"),
             ("calibrate", "outcomes.jsonl", "--signal", "doubt", "--out", "made.toml"),
         ),

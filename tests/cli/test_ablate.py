@@ -169,7 +169,7 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
     assert code == 0
     places = [shown.index(f"\n{label} ") for label in ("SeaKR", "− re-ranking", "rag")]
     assert places == sorted(places)
-    assert gnothi("gates", str(out / "seakr"))[0] == 2  # it holds neither never nor always, and says so
+    assert gnothi("calibrate", "--replay", str(out / "seakr"))[0] == 2  # it holds neither never nor always, and says so
     code, shown, _ = gnothi("report", *map(str, sorted(out.iterdir())), "--json", "--html", str(tmp_path / "page.html"))
     assert code == 0
     assert [method["method"] for method in json.loads(shown)[0]["methods"]] == ["SeaKR", "− re-ranking", "rag"]

@@ -167,5 +167,5 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         assert "got 'other'" in refused(*calibrate, "--model", "other", "--index", "lab", *learnt)
     shut = ("--method", "compose", "--limit", "30", "--target-error", "0.9", "--set", "gate=probe", "--set", f"probe={out}")
     assert "learnt from questions of lab-train" in gnothi(*calibrate, *shut)[2]
-    assert gnothi(*use, "--set", "reason=false", "--anyway")[0] == 0
-    assert gnothi(*use, "--model", "other", "--index", "lab", "--anyway")[0] == 0
+    assert gnothi(*use, "--set", "reason=false", "--ignore-mismatch")[0] == 0
+    assert gnothi(*use, "--model", "other", "--index", "lab", "--ignore-mismatch")[0] == 0

@@ -106,13 +106,14 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
         same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
         raise InvalidSetting(
             f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add <--anyway>."
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
+            "<--ignore-mismatch>."
         )
     for key, value in got.items():
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
                 f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
-                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--anyway>."
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
             )
 
 

@@ -18,7 +18,7 @@ from gnothi.signals.probe_folder import COMMAND, read_header
 def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | None) -> None:
     """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
     lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
-    hint = "" if anyway is None else ", or add <--anyway>"
+    hint = "" if anyway is None else ", or add <--ignore-mismatch>"
     for method in methods:
         if (spec := _probe(method)) is None:
             continue

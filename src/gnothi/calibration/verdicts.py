@@ -149,7 +149,7 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
         f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between "
-        f"models{choose}, and see what others would do with `gnothi gates RUN`."
+        f"models{choose}, and see what others would do with `gnothi calibrate --replay RUN`."
     )
 
 

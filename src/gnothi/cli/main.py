@@ -39,10 +39,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "report": ("gnothi.cli.report:report", "Show runs: tables, one HTML page with pictures and every decision, or a forecast."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),
-    "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (
         "gnothi.cli.calibrate:calibrate",
-        "Choose a gate's threshold for a model, by what it is worth or with a guarantee.",
+        "Choose a gate's threshold for a model; replay or learn gates on recorded runs.",
     ),
     "train": (
         "gnothi.cli.train:train",

@@ -147,7 +147,7 @@ class Sources:
             graph=self.graph,
             settings=self.settings,
             calibration=None if thresholds is None else thresholds.calibration,
-            anyway=None if thresholds is None else thresholds.anyway,
+            anyway=None if thresholds is None else thresholds.ignore_mismatch,
             max_cost=self.max_cost,
             max_tokens=self.max_tokens,
         )
@@ -312,7 +312,7 @@ class Thresholds:
     """Where a threshold comes from, if not from settings."""
 
     calibration: Path | None = None
-    anyway: bool = False
+    ignore_mismatch: bool = False
 
 
 calibration = packed(
@@ -320,7 +320,7 @@ calibration = packed(
     Thresholds,
     file("--calibration", "Use the threshold of this file, written by `gnothi calibrate`."),
     click.option(
-        "--anyway",
+        "--ignore-mismatch",
         is_flag=True,
         help="Use a calibration or a probe although it was made for another model or with other settings.",
     ),

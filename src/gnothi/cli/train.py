@@ -15,7 +15,6 @@ from gnothi.cli.groups import Group
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
-from gnothi.cli.train_gate import gate
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
@@ -404,6 +403,3 @@ def complexity(
     _say_unfinished(run)
     _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
     return 0
-
-
-train.add_command(gate)

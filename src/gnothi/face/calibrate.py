@@ -38,7 +38,7 @@ def calibrate(
     *,
     feedback: str | os.PathLike[str] | None = None,
     target_error: float | None = None,
-    price: float | None = None,
+    search_cost: float | None = None,
     epsilon: float = EPSILON,
     metric: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -60,7 +60,7 @@ def calibrate(
     ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
     confirm a threshold or lower it (``gnothi.calibration.feedback``).
     ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
-    without retrieval is wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
+    without retrieval is wrong. ``search_cost``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
     answers are kept beside it, so that the same call goes on.
 
     Raises PromiseRefused where the questions are too few for the guarantee, InvalidInput, InvalidSetting, and as
@@ -74,10 +74,10 @@ def calibrate(
         )
     source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
-    at = None if target_error is not None and price is None else price or 0.0
+    at = None if target_error is not None and search_cost is None else search_cost or 0.0
     name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
     if feedback is not None:
-        check_choice(target_error, price)
+        check_choice(target_error, search_cost)
         source = from_feedback(given.as_path(feedback, "feedback"), name, signal)
     elif name == PANEL and replay is None:
         with contextlib.ExitStack() as stack:
@@ -91,11 +91,11 @@ def calibrate(
         if signal is not None:
             raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
-        weigh = price is not None or target_error is None
+        weigh = search_cost is not None or target_error is None
         source = _ask(
             method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening, target_error, epsilon
         )
-    found = made(source, choose(source.sample, target_error, price, epsilon))
+    found = made(source, choose(source.sample, target_error, search_cost, epsilon))
     return found if file is None else found.save(file)
 
 

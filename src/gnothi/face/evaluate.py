@@ -78,7 +78,7 @@ def evaluate(
     gpus: float | None = None,
     max_failures: int | None = None,
     calibration: str | os.PathLike[str] | Calibration | None = None,
-    anyway: bool = False,
+    ignore_mismatch: bool = False,
     settings: Mapping[str, Any] | None = None,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
@@ -186,7 +186,7 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) ->
             graph=graph,
             settings=settings,
             calibration=given.calibration_of(said["calibration"]),
-            anyway=said["anyway"],
+            anyway=said["ignore_mismatch"],
         )
     )
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

@@ -26,7 +26,7 @@ from gnothi.serving.settings import ServerSettings
 from gnothi.session.plan import Plan, Request, resolve, together
 
 SECTION, SETUPS = SERVER_SECTIONS
-_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
+_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "ignore_mismatch")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -66,10 +66,10 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
     for key in said:
         if key not in _ARGUMENTS:
             raise UnknownName(f"key of the set-up {name} (settings stand under [{SETUPS}.{name}.settings])", key, _ARGUMENTS)
-        wanted = bool if key == "anyway" else str
+        wanted = bool if key == "ignore_mismatch" else str
         if not isinstance(said[key], wanted):
             raise InvalidSetting(
-                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'anyway' else 'a text'}."
+                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'ignore_mismatch' else 'a text'}."
             )
     # What was given closer to the command than the file counts for every set-up.
     settings = {
@@ -77,6 +77,8 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
         **{key: one for key, one in request.settings.given.items() if key not in own or one.layer > own[key].layer},
     }
     said.pop("method", None)
+    if "ignore_mismatch" in said:
+        said["anyway"] = said.pop("ignore_mismatch")
     if "calibration" in said:
         said["calibration"] = Path(said["calibration"])
     plan = resolve(replace(request, methods=[_method(name, given)], settings=Settings(settings), **said))

@@ -166,7 +166,7 @@ def _no_gate(method: PlannedMethod) -> str:
     expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
     if method.name == "cascade" or method.values.get("gate") == "learned":
         what = "decides by a gate that is learnt, not by one signal"
-        expected = "Its prices and promises are given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say."
+        expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
     elif method.gating:
         what, expected = "asks no signal before it retrieves", f"Name one: <--set {method.gating.signal}=perplexity>, say."
     elif method.name == "keqa":
