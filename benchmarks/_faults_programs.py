@@ -112,7 +112,7 @@ PROGRAMS: Mapping[str, Program] = {
     "calibrate --learn": Program("calibrate --learn training --out made", content=_dateless("gate.json")),
     "train complexity": Program("train complexity training --out made", content=_dateless("complexity.json")),
     "train knowledge-reference": Program(
-        "train knowledge-reference training --memory cot --labels right --out made", content=_dateless("knowledge.json")
+        "train knowledge-reference training --set memory=cot --set labels=right --out made", content=_dateless("knowledge.json")
     ),
     "ablate": Program("reproduce seakr lab:one_hop --limit 8 --only Perplexity --set samples=3 --out made", content=_variants),
     "ask of a file": Program("ask --file questions.txt --method rag --out made", content=rows_of),

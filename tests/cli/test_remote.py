@@ -344,7 +344,7 @@ def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Ru
 
 def test_a_reranker_says_what_its_pairs_cost(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     serve(Offer(chat=False))
-    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--pairs-only", "--graph", "lab")
+    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--collect-only", "--graph", "lab")
     remote = ("--model", "openai:lab", "--set", "model.renderer=tagged", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments, *remote)
     assert (code, err) == (0, "")

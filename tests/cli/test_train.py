@@ -46,6 +46,27 @@ def test_json_is_the_header(gnothi: Run, tmp_path: Path) -> None:
     assert {json.loads(line)["form"] for line in (tmp_path / LABELS).read_text().splitlines()} == {"alone"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("reader", "lab-train", "--encoder", "x"), "--encoder: got it with train reader, expected it with utility-reference"),
+        (("probe", "lab-train", "--index", "lab"), "--index: got it with train probe"),
+        (("probe", "lab-train", "--collect-only"), "--collect-only: got it with train probe"),
+        (("complexity", "run", "--limit", "3"), "--limit: got it with train complexity, which asks no model"),
+        (("complexity", "run", "--set", "stepps=rag"), "Did you mean 'steps'?"),
+        (("knowledge-reference", "run", "--set", "labels=better,right"), "labels"),
+        (("complexity", "one", "other"), "got 2 arguments, expected one RUN"),
+        (("probe",), "got no QUESTIONS"),
+    ],
+)
+def test_what_a_kind_of_training_does_not_take_is_refused(
+    gnothi: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = gnothi("train", *arguments, "--out", str(tmp_path / "out"))
+    assert (code, out, said in err) == (2, "", True)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.usefixtures("scripted")
 def test_several_data_sets_make_one_reference(gnothi: Run, tmp_path: Path) -> None:
     both = ("lab-train:one_hop", "lab-train:two_hop")
@@ -139,11 +160,11 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     rows = tmp_path / "run" / "rows.jsonl"
     whole = rows.read_text("utf-8").splitlines(keepends=True)
     rows.write_text("".join(line for line in whole if "Really?" not in line), "utf-8")
-    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known, "--labels", "right")
+    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known, "--set", "labels=right")
     assert code == 0
     assert "1 known, 1 unknown, 0 left out" in said
     assert "is unfinished: learnt from 4 of 6 answers" in " ".join(err.split())
-    counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--labels", "right")
+    counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--set", "labels=right")
     assert counts == {"known": 1, "unknown": 1, "undecided": 0, "overlooked": 0}
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
     code, said, _ = gnothi("ask", asked, *settings)
@@ -163,7 +184,7 @@ def test_a_complexity_classifier_is_made_of_a_run_and_used(
     lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}] * 2
     questions.write_text("".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(lines)))
     assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
-    methods = ("--memory", "direct", "--steps", "rag")
+    methods = ("--set", "memory=direct", "--set", "steps=rag")
     code, said, err = gnothi("train", "complexity", run, "--out", learnt)
     assert (code, said) == (2, "")
     assert "gnothi eval TRAINING-QUESTIONS --method cot,rag,ircot" in err

@@ -47,7 +47,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 
 
 @click.command()
-@click.argument("data", metavar="[DATASET|RUN|FILE]...", nargs=-1)
+@click.argument("data", metavar="[DATASET|RUN|FILE]...", nargs=-1, callback=options.or_of_config)
 @click.option("--replay", "replaying", is_flag=True, help="Instead, compare all gates on each RUN|FILE, without a model.")
 @click.option(
     "--learn",

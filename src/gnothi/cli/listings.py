@@ -27,7 +27,7 @@ KINDS = ("methods", "signals", "models", "datasets", "recipes", "plugins")
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS), metavar="|".join(KINDS))
+@click.argument("kind", type=options.Name("kind to list", KINDS), metavar="|".join(KINDS))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.sources(spending=False)
 @options.json

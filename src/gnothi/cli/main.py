@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "train": (
         "gnothi.cli.train:train",
-        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",
+        "Train a probe, a model that knows what it knows, a reader, a re-ranker, a reference or a classifier.",
     ),
     "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
     "mcp": ("gnothi.cli.mcp:mcp", "Offer ask, know and search to a program that speaks MCP."),
