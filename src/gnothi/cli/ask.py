@@ -103,8 +103,8 @@ def _many(
 
     plan = resolve(sources.request([method] if method else None, thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
-    with carried_out(plan, sources, out, as_json=True) as (run, rows):
-        run.summarise(rows)
+    with carried_out(plan, sources, out, as_json=True) as evaluation:
+        rows = evaluation.rows
     for row in rows:
         if as_json:
             click.echo(terminal.json_text(_document(row)))

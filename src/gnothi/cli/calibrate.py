@@ -14,7 +14,7 @@ from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.cli import options
-from gnothi.cli.progress import watching
+from gnothi.cli.progress import ProgressWatch
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
@@ -380,7 +380,8 @@ def _watched(
     folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
     if not as_json:
         say(announced(len(plan.questions.questions), times, folder))
-    with spending(budget, plan.remote, folder, err=True), watching() as watch:
+    watch = ProgressWatch()
+    with spending(budget, plan.remote, folder, lambda: watch.kept, err=True), watch:
         yield plan, folder, watch, budget
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gnothi.cli import options
-from gnothi.cli.progress import watching
+from gnothi.cli.progress import ProgressWatch
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
@@ -202,5 +202,6 @@ def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: b
     check(job)
     budget = Budget(job.max_cost, job.max_tokens)
     remote = any(map(is_remote, models(parts(job))))
-    with spending(budget, remote, job.out, err=as_json), watching(job.recipe.name) as watch:
+    watch = ProgressWatch(job.recipe.name)
+    with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
         return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)

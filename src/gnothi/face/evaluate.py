@@ -26,7 +26,7 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
-    from gnothi.report.summary import Summary
+    from gnothi.session.opened import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,28 @@ async def aevaluate(
             await asyncio.to_thread(loop.stop)
 
 
-async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
-    have = rag.opened.others if rag else None
-    out = given.as_path(said["out"], "out")
+async def carry_out(
+    plan: Plan,
+    out: Path,
+    watch: Watch,
+    budget: Budget | None = None,
+    have: Mapping[Key, Any] | None = None,
+) -> Evaluation:
+    """The plan's questions asked, and kept as a run in ``out``; ``watch`` hears of it. Opened is what the caller does not
+    ``have``. Raises as ``evaluate``."""
+    for line in plan.told:
+        watch.tell(line)
+    for warning in plan.warnings:
+        watch.warn(warning)
     with claimed(plan, out) as run:
-        (rows,) = await execute([run], _Heard(said["on_row"]), have, said["budget"])
+        (rows,) = await execute([run], watch, have, budget)
         summary = run.summarise(rows)
     return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
+
+
+async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
+    out = given.as_path(said["out"], "out")
+    return await carry_out(plan, out, _Heard(said["on_row"]), said["budget"], rag.opened.others if rag else None)
 
 
 def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
